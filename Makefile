@@ -1,0 +1,38 @@
+# Two commands are all the set-up there is: `make demo` and `make test` build .venv on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: demo test check static format slow clean
+
+demo: $(READY)
+	$(BIN)/crossfill demo
+
+test: $(READY)
+	$(BIN)/pytest
+
+check: static test
+
+static: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+slow: $(READY)
+	$(BIN)/pytest -m slow
+
+# torch first and exactly as pinned: an open range would pull the CUDA build
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet $$(grep '^torch==' constraints.txt)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
+
+clean:
+	rm -rf .venv demo dist site

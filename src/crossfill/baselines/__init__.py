@@ -1,0 +1,1 @@
+"""The methods to compare, each one a way to make a cell's head."""

@@ -1,0 +1,29 @@
+"""The `crossfill` command: one file per command, imported when it is called."""
+
+import sys
+
+import typer
+
+from crossfill.errors import CrossfillError
+
+app = typer.Typer(
+    name="crossfill",
+    help="Fill the empty cells of a task × language grid.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _root() -> None:
+    """Fill the empty cells of a task × language grid."""
+
+
+def main() -> None:
+    """Run the command line; bad input becomes one message on standard error and exit code 2."""
+    try:
+        app()
+    except CrossfillError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)

@@ -1,0 +1,179 @@
+"""Every setting of a run: frozen, documented and validated where it stands. Defaults are the paper's."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
+
+from crossfill.errors import ConfigError, unknown
+
+MethodName = Literal["pf-lr", "pf-d", "jm"]
+KlSchedule = Literal["constant", "linear", "logistic", "blundell"]
+Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+
+
+class Settings(BaseModel):
+    """A group of settings: frozen, and without unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class EncoderConfig(Settings):
+    """The network under the heads."""
+
+    name: str = "compact"
+    """`compact` (built in, trained from scratch)."""
+    hidden: PositiveInt = 128
+    """Size of a word's vector."""
+    layers: PositiveInt = 2
+    """Convolutions over words, each with twice the reach of the one before."""
+    buckets: PositiveInt = 4096
+    """Rows of the hashed table of character n-grams."""
+    max_ngram: PositiveInt = 4
+    """Longest character n-gram."""
+    dropout: Probability = 0.1
+    """Dropout on a word's vector."""
+
+
+class LatentConfig(Settings):
+    """The posteriors over task and language vectors."""
+
+    size: PositiveInt = 100
+    """h, the size of a latent vector."""
+    rank: PositiveInt = 10
+    """k, the columns of B in the low-rank covariance (pf-lr only)."""
+    joint: bool = False
+    """One low-rank covariance over all languages (and one over all tasks) instead of one each, as in the authors' script."""
+    mean_scale: NonNegativeFloat = 0.1
+    """Means start from N(0, mean_scale²)."""
+    covariance_range: tuple[float, float] = (0.0, 0.5)
+    """ρ and B start from the uniform distribution over this range."""
+    dropout: Probability = 0.0
+    """Probability that a training draw of a language vector comes from the prior: makes the prior a language of its own."""
+
+
+class GeneratorConfig(Settings):
+    """The network that makes a cell's head from its task and language vectors."""
+
+    hidden: tuple[PositiveInt, ...] = (400, 768, 768, 768, 768)
+    """Widths of the layers between the latents and the head."""
+    shared_head: bool = False
+    """Give each task a shared head, to which the generated one is a deviation that starts at zero."""
+    initial_variance: PositiveFloat | None = None
+    """Variance of a head's parameters at the start; none leaves the layer at its usual random start (as published)."""
+
+
+class ObjectiveConfig(Settings):
+    """The negative ELBO and how a step estimates it."""
+
+    samples: PositiveInt = 3
+    """V, Monte Carlo samples per training step."""
+    kl_scale: Literal["words", "published"] = "words"
+    """`words`: KL / training words, the ELBO per word. `published`: KL / mini-batches against a batch's mean loss."""
+    kl_schedule: KlSchedule = "constant"
+    """Weight of the KL over training: `constant` (paper), `linear` and `logistic` (from 0 to 1), `blundell` (falls by half)."""
+    cell_sampling: Literal["uniform", "proportional"] = "uniform"
+    """`uniform` weighs seen cells equally (paper); `proportional` draws them by words, which is the ELBO itself."""
+    head_prior: Literal["tied", "untied"] = "tied"
+    """`tied`: the prior of a head is what the generator makes, KL zero (paper). `untied`: N(0, I)."""
+
+
+class TrainingConfig(Settings):
+    """The loop."""
+
+    steps: PositiveInt = 250_000
+    """Most steps; early stopping usually ends sooner."""
+    batch_sentences: PositiveInt = 8
+    """Sentences of one cell per step."""
+    learning_rate: PositiveFloat = 5e-6
+    """Adam's learning rate."""
+    latent_learning_rate: PositiveFloat | None = None
+    """Learning rate of the posteriors, where it should differ from the rest."""
+    decay: Literal["constant", "linear"] = "constant"
+    """Learning rate over training: constant (paper) or falling linearly to zero at `steps`."""
+    weight_decay: NonNegativeFloat = 0.0
+    """Decoupled weight decay on everything but the posteriors."""
+    clip: PositiveFloat = 5.0
+    """Largest norm of a step's gradient."""
+    validate_every: PositiveInt = 2500
+    """Steps between validations on dev data of seen cells."""
+    patience: PositiveInt = 10
+    """Validations without a better score before training stops."""
+    checkpoint_every: PositiveInt = 500
+    """Steps between checkpoints from which a killed run resumes."""
+    seed: int = 0
+    """Seed of everything random."""
+
+
+class PredictionConfig(Settings):
+    """Tagging."""
+
+    samples: int = Field(default=100, ge=0)
+    """Posterior samples to average over; 0 plugs in the posterior means."""
+    seed: int = 0
+    """Seed of those samples."""
+
+
+class Config(Settings):
+    """One reproducible run."""
+
+    method: MethodName = "pf-lr"
+    """`pf-lr`, `pf-d` (factorised parameters, low-rank or diagonal covariance), `jm` (one head per task)."""
+    encoder: EncoderConfig = EncoderConfig()
+    latents: LatentConfig = LatentConfig()
+    generator: GeneratorConfig = GeneratorConfig()
+    objective: ObjectiveConfig = ObjectiveConfig()
+    training: TrainingConfig = TrainingConfig()
+    prediction: PredictionConfig = PredictionConfig()
+
+
+def parse_config(values: dict[str, Any], where: str = "config") -> Config:
+    """The config of these nested values; all that is wrong with them is reported at once."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_problem(where, detail) for detail in error.errors())) from None
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """The config in a YAML file, changed by overrides such as `training.steps=500`."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: expected a YAML file of settings; {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: expected settings as key: value, got {type(values).__name__}")
+    return parse_config(_overridden(values, overrides), str(path))
+
+
+def override(config: Config, overrides: Sequence[str]) -> Config:
+    """The config with settings such as `training.steps=500` changed."""
+    return parse_config(_overridden(config.model_dump(), overrides))
+
+
+def _overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    for text in overrides:
+        path, equals, value = text.partition("=")
+        if not (path and equals):
+            raise ConfigError(f"expected a setting as key=value, such as training.steps=500; got '{text}'")
+        *groups, name = path.split(".")
+        target = values
+        for group in groups:
+            target = target.setdefault(group, {})
+            if not isinstance(target, dict):
+                raise ConfigError(f"{path}: '{group}' is a setting, not a group of settings")
+        target[name] = yaml.safe_load(value)
+    return values
+
+
+def _problem(where: str, detail: Any) -> str:
+    path = ".".join(str(part) for part in detail["loc"])
+    if detail["type"] == "extra_forbidden":
+        *groups, name = detail["loc"]
+        model: Any = Config
+        for group in groups:
+            model = model.model_fields[group].annotation
+        return f"{where}: {path}: " + unknown("setting", str(name), model.model_fields)
+    return f"{where}: {path}: {detail['msg'][0].lower()}{detail['msg'][1:]}; got {detail['input']!r}"

@@ -1,0 +1,1 @@
+"""Multilingual networks under the heads: one vector per word."""

@@ -1,0 +1,37 @@
+"""What can go wrong because of an input, as opposed to a bug: always shown as one message, never as a traceback."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class CrossfillError(Exception):
+    """Bad input. The message says what was expected, what was found, where, and what to do."""
+
+
+class ConfigError(CrossfillError):
+    """A setting that does not exist, or a value it cannot take."""
+
+
+class DataError(CrossfillError):
+    """A corpus, label or cell that is not what the grid needs."""
+
+
+class CheckpointError(CrossfillError):
+    """A model folder that is missing, damaged, or of another run."""
+
+
+class TrainingError(CrossfillError):
+    """A run that cannot go on."""
+
+
+def unknown(kind: str, found: str, known: Iterable[str]) -> str:
+    """The message for a name that is not among the known ones, with the closest spelling where there is one.
+
+    >>> unknown("task", "nre", ["pos", "ner"])
+    "unknown task 'nre'; did you mean 'ner'? known: pos, ner"
+    """
+    names = list(known)
+    close = get_close_matches(found, names, n=1)
+    hint = f"; did you mean '{close[0]}'?" if close else ";"
+    shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
+    return f"unknown {kind} '{found}'{hint} known: {shown or 'none'}"

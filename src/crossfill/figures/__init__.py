@@ -1,0 +1,1 @@
+"""One file per figure; reads results only, never torch."""

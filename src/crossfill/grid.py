@@ -1,0 +1,140 @@
+"""The grid of tasks × languages, its cells, and how they are parted into seen and unseen."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from crossfill.errors import DataError, unknown
+from crossfill.sentence import EMPTY, Corpus
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Cell:
+    """A (task, language) pair, written `ner/wol`."""
+
+    task: str
+    language: str
+
+    def __str__(self) -> str:
+        return f"{self.task}/{self.language}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Cell":
+        """The cell written `task/language`."""
+        task, slash, language = text.partition("/")
+        if not (task and slash and language) or "/" in language:
+            raise DataError(f"expected a cell as task/language, such as ner/wol; got '{text}'")
+        return cls(task, language)
+
+
+@dataclass(frozen=True)
+class Splits:
+    """One annotated corpus of a cell with its splits; any of them may be empty."""
+
+    name: str
+    train: Corpus = EMPTY
+    dev: Corpus = EMPTY
+    test: Corpus = EMPTY
+    surplus: Corpus = EMPTY
+    """The rest of a corpus that has only a test set: it may serve as training data."""
+
+    @property
+    def training(self) -> Corpus:
+        """What trains when the cell is seen: the training set, or the surplus, or the test set (DESIGN rule 8)."""
+        return next((corpus for corpus in (self.train, self.surplus, self.test) if len(corpus)), EMPTY)
+
+    def evaluation(self, seen: bool) -> Corpus:
+        """What is scored: the test set, unless it already served as training data."""
+        return EMPTY if seen and self.training is self.test else self.test
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What a model has to know of a grid: tasks with their labels, and languages, each in a fixed order."""
+
+    labels: Mapping[str, tuple[str, ...]]
+    languages: tuple[str, ...]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(self.labels)
+
+    def task_index(self, task: str) -> int:
+        if task not in self.labels:
+            raise DataError(unknown("task", task, self.labels))
+        return self.tasks.index(task)
+
+    def language_index(self, language: str) -> int:
+        index = self._language_rows.get(language)
+        if index is None:
+            raise DataError(unknown("language", language, self.languages))
+        return index
+
+    def label_ids(self, task: str, labels: Iterable[str]) -> np.ndarray:
+        """Labels as positions in the task's inventory."""
+        ids = {label: i for i, label in enumerate(self.labels[self.tasks[self.task_index(task)]])}
+        try:
+            return np.fromiter((ids[label] for label in labels), dtype=np.int64)
+        except KeyError as error:
+            raise DataError(f"{task}: " + unknown("label", str(error.args[0]), ids)) from None
+
+    @cached_property
+    def _language_rows(self) -> dict[str, int]:
+        return {language: i for i, language in enumerate(self.languages)}
+
+
+class Grid:
+    """The tasks × languages at hand, with the corpora of the cells that have data."""
+
+    def __init__(self, corpora: Mapping[Cell, tuple[Splits, ...]]) -> None:
+        self.corpora = {cell: corpora[cell] for cell in sorted(corpora)}
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells that have data, sorted."""
+        return tuple(self.corpora)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(sorted({cell.task for cell in self.corpora}))
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(sorted({cell.language for cell in self.corpora}))
+
+    @cached_property
+    def inventory(self) -> Inventory:
+        """Labels are the union over a task's corpora, sorted (DESIGN rule 9)."""
+        labels: dict[str, set[str]] = {task: set() for task in self.tasks}
+        for cell, corpora in self.corpora.items():
+            for splits in corpora:
+                for corpus in (splits.train, splits.dev, splits.test, splits.surplus):
+                    labels[cell.task].update(corpus.labels)
+        return Inventory({task: tuple(sorted(found)) for task, found in labels.items()}, self.languages)
+
+    def __getitem__(self, cell: Cell) -> tuple[Splits, ...]:
+        if cell not in self.corpora:
+            raise DataError(unknown("cell", str(cell), map(str, self.cells)))
+        return self.corpora[cell]
+
+    def training(self, cell: Cell) -> Corpus:
+        """All training sentences of a seen cell, over its corpora."""
+        return _joined(splits.training for splits in self[cell])
+
+    def development(self, cell: Cell) -> Corpus:
+        """All development sentences of a cell."""
+        return _joined(splits.dev for splits in self[cell])
+
+    def evaluation(self, cell: Cell, seen: bool) -> dict[str, Corpus]:
+        """What is scored in a cell, by the name of the corpus."""
+        scored = {splits.name: splits.evaluation(seen) for splits in self[cell]}
+        return {name: corpus for name, corpus in scored.items() if len(corpus)}
+
+
+def _joined(parts: Iterable[Corpus]) -> Corpus:
+    corpora = [part for part in parts if len(part)]
+    if len(corpora) <= 1:
+        return corpora[0] if corpora else EMPTY
+    return Corpus.from_sentences(sentence for corpus in corpora for sentence in corpus)

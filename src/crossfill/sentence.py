@@ -1,0 +1,113 @@
+"""Sentences and corpora: what `data` makes and `encoders` read."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from crossfill.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence: its words, their labels in one task, and where spaces stand between them."""
+
+    words: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    """One label per word, or none at all for unlabelled text."""
+    spaces: tuple[bool, ...] = ()
+    """Whether a space follows each word; empty when one follows every word."""
+
+    def __post_init__(self) -> None:
+        for name, values in (("labels", self.labels), ("spaces", self.spaces)):
+            if values and len(values) != len(self.words):
+                raise DataError(f"expected {len(self.words)} {name}, one per word, got {len(values)}: {self.text[:60]}")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def text(self) -> str:
+        """The sentence as it was written, rebuilt from words and spaces."""
+        if len(self.spaces) != len(self.words):
+            return " ".join(self.words)
+        return "".join(w + " " * s for w, s in zip(self.words, self.spaces, strict=True)).rstrip(" ")
+
+
+class Corpus(Sequence[Sentence]):
+    """A sequence of sentences in flat columns, so that a whole corpus can be mapped into memory at once.
+
+    Sentence i has the words `words[offsets[i]:offsets[i + 1]]`, and so for `labels` and `spaces`.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        labels: Sequence[str],
+        spaces: Sequence[bool],
+        offsets: np.ndarray,
+    ) -> None:
+        """`labels` and `spaces` are as long as `words`, or empty (unlabelled; a space after every word)."""
+        self.words, self.labels, self.spaces, self.offsets = words, labels, spaces, offsets
+
+    @classmethod
+    def from_sentences(cls, sentences: Iterable[Sentence]) -> "Corpus":
+        """The corpus of these sentences: all of them labelled, or none."""
+        kept = tuple(sentences)
+        offsets = np.zeros(len(kept) + 1, dtype=np.int64)
+        np.cumsum([len(s) for s in kept], out=offsets[1:])
+        labelled = [s for s in kept if s.labels]
+        if labelled and any(len(s) for s in kept if not s.labels):
+            raise DataError(f"expected labels in every sentence, got them in {len(labelled)} of {len(kept)}")
+        spaced = any(s.spaces for s in kept)
+        return cls(
+            words=[w for s in kept for w in s.words],
+            labels=[label for s in kept for label in s.labels],
+            spaces=[space for s in kept for space in (s.spaces or (True,) * len(s))] if spaced else (),
+            offsets=offsets,
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Sentence: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Corpus": ...
+    def __getitem__(self, index: int | slice) -> "Sentence | Corpus":
+        if isinstance(index, slice):
+            return self.take(range(*index.indices(len(self))))
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"sentence {index} of a corpus of {len(self)}")
+        position = index % len(self)
+        start, end = int(self.offsets[position]), int(self.offsets[position + 1])
+        return Sentence(tuple(self.words[start:end]), tuple(self.labels[start:end]), tuple(self.spaces[start:end]))
+
+    def __iter__(self) -> Iterator[Sentence]:
+        return (self[i] for i in range(len(self)))
+
+    def take(self, indices: Iterable[int]) -> "Corpus":
+        """The sentences at these positions, in this order."""
+        return Corpus.from_sentences(self[i] for i in indices)
+
+    @property
+    def n_words(self) -> int:
+        return len(self.words)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Words per sentence."""
+        return np.diff(self.offsets)
+
+    def content_hash(self) -> str:
+        """A hash of words, labels, spaces and sentence bounds: the same text has the same hash everywhere."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.offsets, dtype="<i8").tobytes())
+        for column in (self.words, self.labels):
+            digest.update("\x1f".join(column).encode("utf-8", "surrogatepass") + b"\x1e")
+        digest.update(bytes(bytearray(self.spaces)))
+        return digest.hexdigest()
+
+
+EMPTY = Corpus.from_sentences(())

@@ -9,7 +9,7 @@ from torch.distributions import LowRankMultivariateNormal, MultivariateNormal, N
 from crossfill.config import LatentConfig
 from crossfill.posteriors import VARIANCE_FLOOR, DiagonalPosterior, LowRankPosterior, Posterior
 
-SMALL = LatentConfig(size=6, rank=3, mean_scale=1.0, covariance_range=(-1.0, 1.5))
+SMALL = LatentConfig(size=6, rank=3, mean_scale=1.0, rho_range=(-1.0, 1.5), factor_range=(-1.0, 1.5))
 ROWS = torch.tensor([2, 0, 3])
 KINDS = [DiagonalPosterior, LowRankPosterior]
 

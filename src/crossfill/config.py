@@ -48,8 +48,10 @@ class LatentConfig(Settings):
     """One low-rank covariance over all languages, and one over all tasks, as in the authors' script (pf-lr only)."""
     mean_scale: NonNegativeFloat = 0.1
     """Means start from N(0, mean_scale²)."""
-    covariance_range: tuple[float, float] = (0.0, 0.5)
-    """ρ and B start from the uniform distribution over this range."""
+    rho_range: tuple[float, float] = (0.0, 0.5)
+    """ρ starts from the uniform distribution over this range; variances are softplus(ρ)."""
+    factor_range: tuple[float, float] = (0.0, 0.5)
+    """B starts from the uniform distribution over this range (pf-lr only)."""
     dropout: Probability = 0.0
     """Probability that a training draw of a language vector comes from the prior, which so becomes a language."""
 
@@ -72,6 +74,8 @@ class ObjectiveConfig(Settings):
     """V, Monte Carlo samples per training step."""
     kl_scale: Literal["words", "published"] = "words"
     """`words`: KL / training words, the ELBO per word. `published`: KL / mini-batches against a batch's mean loss."""
+    kl_factor: NonNegativeFloat = 1.0
+    """What the KL is multiplied by besides; 1 is the ELBO, more presses latents into fewer bits."""
     kl_schedule: KlSchedule = "constant"
     """Weight of the KL over training: `constant` (paper), `linear` or `logistic` (rising), `blundell` (falling)."""
     cell_sampling: Literal["uniform", "proportional"] = "uniform"

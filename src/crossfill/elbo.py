@@ -67,7 +67,7 @@ class KlWeight:
 
     def __call__(self, step: int) -> float:
         share = 1 / self.n_words if self.config.kl_scale == "words" else 1 / self.n_batches
-        return share * schedule(self.config.kl_schedule, step, self.n_steps, self.n_batches)
+        return self.config.kl_factor * share * schedule(self.config.kl_schedule, step, self.n_steps, self.n_batches)
 
 
 def schedule(kind: KlSchedule, step: int, n_steps: int, n_batches: int) -> float:

@@ -12,7 +12,7 @@ class Optimisers:
 
     def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
         posteriors = [module for module in model.modules() if isinstance(module, Posterior)]
-        sparse = [parameter for module in posteriors for parameter in module.parameters()]
+        sparse = [p for module in posteriors for p in module.parameters() if p.requires_grad]
         known = {id(parameter) for parameter in sparse}
         dense = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
         self.config = config

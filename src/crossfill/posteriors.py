@@ -48,7 +48,7 @@ class DiagonalPosterior(Posterior):
     def __init__(self, n_rows: int, config: LatentConfig) -> None:
         super().__init__()
         self.mean = _normal(n_rows, config.size, config.mean_scale)
-        self.rho = _uniform(n_rows, config.size, config.covariance_range)
+        self.rho = _uniform(n_rows, config.size, config.rho_range)
 
     def sample(self, index: Int[Tensor, "rows"], n_samples: int) -> Float[Tensor, "samples rows latent"]:
         """m + δ ⊙ ε, ε ~ N(0, I)."""
@@ -77,8 +77,8 @@ class LowRankPosterior(Posterior):
         self.independent = not config.joint
         self.rank = config.rank
         self.mean = _normal(n_rows, config.size, config.mean_scale)
-        self.rho = _uniform(n_rows, config.size, config.covariance_range)
-        self.factor = _uniform(n_rows, config.size * config.rank, config.covariance_range)
+        self.rho = _uniform(n_rows, config.size, config.rho_range)
+        self.factor = _uniform(n_rows, config.size * config.rank, config.factor_range)
 
     def sample(self, index: Int[Tensor, "rows"], n_samples: int) -> Float[Tensor, "samples rows latent"]:
         """m + δ ⊙ ε + B ζ, ε and ζ ~ N(0, I)."""

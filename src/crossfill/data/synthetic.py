@@ -1,0 +1,211 @@
+"""A grid of artificial languages, in which the same forms mean different things in different languages.
+
+Languages descend from families. A family has a lexicon and six *settings*, binary choices of grammar, of which its
+languages change a few. Three settings are hidden: they say which of two forms marks nouns and which verbs, which names
+and which adjectives, which is the determiner and which the adposition. The grammar is symmetric in each such pair, so
+text alone does not give them away and no language-agnostic head can be right everywhere; labels do, in any task. The
+other three settings, of word order, show in the text. Everything follows from one seed; docs/synthetic.md has more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from crossfill.grid import Cell, Grid, Splits
+from crossfill.sentence import Corpus, Sentence
+
+TaskName = Literal["pos", "ner", "chunk"]
+Side = Literal["nominal", "verbal"]
+TASKS: tuple[TaskName, ...] = ("pos", "ner", "chunk")
+
+CONSONANTS, VOWELS = "ptkbdgmnslrvzh", "aeiou"
+SOUND_CHANGES = ("p→b", "t→d", "k→g", "s→z", "v→b", "h→", "e→i", "o→u", "l→r", "n→m")
+INFLECTIONS = ("ka", "mi")  # of nominal and verbal words, in an order that is a setting
+DERIVATIONS = ("sen", "rul")  # of names and adjectives, in an order that is a setting
+PARTICLES = ("na", "le")  # determiner and adposition, in an order that is a setting
+SETTINGS = ("inflections", "derivations", "particles", "verbs_first", "particles_follow", "modifiers_follow")
+
+
+@dataclass(frozen=True)
+class SyntheticConfig:
+    """How large and how diverse the grid is."""
+
+    families: int = 6
+    languages_per_family: int = 5
+    train_sentences: int = 120
+    dev_sentences: int = 30
+    test_sentences: int = 100
+    diversity: float = 1.0
+    """From 0 (all languages have the same settings) to 1 (those of two families are independent)."""
+    drift: float = 0.15
+    """How likely a language changes a setting of its family, times the diversity."""
+    roots: int = 400
+    """Roots in a family's lexicon, used in Zipf's proportions."""
+
+
+class Word(NamedTuple):
+    """A word with its label in each task."""
+
+    form: str
+    pos: str
+    ner: str
+    chunk: str
+
+
+@dataclass(frozen=True)
+class Language:
+    """An artificial language."""
+
+    code: str
+    """From the range that ISO 639-3 leaves to private use."""
+    family: int
+    settings: tuple[bool, ...]
+    """In the order of `SETTINGS`."""
+    marking: float
+    """How likely an inflection is written: bare words have to be told by their stem or their neighbours."""
+    roots: dict[str, list[str]]
+    """Forms by the side of the grammar they belong to: nominal, verbal."""
+
+    def setting(self, name: str) -> bool:
+        """Whether this choice of grammar departs from the first option."""
+        return self.settings[SETTINGS.index(name)]
+
+
+@dataclass(frozen=True)
+class SyntheticGrid:
+    """The grid with the truth about its languages."""
+
+    grid: Grid
+    languages: tuple[Language, ...]
+
+    @property
+    def typology(self) -> dict[str, Float[np.ndarray, "settings"]]:
+        """The settings of each language as a vector of ±1."""
+        return {language.code: np.array(language.settings) * 2.0 - 1.0 for language in self.languages}
+
+
+def synthetic_grid(config: SyntheticConfig, seed: int) -> SyntheticGrid:
+    """The artificial grid of this seed: every task in every language, each with sentences of its own."""
+    rng = np.random.default_rng(seed)
+    languages = _languages(config, rng)
+    corpora = {
+        Cell(task, language.code): (
+            Splits(
+                "synthetic",
+                train=_corpus(language, task, config.train_sentences, rng),
+                dev=_corpus(language, task, config.dev_sentences, rng),
+                test=_corpus(language, task, config.test_sentences, rng),
+            ),
+        )
+        for language in languages
+        for task in TASKS
+    }
+    return SyntheticGrid(Grid(corpora), languages)
+
+
+def _languages(config: SyntheticConfig, rng: np.random.Generator) -> tuple[Language, ...]:
+    forms = sorted({_root(rng) for _ in range(2 * config.roots)})  # one pool: families give the same form other classes
+    languages = []
+    for family in range(config.families):
+        roots = [forms[i] for i in rng.permutation(len(forms))[: config.roots]]
+        settings = rng.random(len(SETTINGS)) < 0.5 * config.diversity
+        for _ in range(config.languages_per_family):
+            changes = [SOUND_CHANGES[i] for i in rng.permutation(len(SOUND_CHANGES))[:2]]
+            inherited = [_changed(root, changes) for root in roots]
+            flips = rng.random(len(SETTINGS)) < config.drift * config.diversity
+            code = "q" + chr(ord("a") + len(languages) // 26) + chr(ord("a") + len(languages) % 26)
+            languages.append(
+                Language(
+                    code,
+                    family,
+                    tuple(bool(s) for s in settings ^ flips),
+                    marking=float(rng.uniform(0.5, 1.0)),
+                    roots={"nominal": inherited[::2], "verbal": inherited[1::2]},
+                )
+            )
+    return tuple(languages)
+
+
+def _root(rng: np.random.Generator) -> str:
+    syllables = rng.integers(1, 4)
+    return "".join(rng.choice(list(CONSONANTS)) + rng.choice(list(VOWELS)) for _ in range(syllables)) + (
+        rng.choice(list(CONSONANTS)) if rng.random() < 0.4 else ""
+    )
+
+
+def _changed(root: str, changes: Sequence[str]) -> str:
+    for change in changes:
+        before, after = change.split("→")
+        root = root.replace(before, after)
+    return root or "a"
+
+
+def _corpus(language: Language, task: TaskName, n_sentences: int, rng: np.random.Generator) -> Corpus:
+    sentences = (_sentence(language, rng) for _ in range(n_sentences))
+    return Corpus.from_sentences(
+        Sentence(tuple(word.form for word in words), tuple(getattr(word, task) for word in words))
+        for words in sentences
+    )
+
+
+def _sentence(language: Language, rng: np.random.Generator) -> list[Word]:
+    """One to three clauses of a nominal and a verbal phrase each."""
+    words = []
+    for _ in range(rng.integers(1, 4)):
+        clause = [_phrase(language, "nominal", rng), _phrase(language, "verbal", rng)]
+        if language.setting("verbs_first"):
+            clause.reverse()
+        words += clause[0] + clause[1]
+    return [*words, Word(".", "PUNCT", "O", "O")]
+
+
+def _phrase(language: Language, side: Side, rng: np.random.Generator) -> list[Word]:
+    """A head, a modifier, or both, with or without a particle: alike on both sides of the grammar."""
+    shape, form = rng.random(), rng.integers(2)
+    particle = int(rng.integers(2)) if rng.random() < 0.5 else None
+    adposition = side == "nominal" and particle is not None and _is_adposition(language, particle)
+    modifiers = [_word(language, side, int(form), rng) for _ in range(1 + (rng.random() < 0.3))] if shape < 0.6 else []
+    heads = [_word(language, side, None, rng)] if shape > 0.3 else []
+    if side == "nominal" and modifiers and modifiers[0].pos == "PROPN":
+        entity = "LOC" if adposition else "PER"
+        modifiers = [w._replace(ner=prefix + entity) for prefix, w in zip(("B-", "I-"), modifiers, strict=False)]
+    groups = [heads, modifiers] if language.setting("modifiers_follow") else [modifiers, heads]
+    words = groups[0] + groups[1]
+    if particle is not None:
+        tag = "PART" if side == "verbal" else "ADP" if adposition else "DET"
+        word = Word(PARTICLES[particle], tag, "O", "")
+        words = [*words, word] if language.setting("particles_follow") else [word, *words]
+    return _chunked(words, "VP" if side == "verbal" else "PP" if adposition else "NP")
+
+
+def _word(language: Language, side: Side, form: int | None, rng: np.random.Generator) -> Word:
+    """A head (`form` none), or a modifier with one of the two derivations."""
+    stem = _root(rng) if rng.random() < 0.2 else _draw(language.roots[side], rng)
+    if form is None:
+        tag = "NOUN" if side == "nominal" else "VERB"
+    else:
+        stem += DERIVATIONS[form]
+        first = bool(form) == language.setting("derivations")
+        tag = {"nominal": ("ADJ", "PROPN"), "verbal": ("ADV", "AUX")}[side][first]
+    if rng.random() < language.marking:
+        stem += INFLECTIONS[(side == "verbal") ^ language.setting("inflections")]
+    return Word(stem, tag, "O", "")
+
+
+def _is_adposition(language: Language, particle: int) -> bool:
+    return bool(particle) != language.setting("particles")
+
+
+def _chunked(words: Sequence[Word], chunk: str) -> list[Word]:
+    """Chunk labels of a phrase; a name makes a chunk of its own, an adjective does not."""
+    starts = [i == 0 or (w.pos == "PROPN") != (words[i - 1].pos == "PROPN") for i, w in enumerate(words)]
+    return [w._replace(chunk=("B-" if start else "I-") + chunk) for start, w in zip(starts, words, strict=True)]
+
+
+def _draw(roots: Sequence[str], rng: np.random.Generator) -> str:
+    """A root by its rank, in Zipf's proportions."""
+    rank = int(len(roots) ** rng.random()) - 1  # log-uniform over ranks: P(rank) ∝ 1 / rank
+    return roots[min(rank, len(roots) - 1)]

@@ -1,0 +1,94 @@
+"""One run: train a model on the seen cells of a grid, then score it on every cell that has test data."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from crossfill.baselines.methods import build_model
+from crossfill.config import Config
+from crossfill.encoders.base import Encoder
+from crossfill.grid import Cell, Grid
+from crossfill.metrics import score
+from crossfill.model import Model
+from crossfill.predict import classify, draw_head, encode
+from crossfill.sentence import Corpus
+from crossfill.training import Trainer, prepare, prepare_grid
+from crossfill.uncertainty import correlation
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """How a model does on one corpus of a cell."""
+
+    cell: Cell
+    corpus: str
+    seen: bool
+    n_words: int
+    score: float
+    """The task's headline metric, plug-in prediction."""
+    averaged_score: float
+    """The same with Bayesian model averaging."""
+    entropy: float
+    """Mean over words, averaged prediction, in nats."""
+    mutual_information: float
+
+
+def train(
+    grid: Grid,
+    seen: Collection[Cell],
+    config: Config,
+    out: Path | None = None,
+    resume: bool = False,
+    quiet: bool = True,
+    encoder: Encoder | None = None,
+) -> Model:
+    """A model of the config's method, trained on the seen cells."""
+    model = build_model(config, grid.inventory, seen, encoder)
+    Trainer(model, *prepare_grid(model, grid), config, out).run(resume=resume, quiet=quiet)
+    return model
+
+
+def evaluate(model: Model, grid: Grid, config: Config) -> list[CellResult]:
+    """Results on every corpus of every cell that has test data the model was not trained on."""
+    return [
+        evaluate_corpus(model, cell, name, corpus, config)
+        for cell in grid.cells
+        for name, corpus in grid.evaluation(cell, seen=cell in model.seen).items()
+    ]
+
+
+def evaluate_corpus(model: Model, cell: Cell, name: str, corpus: Corpus, config: Config) -> CellResult:
+    """The result on one corpus of a cell."""
+    data = prepare(model.encoder, model.inventory, cell, corpus)
+    features = encode(model, data.inputs)
+    plug_in = classify(features, draw_head(model, cell, n_samples=0))
+    averaged = classify(features, draw_head(model, cell, config.prediction.samples, config.prediction.seed))
+    gold, labels = data.labels.numpy(), model.inventory.labels[cell.task]
+    return CellResult(
+        cell,
+        name,
+        cell in model.seen,
+        len(gold),
+        score(gold, plug_in.labels.numpy(), labels, corpus.lengths),
+        score(gold, averaged.labels.numpy(), labels, corpus.lengths),
+        float(averaged.entropy.mean()),
+        float(averaged.mutual_information.mean()),
+    )
+
+
+def task_means(results: Collection[CellResult], seen: bool = False) -> dict[str, float]:
+    """The mean score of each task over its unseen (or seen) cells."""
+    tasks = sorted({result.cell.task for result in results})
+    return {t: float(np.mean([r.score for r in results if r.cell.task == t and r.seen == seen])) for t in tasks}
+
+
+def entropy_correlations(results: Collection[CellResult]) -> dict[str, float]:
+    """Pearson's r between entropy and averaged score over unseen cells, within each task and pooled."""
+    unseen = [result for result in results if not result.seen]
+    groups = {t: [r for r in unseen if r.cell.task == t] for t in sorted({r.cell.task for r in unseen})}
+    return {
+        name: correlation(np.array([r.entropy for r in group]), np.array([r.averaged_score for r in group]))
+        for name, group in (groups | {"pooled": unseen}).items()
+    }

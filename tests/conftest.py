@@ -2,4 +2,6 @@
 
 from jaxtyping import install_import_hook
 
-install_import_hook("crossfill", "beartype.beartype")
+import tests.typecheck
+
+install_import_hook("crossfill", f"{tests.typecheck.__name__}.check")

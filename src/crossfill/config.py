@@ -90,7 +90,9 @@ class TrainingConfig(Settings):
     steps: PositiveInt = 250_000
     """Most steps; early stopping usually ends sooner."""
     batch_sentences: PositiveInt = 8
-    """Sentences of one cell per step."""
+    """Sentences of a cell per step."""
+    cells_per_step: PositiveInt = 1
+    """Cells drawn per step; their objectives are averaged."""
     learning_rate: PositiveFloat = 5e-6
     """Adam's learning rate."""
     latent_learning_rate: PositiveFloat | None = None

@@ -22,6 +22,13 @@ class Divergence(NamedTuple):
     unit: Unit
 
 
+class TrainingDraw(NamedTuple):
+    """A seen cell's head, drawn for a training step, and what it costs."""
+
+    head: Head
+    divergences: list[Divergence]
+
+
 class HeadSource(nn.Module, ABC):
     """Where the heads of cells come from: this is all in which methods differ."""
 
@@ -34,8 +41,8 @@ class HeadSource(nn.Module, ABC):
         """Posterior draws of the head of each cell; methods without a posterior give the one head they have."""
 
     @abstractmethod
-    def training_draw(self, cell: Cell, n_samples: int) -> tuple[Head, list[Divergence]]:
-        """Draws of a seen cell's head, re-parametrised, with the KL terms that this cell is part of."""
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
+        """Re-parametrised draws of the head of each cell, with the KL terms that the cell is part of."""
 
 
 class FactorizedHeads(HeadSource):
@@ -70,20 +77,23 @@ class FactorizedHeads(HeadSource):
         l = self.languages.sample(languages, n_samples)[:, language_of]  # noqa: E741
         return [head.sample() for head in self.generator(task_rows.tolist(), t, l)]
 
-    def training_draw(self, cell: Cell, n_samples: int) -> tuple[Head, list[Divergence]]:
-        task, language = self._rows([cell])
-        t, l = self.tasks.sample(task, n_samples), self.languages.sample(language, n_samples)  # noqa: E741
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
+        tasks, languages = self._rows(cells)
+        t, l = self.tasks.sample(tasks, n_samples), self.languages.sample(languages, n_samples)  # noqa: E741
         if self.latent_dropout:
-            from_prior = torch.rand(n_samples, 1, 1, device=l.device) < self.latent_dropout
+            from_prior = torch.rand(*l.shape[:2], 1, device=l.device) < self.latent_dropout
             l = torch.where(from_prior, torch.randn_like(l), l)  # noqa: E741
-        (head,) = self.generator(task.tolist(), t, l)
-        divergences = [
-            Divergence(self.tasks.kl(task).sum(), "task" if self.tasks.independent else "all"),
-            Divergence(self.languages.kl(language).sum(), "language" if self.languages.independent else "all"),
-        ]
-        if not self.tied:
-            divergences.append(Divergence(head.kl().mean(), "cell"))
-        return head.sample(), divergences
+        draws = []
+        for i, head in enumerate(self.generator(tasks.tolist(), t, l)):
+            task_kl, language_kl = self.tasks.kl(tasks[i : i + 1]).sum(), self.languages.kl(languages[i : i + 1]).sum()
+            divergences = [
+                Divergence(task_kl, "task" if self.tasks.independent else "all"),
+                Divergence(language_kl, "language" if self.languages.independent else "all"),
+            ]
+            if not self.tied:
+                divergences.append(Divergence(head.kl().mean(), "cell"))
+            draws.append(TrainingDraw(head.sample(), divergences))
+        return draws
 
     def _rows(self, cells: Sequence[Cell]) -> tuple[Int[Tensor, "cells"], Int[Tensor, "cells"]]:
         tasks = [self.inventory.task_index(cell.task) for cell in cells]

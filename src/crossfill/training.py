@@ -1,8 +1,9 @@
 """One loop for every method: draw a cell, take a step down the negative ELBO, validate on seen cells, keep the best."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,8 @@ class Trainer:
         self.model, self.train_data, self.dev_data, self.config, self.out = model, train, dev, config, out
         sizes = {c: CellSize(len(d.inputs.lengths), len(d.labels)) for c, d in train.items()}
         settings = config.training
-        self.sampler = CellSampler(sizes, settings.batch_sentences, config.objective.cell_sampling, settings.seed)
+        scheme = config.objective.cell_sampling
+        self.sampler = CellSampler(sizes, settings.batch_sentences, settings.cells_per_step, scheme, settings.seed)
         self.kl_weight = KlWeight(config.objective, self.sampler.n_words, self.sampler.n_batches, settings.steps)
         self.optimisers = Optimisers(model, settings)
         self.progression = Progression()
@@ -111,14 +113,19 @@ class Trainer:
         self._load_best()
         return at
 
-    def objective(self, draw: Draw) -> Objective:
-        """The estimate of the negative ELBO that a draw gives."""
-        batch = self.train_data[draw.cell].take(torch.from_numpy(draw.sentences))
-        features = self.model.encoder(batch.inputs)
-        head, divergences = self.model.heads.training_draw(draw.cell, self.config.objective.samples)
-        likelihoods = log_likelihood(head.log_probabilities(features), batch.labels)
-        divergence = total_divergence(divergences, lambda unit: self.sampler.probability(unit, draw.cell))
-        return negative_elbo(likelihoods, divergence, draw.expected_words, self.kl_weight(self.progression.step))
+    def objectives(self, draws: Sequence[Draw]) -> list[Objective]:
+        """The estimate of the negative ELBO that each draw gives; all of them pass the encoder as one batch."""
+        batches = [self.train_data[draw.cell].take(torch.from_numpy(draw.sentences)) for draw in draws]
+        features = self.model.encoder(batches[0].inputs.followed_by([batch.inputs for batch in batches[1:]]))
+        parts = features.split([len(batch.labels) for batch in batches])
+        heads = self.model.heads.training_draw([draw.cell for draw in draws], self.config.objective.samples)
+        kl_weight = self.kl_weight(self.progression.step)
+        found = []
+        for draw, batch, part, (head, divergences) in zip(draws, batches, parts, heads, strict=True):
+            likelihoods = log_likelihood(head.log_probabilities(part), batch.labels)
+            divergence = total_divergence(divergences, partial(self.sampler.probability, cell=draw.cell))
+            found.append(negative_elbo(likelihoods, divergence, draw.expected_words, kl_weight))
+        return found
 
     def validate(self) -> dict[str, float]:
         """Plug-in scores on dev data of seen cells: the mean over cells for each task, and over tasks."""
@@ -134,13 +141,14 @@ class Trainer:
         """One step, with whatever is due after it."""
         at, settings = self.progression, self.config.training
         self.model.train()
-        draw = self.sampler.draw(at.step)
-        objective = self.objective(draw)
-        values = (objective.nll.item(), objective.kl.item(), objective.loss.item())
-        if not all(map(math.isfinite, values)):
-            raise TrainingError(self._not_finite(draw, values))
-        self.recent.append(values)
-        objective.loss.backward()
+        draws = self.sampler.draw(at.step)
+        objectives = self.objectives(draws)
+        for draw, objective in zip(draws, objectives, strict=True):
+            if not torch.isfinite(objective.loss):
+                raise TrainingError(self._not_finite(draw.cell, objective))
+        mean = Objective(*(torch.stack(column).mean() for column in zip(*objectives, strict=True)))
+        self.recent.append((mean.nll.item(), mean.kl.item(), mean.loss.item()))
+        mean.loss.backward()
         self.optimisers.step(at.step)
         at.step += 1
         last = at.step >= settings.steps
@@ -218,13 +226,13 @@ class Trainer:
         best = f" best {100 * self.progression.best_score:.1f}" if self.progression.history else ""
         return f"loss {loss:.3f} nll {nll:.3f} kl {kl:.0f}{best}"
 
-    def _not_finite(self, draw: Draw, values: tuple[float, float, float]) -> str:
-        nll, kl, _ = values
+    def _not_finite(self, cell: Cell, objective: Objective) -> str:
         saved = "none was written"
         if self.out is not None and (self.out / checkpoint.STATE).exists():
             step = checkpoint.read_tensors(self.out / checkpoint.STATE)[1]["progression"]["step"]
             saved = f"{self.out / checkpoint.STATE} (step {step})"
         return (
-            f"expected a finite loss, got nll {nll} and kl {kl} in cell {draw.cell} at step {self.progression.step}; "
+            f"expected a finite loss, got nll {objective.nll.item()} and kl {objective.kl.item()} "
+            f"in cell {cell} at step {self.progression.step}; "
             f"last good checkpoint: {saved}; lower training.learning_rate or look at that cell's data"
         )

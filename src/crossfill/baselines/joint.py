@@ -7,7 +7,7 @@ from torch import nn
 
 from crossfill.generator import Head
 from crossfill.grid import Cell, Inventory
-from crossfill.model import Divergence, HeadSource
+from crossfill.model import HeadSource, TrainingDraw
 
 
 class JointHeads(HeadSource):
@@ -24,8 +24,8 @@ class JointHeads(HeadSource):
     def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:  # noqa: ARG002
         return self.plug_in(cells)
 
-    def training_draw(self, cell: Cell, n_samples: int) -> tuple[Head, list[Divergence]]:  # noqa: ARG002
-        return self._head(cell), []
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:  # noqa: ARG002
+        return [TrainingDraw(self._head(cell), []) for cell in cells]
 
     def _head(self, cell: Cell) -> Head:
         self.inventory.check(cell)

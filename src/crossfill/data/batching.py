@@ -11,7 +11,7 @@ from crossfill.grid import Cell, Unit
 
 
 class Draw(NamedTuple):
-    """A step's batch: some sentences of one cell."""
+    """Some sentences of one cell."""
 
     cell: Cell
     sentences: np.ndarray
@@ -37,6 +37,7 @@ class CellSampler:
         self,
         sizes: Mapping[Cell, CellSize],
         batch_sentences: int,
+        cells_per_step: int,
         scheme: Literal["uniform", "proportional"],
         seed: int,
     ) -> None:
@@ -46,7 +47,7 @@ class CellSampler:
             raise DataError(f"expected training words in every seen cell, got {found}; leave such cells unseen")
         self.cells: Sequence[Cell] = sorted(sizes)
         self.sizes = sizes
-        self.batch_sentences, self.seed = batch_sentences, seed
+        self.batch_sentences, self.cells_per_step, self.seed = batch_sentences, cells_per_step, seed
         weights = np.array([1.0 if scheme == "uniform" else sizes[cell].words for cell in self.cells])
         self.probabilities = weights / weights.sum()
         self.drawn = np.zeros(len(self.cells), dtype=np.int64)
@@ -64,10 +65,13 @@ class CellSampler:
         """|K|, the mini-batches in one pass over the seen cells."""
         return sum(-(-size.sentences // self.batch_sentences) for size in self.sizes.values())
 
-    def draw(self, step: int) -> Draw:
-        """The batch of this step."""
-        position = np.random.default_rng([self.seed, step]).random()
-        which = min(int(np.searchsorted(self._cumulative, position, side="right")), len(self.cells) - 1)
+    def draw(self, step: int) -> list[Draw]:
+        """The batch of this step: independent draws of cells."""
+        places = np.random.default_rng([self.seed, step]).random(self.cells_per_step)
+        found = np.searchsorted(self._cumulative, places, side="right").clip(max=len(self.cells) - 1)
+        return [self._draw_from(int(which)) for which in found]
+
+    def _draw_from(self, which: int) -> Draw:
         cell, size = self.cells[which], self.sizes[self.cells[which]]
         first = int(self.drawn[which]) * self.batch_sentences
         self.drawn[which] += 1

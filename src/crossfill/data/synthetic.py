@@ -18,15 +18,17 @@ from jaxtyping import Float
 from crossfill.grid import Cell, Grid, Splits
 from crossfill.sentence import Corpus, Sentence
 
-TaskName = Literal["pos", "ner", "chunk"]
+TaskName = Literal["pos", "ner", "chunk", "deprel"]
 Side = Literal["nominal", "verbal"]
-TASKS: tuple[TaskName, ...] = ("pos", "ner", "chunk")
+TASKS: tuple[TaskName, ...] = ("pos", "ner", "chunk", "deprel")
 
 CONSONANTS, VOWELS = "ptkbdgmnslrvzh", "aeiou"
 SOUND_CHANGES = ("p→b", "t→d", "k→g", "s→z", "v→b", "h→", "e→i", "o→u", "l→r", "n→m")
 INFLECTIONS = ("ka", "mi")  # of nominal and verbal words, in an order that is a setting
 DERIVATIONS = ("sen", "rul")  # of names and adjectives, in an order that is a setting
 PARTICLES = ("na", "le")  # determiner and adposition, in an order that is a setting
+RELATIONS = {"NOUN": "nsubj", "ADJ": "amod", "PROPN": "appos", "DET": "det", "ADP": "case"}
+RELATIONS |= {"VERB": "root", "ADV": "advmod", "AUX": "aux", "PART": "mark"}
 SETTINGS = ("inflections", "derivations", "particles", "verbs_first", "particles_follow", "modifiers_follow")
 
 
@@ -56,6 +58,7 @@ class Word(NamedTuple):
     pos: str
     ner: str
     chunk: str
+    deprel: str
 
 
 @dataclass(frozen=True)
@@ -155,50 +158,50 @@ def _sentence(language: Language, rng: random.Random) -> list[Word]:
         if language.setting("verbs_first"):
             clause.reverse()
         words += clause[0] + clause[1]
-    return [*words, Word(".", "PUNCT", "O", "O")]
+    return [*words, Word(".", "PUNCT", "O", "O", "punct")]
 
 
 def _phrase(language: Language, side: Side, rng: random.Random) -> list[Word]:
-    """A head, a modifier, or both, with or without a particle: alike on both sides of the grammar."""
-    shape, form = rng.random(), rng.randrange(2)
-    particle = rng.randrange(2) if rng.random() < 0.5 else None
-    adposition = side == "nominal" and particle is not None and _is_adposition(language, particle)
-    modifiers = [_word(language, side, form, rng) for _ in range(1 + (rng.random() < 0.3))] if shape < 0.6 else []
+    """A head, modifiers, or both, with or without a particle: alike on both sides of the grammar."""
+    shape, derivation = rng.random(), rng.randrange(2)
+    n_modifiers = (1 + (rng.random() < 0.3)) if shape < 0.6 else 0
+    modifiers = [_word(language, side, derivation, rng) for _ in range(n_modifiers)]
     heads = [_word(language, side, None, rng)] if shape > 0.3 else []
-    if side == "nominal" and modifiers and modifiers[0].pos == "PROPN":
-        entity = "LOC" if adposition else "PER"
-        modifiers = [w._replace(ner=prefix + entity) for prefix, w in zip(("B-", "I-"), modifiers, strict=False)]
-    groups = [heads, modifiers] if language.setting("modifiers_follow") else [modifiers, heads]
-    words = groups[0] + groups[1]
-    if particle is not None:
-        tag = "PART" if side == "verbal" else "ADP" if adposition else "DET"
-        word = Word(PARTICLES[particle], tag, "O", "")
-        words = [*words, word] if language.setting("particles_follow") else [word, *words]
-    return _chunked(words, "VP" if side == "verbal" else "PP" if adposition else "NP")
+    tagged = [*heads, *modifiers] if language.setting("modifiers_follow") else [*modifiers, *heads]
+    if rng.random() < 0.5:
+        particle = rng.randrange(2)
+        nominal_tag = "ADP" if bool(particle) != language.setting("particles") else "DET"
+        word = (PARTICLES[particle], nominal_tag if side == "nominal" else "PART")
+        tagged = [*tagged, word] if language.setting("particles_follow") else [word, *tagged]
+    return _labelled(tagged, side)
 
 
-def _word(language: Language, side: Side, form: int | None, rng: random.Random) -> Word:
-    """A head (`form` none), or a modifier with one of the two derivations."""
-    stem = _root(rng) if rng.random() < 0.2 else _draw(language.roots[side], rng)
-    if form is None:
+def _word(language: Language, side: Side, derivation: int | None, rng: random.Random) -> tuple[str, str]:
+    """A head (no derivation) or a modifier, with its part of speech."""
+    form = _root(rng) if rng.random() < 0.2 else _draw(language.roots[side], rng)
+    if derivation is None:
         tag = "NOUN" if side == "nominal" else "VERB"
     else:
-        stem += DERIVATIONS[form]
-        first = bool(form) == language.setting("derivations")
+        form += DERIVATIONS[derivation]
+        first = bool(derivation) == language.setting("derivations")
         tag = {"nominal": ("ADJ", "PROPN"), "verbal": ("ADV", "AUX")}[side][first]
     if rng.random() < language.marking:
-        stem += INFLECTIONS[(side == "verbal") ^ language.setting("inflections")]
-    return Word(stem, tag, "O", "")
+        form += INFLECTIONS[(side == "verbal") ^ language.setting("inflections")]
+    return form, tag
 
 
-def _is_adposition(language: Language, particle: int) -> bool:
-    return bool(particle) != language.setting("particles")
-
-
-def _chunked(words: Sequence[Word], chunk: str) -> list[Word]:
-    """Chunk labels of a phrase; a name makes a chunk of its own, an adjective does not."""
-    starts = [i == 0 or (w.pos == "PROPN") != (words[i - 1].pos == "PROPN") for i, w in enumerate(words)]
-    return [w._replace(chunk=("B-" if start else "I-") + chunk) for start, w in zip(starts, words, strict=True)]
+def _labelled(tagged: Sequence[tuple[str, str]], side: Side) -> list[Word]:
+    """The labels of a phrase in all tasks. Names are places after an adposition; they are chunks of their own."""
+    tags = [tag for _, tag in tagged]
+    chunk = "VP" if side == "verbal" else "PP" if "ADP" in tags else "NP"
+    entity = "LOC" if "ADP" in tags else "PER"
+    words = []
+    for i, (form, tag) in enumerate(tagged):
+        is_name, was_name = tag == "PROPN", i > 0 and tags[i - 1] == "PROPN"
+        ner = ("I-" if was_name else "B-") + entity if is_name else "O"
+        start = "B-" if i == 0 or is_name != was_name else "I-"
+        words.append(Word(form, tag, ner, start + chunk, "obl" if (tag, chunk) == ("NOUN", "PP") else RELATIONS[tag]))
+    return words
 
 
 def _draw(roots: Sequence[str], rng: random.Random) -> str:

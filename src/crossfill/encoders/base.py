@@ -1,6 +1,7 @@
 """What every encoder offers: a corpus made ready once, then one vector per word for any of its sentences."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -18,6 +19,10 @@ class Inputs(ABC):
     @abstractmethod
     def take(self, sentences: Int[Tensor, "chosen"]) -> "Inputs":
         """The inputs of these sentences, in this order."""
+
+    @abstractmethod
+    def followed_by(self, others: "Sequence[Inputs]") -> "Inputs":
+        """These inputs and others of the same encoder, as one."""
 
 
 class Encoder(nn.Module, ABC):

@@ -1,6 +1,7 @@
 """A small encoder with no download: hashed character n-grams, then convolutions over words, trained from scratch."""
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,6 +29,14 @@ class CompactInputs(Inputs):
         first_ngrams = self.ngrams_per_word.cumsum(0) - self.ngrams_per_word
         ngrams = ranges(first_ngrams[words], self.ngrams_per_word[words])
         return CompactInputs(self.ngrams[ngrams], self.ngrams_per_word[words], self.lengths[sentences])
+
+    def followed_by(self, others: Sequence[Inputs]) -> "CompactInputs":
+        parts = [self, *(other for other in others if isinstance(other, CompactInputs))]
+        return CompactInputs(
+            torch.cat([part.ngrams for part in parts]),
+            torch.cat([part.ngrams_per_word for part in parts]),
+            torch.cat([part.lengths for part in parts]),
+        )
 
 
 class CompactEncoder(Encoder):

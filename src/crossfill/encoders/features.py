@@ -1,5 +1,6 @@
 """Features that are given: a frozen encoder whose vectors were computed before."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -34,6 +35,10 @@ class FeatureInputs(Inputs):
         starts = self.lengths.cumsum(0) - self.lengths
         words = ranges(starts[sentences], self.lengths[sentences])
         return FeatureInputs(self.features[words], self.lengths[sentences])
+
+    def followed_by(self, others: Sequence[Inputs]) -> "FeatureInputs":
+        parts = [self, *(other for other in others if isinstance(other, FeatureInputs))]
+        return FeatureInputs(torch.cat([p.features for p in parts]), torch.cat([p.lengths for p in parts]))
 
 
 class FeatureEncoder(Encoder):

@@ -83,12 +83,14 @@ class FactorizedHeads(HeadSource):
         if self.latent_dropout:
             from_prior = torch.rand(*l.shape[:2], 1, device=l.device) < self.latent_dropout
             l = torch.where(from_prior, torch.randn_like(l), l)  # noqa: E741
+        heads = self.generator(tasks.tolist(), t, l)
+        task_kl = self.tasks.kl(tasks).expand(len(cells))
+        language_kl = self.languages.kl(languages).expand(len(cells))
         draws = []
-        for i, head in enumerate(self.generator(tasks.tolist(), t, l)):
-            task_kl, language_kl = self.tasks.kl(tasks[i : i + 1]).sum(), self.languages.kl(languages[i : i + 1]).sum()
+        for i, head in enumerate(heads):
             divergences = [
-                Divergence(task_kl, "task" if self.tasks.independent else "all"),
-                Divergence(language_kl, "language" if self.languages.independent else "all"),
+                Divergence(task_kl[i], "task" if self.tasks.independent else "all"),
+                Divergence(language_kl[i], "language" if self.languages.independent else "all"),
             ]
             if not self.tied:
                 divergences.append(Divergence(head.kl().mean(), "cell"))

@@ -111,7 +111,7 @@ class Grid:
         for cell, corpora in self.corpora.items():
             for splits in corpora:
                 for corpus in (splits.train, splits.dev, splits.test, splits.surplus):
-                    labels[cell.task].update(corpus.labels)
+                    labels[cell.task] |= corpus.labels.distinct()
         return Inventory({task: tuple(sorted(found)) for task, found in labels.items()}, self.languages)
 
     def __getitem__(self, cell: Cell) -> tuple[Splits, ...]:

@@ -41,7 +41,7 @@ class Column(Sequence[str]):
 
     __slots__ = ("codes", "vocabulary")
 
-    def __init__(self, vocabulary: Sequence[str], codes: np.ndarray) -> None:
+    def __init__(self, vocabulary: tuple[str, ...], codes: np.ndarray) -> None:
         self.vocabulary, self.codes = vocabulary, codes
 
     @classmethod

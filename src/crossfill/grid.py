@@ -121,11 +121,11 @@ class Grid:
 
     def training(self, cell: Cell) -> Corpus:
         """All training sentences of a seen cell, over its corpora."""
-        return _joined(splits.training for splits in self[cell])
+        return joined(splits.training for splits in self[cell])
 
     def development(self, cell: Cell) -> Corpus:
         """All development sentences of a cell."""
-        return _joined(splits.dev for splits in self[cell])
+        return joined(splits.dev for splits in self[cell])
 
     def evaluation(self, cell: Cell, seen: bool) -> dict[str, Corpus]:
         """What is scored in a cell, by the name of the corpus."""
@@ -133,7 +133,8 @@ class Grid:
         return {name: corpus for name, corpus in scored.items() if len(corpus)}
 
 
-def _joined(parts: Iterable[Corpus]) -> Corpus:
+def joined(parts: Iterable[Corpus]) -> Corpus:
+    """These corpora as one."""
     corpora = [part for part in parts if len(part)]
     if len(corpora) <= 1:
         return corpora[0] if corpora else EMPTY

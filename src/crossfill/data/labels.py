@@ -26,14 +26,20 @@ class LabelColumn:
     """Reads a task's label from the ten columns of a CoNLL-U line; `_` where there is none."""
 
     def __init__(self, task: str) -> None:
-        name, _, self.key = task.partition(":")
-        self.task = task
-        self.index = _KEYED.get(name, -1) if self.key else _COLUMNS.get(name, -1)
-        if self.index < 0:
+        if not self.names(task):
             raise DataError(
                 f"expected a task that names a CoNLL-U column ({', '.join(_COLUMNS)}, feats:Case, misc:NER), got "
                 f"'{task}'; rename the folder, or give its labels as word<TAB>label in .bio files"
             )
+        name, _, self.key = task.partition(":")
+        self.task = task
+        self.index = _KEYED[name] if self.key else _COLUMNS[name]
+
+    @staticmethod
+    def names(task: str) -> bool:
+        """Whether a task names a column."""
+        name, _, key = task.partition(":")
+        return name in (_KEYED if key else _COLUMNS)
 
     def __call__(self, columns: Sequence[str]) -> str:
         value = columns[self.index]

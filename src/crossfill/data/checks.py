@@ -1,0 +1,123 @@
+"""What looks wrong in a cell, though every line of it could be read."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+
+import numpy as np
+
+from crossfill.data.report import Problem
+from crossfill.data.splits import texts
+from crossfill.grid import Cell, Splits
+from crossfill.sentence import EMPTY, Corpus
+
+MOST_DUPLICATES = 0.05
+"""Share of sentences that repeat an earlier one of the same split."""
+MOST_OTHER_SCRIPT = 0.1
+"""Share of letters outside a cell's main script."""
+MOST_MISSING = 0.05
+"""Share of words that are `_` (a treebank without its text) or have no label."""
+
+# scripts that are written together
+_WRITING = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK", "BOPOMOFO": "CJK", "IDEOGRAPHIC": "CJK"}
+
+
+def check_cell(cell: Cell, corpora: Sequence[Splits]) -> list[Problem]:
+    """Warnings about a cell's corpora."""
+    return [
+        Problem("warning", _where(cell, splits, corpora), message)
+        for splits in corpora
+        for message in (*_unseen_labels(splits), *_duplicates(splits), *_missing(cell, splits), *_mixed_scripts(splits))
+    ]
+
+
+def check_scripts(corpora: Mapping[Cell, Sequence[Splits]]) -> list[Problem]:
+    """Warnings about languages that are written in one script in one task and in another in the next."""
+    by_language: dict[str, dict[str, list[str]]] = {}
+    for cell, all_splits in corpora.items():
+        letters = sum((_scripts(splits) for splits in all_splits), Counter[str]())
+        if letters:
+            main = letters.most_common(1)[0][0]
+            by_language.setdefault(cell.language, {}).setdefault(main, []).append(cell.task)
+    return [
+        Problem("warning", language, "; ".join(f"{', '.join(tasks)} in {script}" for script, tasks in found.items()))
+        for language, found in sorted(by_language.items())
+        if len(found) > 1
+    ]
+
+
+def _where(cell: Cell, splits: Splits, corpora: Sequence[Splits]) -> str:
+    return str(cell) if len(corpora) == 1 else f"{cell} ({splits.name})"
+
+
+def _parts(splits: Splits) -> tuple[Corpus, ...]:
+    return splits.train, splits.dev, splits.test, splits.surplus
+
+
+def _unseen_labels(splits: Splits) -> Iterable[str]:
+    training = splits.training
+    if training is splits.test or training is EMPTY:
+        return
+    known = training.labels.distinct()
+    for name in ("dev", "test"):
+        labels: Counter[str] = Counter(getattr(splits, name).labels)
+        if new := sorted(set(labels) - known):
+            words = sum(labels[label] for label in new)
+            yield f"{_listed(new)} only in {name} ({words:,} {'word' if words == 1 else 'words'})"
+
+
+def _duplicates(splits: Splits) -> Iterable[str]:
+    for name, corpus in zip(("train", "dev", "test", "surplus"), _parts(splits), strict=True):
+        repeated = len(corpus) - len(set(texts(corpus)))
+        if repeated > MOST_DUPLICATES * len(corpus):
+            yield f"{repeated:,} of {len(corpus):,} {name} sentences repeat another ({repeated / len(corpus):.0%})"
+
+
+def _missing(cell: Cell, splits: Splits) -> Iterable[str]:
+    n_words = sum(corpus.n_words for corpus in _parts(splits))
+    wordless = sum(_count(corpus.words.vocabulary, corpus.words.codes, "_") for corpus in _parts(splits))
+    if wordless > MOST_MISSING * n_words:
+        yield f"{wordless / n_words:.0%} of the words are _: this corpus comes without its text"
+    unlabelled = sum(_count(corpus.labels.vocabulary, corpus.labels.codes, "_") for corpus in _parts(splits))
+    if unlabelled and ":" not in cell.task:
+        yield f"{unlabelled:,} of {n_words:,} words have no label (_)"
+
+
+def _count(vocabulary: Sequence[str], codes: np.ndarray, text: str) -> int:
+    return int(np.count_nonzero(codes == vocabulary.index(text))) if text in vocabulary else 0
+
+
+def _mixed_scripts(splits: Splits) -> Iterable[str]:
+    letters = _scripts(splits)
+    total = letters.total()
+    common = [(script, n) for script, n in letters.most_common() if n > MOST_OTHER_SCRIPT * total]
+    if len(common) > 1:
+        yield "mixed scripts: " + ", ".join(f"{script} {n / total:.0%}" for script, n in common)
+
+
+def _scripts(splits: Splits) -> Counter[str]:
+    """Letters per script."""
+    found: Counter[str] = Counter()
+    for corpus in _parts(splits):
+        points = np.frombuffer("".join(corpus.words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        values, counts = np.unique(points, return_counts=True)
+        for point, n in zip(values.tolist(), counts.tolist(), strict=True):
+            if script := _script(point):
+                found[script] += n
+    return found
+
+
+@cache
+def _script(point: int) -> str | None:
+    """The script of a letter by the first word of its Unicode name; none for what is no letter."""
+    letter = chr(point)
+    if not unicodedata.category(letter).startswith("L"):
+        return None
+    name = unicodedata.name(letter, "").split(" ")[0]
+    return _WRITING.get(name, name).title() if name != "CJK" else "CJK"
+
+
+def _listed(labels: Sequence[str]) -> str:
+    shown = ", ".join(labels[:6])
+    return f"{shown} and {len(labels) - 6} more" if len(labels) > 6 else shown

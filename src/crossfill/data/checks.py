@@ -2,14 +2,14 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import numpy as np
 
 from crossfill.data.report import Problem
 from crossfill.data.splits import texts
-from crossfill.grid import Cell, Splits
+from crossfill.grid import Cell, Grid, Splits
 from crossfill.sentence import EMPTY, Corpus
 
 MOST_DUPLICATES = 0.05
@@ -23,28 +23,24 @@ MOST_MISSING = 0.05
 _WRITING = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK", "BOPOMOFO": "CJK", "IDEOGRAPHIC": "CJK"}
 
 
-def check_cell(cell: Cell, corpora: Sequence[Splits]) -> list[Problem]:
-    """Warnings about a cell's corpora."""
-    return [
-        Problem("warning", _where(cell, splits, corpora), message)
-        for splits in corpora
-        for message in (*_unseen_labels(splits), *_duplicates(splits), *_missing(cell, splits), *_mixed_scripts(splits))
-    ]
-
-
-def check_scripts(corpora: Mapping[Cell, Sequence[Splits]]) -> list[Problem]:
-    """Warnings about languages that are written in one script in one task and in another in the next."""
-    by_language: dict[str, dict[str, list[str]]] = {}
-    for cell, all_splits in corpora.items():
-        letters = sum((_scripts(splits) for splits in all_splits), Counter[str]())
-        if letters:
-            main = letters.most_common(1)[0][0]
-            by_language.setdefault(cell.language, {}).setdefault(main, []).append(cell.task)
-    return [
-        Problem("warning", language, "; ".join(f"{', '.join(tasks)} in {script}" for script, tasks in found.items()))
-        for language, found in sorted(by_language.items())
-        if len(found) > 1
-    ]
+def check_grid(grid: Grid) -> list[Problem]:
+    """Warnings about every cell, and about languages whose tasks are written in different scripts."""
+    warnings = []
+    main_scripts: dict[str, dict[str, list[str]]] = {}
+    for cell, corpora in grid.corpora.items():
+        letters: Counter[str] = Counter()
+        for splits in corpora:
+            found = _scripts(splits)
+            letters += found
+            told = (*_unseen_labels(splits), *_duplicates(splits), *_missing(cell, splits), *_mixed(found))
+            warnings += [Problem("warning", _where(cell, splits, corpora), message) for message in told]
+        for script, _ in letters.most_common(1):
+            main_scripts.setdefault(cell.language, {}).setdefault(script, []).append(cell.task)
+    for language, scripts in sorted(main_scripts.items()):
+        if len(scripts) > 1:
+            told = "; ".join(f"{', '.join(tasks)} in {script}" for script, tasks in scripts.items())
+            warnings.append(Problem("warning", language, f"different scripts: {told}"))
+    return warnings
 
 
 def _where(cell: Cell, splits: Splits, corpora: Sequence[Splits]) -> str:
@@ -88,8 +84,7 @@ def _count(vocabulary: Sequence[str], codes: np.ndarray, text: str) -> int:
     return int(np.count_nonzero(codes == vocabulary.index(text))) if text in vocabulary else 0
 
 
-def _mixed_scripts(splits: Splits) -> Iterable[str]:
-    letters = _scripts(splits)
+def _mixed(letters: Counter[str]) -> Iterable[str]:
     total = letters.total()
     common = [(script, n) for script, n in letters.most_common() if n > MOST_OTHER_SCRIPT * total]
     if len(common) > 1:

@@ -112,7 +112,9 @@ def _problem(row: list[str], expected: int, covered: int) -> str | None:
     if span := _RANGE.fullmatch(row[0]):
         if int(span[1]) == expected and int(span[2]) > expected > covered:
             return None
-        return f"expected a multiword token of two or more words from {expected} on, got {row[0]}; number it by its words"
+        return (
+            f"expected a multiword token of two or more words from {expected} on, got {row[0]}; number it by its words"
+        )
     if _EMPTY_NODE.fullmatch(row[0]):
         return None
     return f"expected word number {expected}, got '{row[0][:20]}'; number the words from 1 in each sentence"

@@ -9,7 +9,6 @@ from unicodedata import is_normalized, normalize
 import numpy as np
 
 from crossfill.data import bio, conllu, storage
-from crossfill.data.checks import check_cell, check_scripts
 from crossfill.data.labels import LabelColumn, iob2, scheme, task_name
 from crossfill.data.layout import UD, SourceFile, Split, find_sources
 from crossfill.data.report import Level, Problem
@@ -96,9 +95,6 @@ def read_folder(
         told = [str(problem) for problem in problems if problem.level == "error"]
         hint = f"{root}: expected corpora as <task>/<language>/train.conllu or .bio, a UD release or WikiANN; got none"
         raise DataError("\n".join([*told, hint]))
-    for cell, all_splits in corpora.items():
-        problems += check_cell(cell, all_splits)
-    problems += check_scripts(corpora)
     return FolderReading(Grid(corpora), tuple(problems))
 
 
@@ -197,4 +193,3 @@ def _splits(
     if normalised := sum(reading.normalised for reading in readings):
         told.append(("note", f"{normalised:,} words composed (NFC)"))
     return splits, [Problem(level, str(cell), message) for level, message in told]
-

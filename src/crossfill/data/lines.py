@@ -23,7 +23,9 @@ def decode(data: bytes, where: str) -> list[str]:
         text = text.replace("\r\n", "\n")
         if (stray := text.find("\r")) >= 0:
             line = text.count("\n", 0, stray) + 1
-            raise DataError(f"{where}:{line}: expected lines that end in LF or CRLF, got CR alone; convert the line ends")
+            raise DataError(
+                f"{where}:{line}: expected lines that end in LF or CRLF, got CR alone; convert the line ends"
+            )
     return text.split("\n")
 
 

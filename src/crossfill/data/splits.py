@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from crossfill.grid import Splits
 from crossfill.sentence import Corpus
@@ -39,7 +40,7 @@ def without_leaks(splits: Splits) -> tuple[Splits, int]:
 def texts(corpus: Corpus) -> Iterator[str]:
     """Each sentence as one string that tells its words apart."""
     words, offsets = list(corpus.words), corpus.offsets.tolist()
-    return ("\n".join(words[start:end]) for start, end in zip(offsets, offsets[1:], strict=False))
+    return ("\n".join(words[start:end]) for start, end in pairwise(offsets))
 
 
 def _shuffled(n: int, seed: int) -> list[int]:

@@ -1,7 +1,7 @@
 """A data folder into a grid."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from unicodedata import is_normalized, normalize
@@ -60,14 +60,15 @@ def read_folder(
     seed: int = 0,
     max_train: int | None = None,
     cache: Path | bool = True,
+    watch: Callable[[Sequence[SourceFile]], Iterable[SourceFile]] = iter,
 ) -> FolderReading:
-    """What `load_grid` reads, with the problems collected beside it instead of raised."""
+    """What `load_grid` reads, with the problems collected beside it; `watch` may show progress over the files."""
     root = Path(path)
     store = default_cache() if cache is True else cache or None
     wanted = tuple(task_name(task) for task in tasks)
     sources, problems = find_sources(root)
     readings: dict[tuple[Cell, str], dict[Split, list[Reading]]] = {}
-    for source in sources:
+    for source in watch(sources):
         for task in _tasks_of(source, wanted):
             cell = Cell(task, source.language)
             where = f"{cell} {source.path.relative_to(root)}"

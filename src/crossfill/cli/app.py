@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from crossfill.cli import grid
+from crossfill.cli import data, grid
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ def _root() -> None:
 
 
 app.command()(grid.grid)
+app.add_typer(data.app, name="data")
 
 
 def main() -> None:

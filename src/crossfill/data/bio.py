@@ -31,7 +31,9 @@ def parse(data: bytes, where: str) -> Iterator[TaggedSentence]:
         words, tags = [], []
         for number, line in enumerate(lines, start=start):
             kept = line.rstrip(" \t")
-            columns = [column.strip(" ") for column in kept.split("\t")] if "\t" in kept else kept.split()
+            tabbed = "\t" in kept  # words may hold spaces there
+            columns = [column.strip(" ") for column in kept.split("\t")] if tabbed else kept.split(" ")
+            columns = columns if tabbed else [column for column in columns if column]
             if line.startswith("-DOCSTART-") or (line.startswith("# ") and not words and _is_comment(columns)):
                 continue
             if problem := _problem(columns):

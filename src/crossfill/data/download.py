@@ -20,7 +20,7 @@ Progress = Callable[[int, int | None], None]
 """Called with the bytes at hand and the bytes in all, where the server tells."""
 
 
-def silent(done: int, total: int | None) -> None:  # noqa: ARG001
+def silent(done: int, total: int | None) -> None:
     """Progress that is not shown."""
 
 

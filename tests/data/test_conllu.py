@@ -58,7 +58,9 @@ def test_states_that_editors_leave_files_in():
 
 
 cell = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"], exclude_characters="|=#"), min_size=1, max_size=5)
-row = st.tuples(cell, cell, st.sampled_from(["NOUN", "X", "_"]), st.sampled_from(["_", "Case=Nom", "A=B|C=D"]), st.booleans())
+row = st.tuples(
+    cell, cell, st.sampled_from(["NOUN", "X", "_"]), st.sampled_from(["_", "Case=Nom", "A=B|C=D"]), st.booleans()
+)
 
 
 @given(st.lists(st.lists(row, min_size=1, max_size=5), min_size=1, max_size=4), st.data())
@@ -101,10 +103,19 @@ WORD = "\t".join(["1", "w", "_", "X", "_", "_", "0", "root", "_", "_"])
         (f"{WORD}\n{WORD}\n", "train.conllu:2: expected word number 2, got '1'; number the words"),
         (f"# c\n{WORD}\n# d\n", "train.conllu:3: expected comments before the words"),
         (WORD.replace("\tw\t", "\t\t"), "train.conllu:1: expected a form in column 2, got nothing; write _ for none"),
-        (WORD.replace("1", "2-1", 1), "train.conllu:1: expected a multiword token of two or more words from 1 on, got 2-1"),
-        (f"{WORD.replace('1', '1-3', 1)}\n{WORD}\n", "train.conllu:2: expected word number 3 before the sentence ends, got 1"),
+        (
+            WORD.replace("1", "2-1", 1),
+            "train.conllu:1: expected a multiword token of two or more words from 1 on, got 2-1",
+        ),
+        (
+            f"{WORD.replace('1', '1-3', 1)}\n{WORD}\n",
+            "train.conllu:2: expected word number 3 before the sentence ends, got 1",
+        ),
         (WORD.replace("1", "0.1", 1), "train.conllu:1: expected word number 1 before the sentence ends, got 0 words"),
-        (WORD.replace("1", "9" * 5000, 1), "train.conllu:1: expected word number 1, got '99999999999999999999'; number"),
+        (
+            WORD.replace("1", "9" * 5000, 1),
+            "train.conllu:1: expected word number 1, got '99999999999999999999'; number",
+        ),
         (f"{WORD}\rX", "train.conllu:1: expected lines that end in LF or CRLF, got CR alone; convert the line ends"),
     ],
 )
@@ -116,6 +127,11 @@ def test_what_is_wrong_is_said_with_line_and_remedy(text: str, message: str):
 
 def test_other_encodings_are_named():
     with pytest.raises(DataError, match="train.conllu:3: expected UTF-8, got byte 0xe1; save the file as UTF-8"):
-        list(conllu.parse(SPANISH.encode("latin-1").replace(b"# text", b"# t", 1).replace(b"V\xe1monos al mar", b"", 1), "train.conllu"))
+        list(
+            conllu.parse(
+                SPANISH.encode("latin-1").replace(b"# text", b"# t", 1).replace(b"V\xe1monos al mar", b"", 1),
+                "train.conllu",
+            )
+        )
     with pytest.raises(DataError, match="train.conllu:1: expected UTF-8, got UTF-16; save the file as UTF-8"):
         list(conllu.parse(SPANISH.encode("utf-16"), "train.conllu"))

@@ -61,7 +61,14 @@ def test_schemes_are_told_apart():
 
 def test_a_task_names_its_column():
     row = "3 gives give VERB VBZ Case=Nom|Number=Sing 0 nmod:poss 0:root NER=B-PER|SpaceAfter=No".split(" ")
-    labels = {"pos": "VERB", "xpos": "VBZ", "deprel": "nmod", "feats:Case": "Nom", "feats:Gender": "_", "misc:NER": "B-PER"}
+    labels = {
+        "pos": "VERB",
+        "xpos": "VBZ",
+        "deprel": "nmod",
+        "feats:Case": "Nom",
+        "feats:Gender": "_",
+        "misc:NER": "B-PER",
+    }
     for task, label in labels.items():
         assert LabelColumn(task)(row) == label
     with pytest.raises(DataError, match="expected a task that names a CoNLL-U column .* got 'chunk'; rename"):

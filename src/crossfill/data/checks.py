@@ -110,7 +110,7 @@ def _script(point: int) -> str | None:
     if not unicodedata.category(letter).startswith("L"):
         return None
     name = unicodedata.name(letter, "").split(" ")[0]
-    return _WRITING.get(name, name).title() if name != "CJK" else "CJK"
+    return _WRITING.get(name, name.title() if name != "CJK" else name)
 
 
 def _listed(labels: Sequence[str]) -> str:

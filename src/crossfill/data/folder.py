@@ -1,6 +1,6 @@
 """A data folder into a grid."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,6 +67,7 @@ def read_folder(
     store = default_cache() if cache is True else cache or None
     wanted = tuple(task_name(task) for task in tasks)
     sources, problems = find_sources(root)
+    names = _corpus_names(sources, root)
     readings: dict[tuple[Cell, str], dict[Split, list[Reading]]] = {}
     for source in watch(sources):
         for task in _tasks_of(source, wanted):
@@ -78,7 +79,7 @@ def read_folder(
                 problems.append(Problem("error", "", str(error)))
                 continue
             problems += [Problem("warning", where, "has no sentences")] * (not len(found.corpus))
-            readings.setdefault((cell, _corpus_name(source, sources)), {}).setdefault(source.split, []).append(found)
+            readings.setdefault((cell, names[source]), {}).setdefault(source.split, []).append(found)
 
     corpora: dict[Cell, tuple[Splits, ...]] = {}
     for (cell, name), parts in readings.items():
@@ -116,25 +117,30 @@ def _tasks_of(source: SourceFile, wanted: Sequence[str]) -> Iterable[str]:
     return [task for task in wanted or ("pos",) if LabelColumn.names(task)]
 
 
-def _corpus_name(source: SourceFile, sources: Sequence[SourceFile]) -> str:
-    """The name of a source's corpus; with its folder where two folders of a cell use the same name."""
-    folders = {
-        other.path.parent
-        for other in sources
-        if (other.task, other.language, other.corpus) == (source.task, source.language, source.corpus)
+def _corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, str]:
+    """The name of each source's corpus; its folder instead where two folders use the same name for a cell."""
+    homes: dict[tuple[str, str, str], set[Path]] = defaultdict(set)
+    for source in sources:
+        homes[source.task, source.language, source.corpus].add(source.home)
+    return {
+        source: source.corpus
+        if len(homes[source.task, source.language, source.corpus]) == 1
+        else str(source.home.relative_to(root))
+        for source in sources
     }
-    return source.corpus if len(folders) == 1 else f"{source.path.parent.parent.name}/{source.corpus}"
 
 
 def _read(source: SourceFile, task: str, where: str, store: Path | None) -> Reading:
-    label = LabelColumn(task) if source.is_conllu else None
     try:
+        label = LabelColumn(task) if source.is_conllu else None
         data = source.path.read_bytes()
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
     except OSError as error:
         raise DataError(f"{where}: expected a readable file; {error.strerror}") from None
     if store is None:
         return read_source(data, where, label)
-    entry = store / "corpora" / storage.entry_name(data, _READER, task if label else "columns")
+    entry = store / "corpora" / storage.entry_name(data, _READER, label.task if label else "columns")
     found = storage.load(entry)
     if found is None:
         found = read_source(data, where, label)

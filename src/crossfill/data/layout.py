@@ -31,6 +31,9 @@ _NAMED_SPLIT = re.compile(rf"(?:(?P<corpus>.+)[._-])?(?P<split>{'|'.join(_SPLITS
 _TREEBANK = re.compile(r"(?P<language>[a-z]{2,3})_(?P<corpus>[a-z0-9]+)-ud-(?P<split>train|dev|test)(?:-.*)?\.conllu")
 _WIKIANN = re.compile(r"wikiann-(?P<language>[a-z-]+)\.bio")
 _COLUMN_SUFFIXES = (".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll")
+_TASKS = frozenset(
+    {"ner", "pos"}
+)  # Yahadian and Sayula Popoluca too, but a folder of that name is nearly always a task
 _PLAIN_SUFFIXES = (".tsv", ".txt", "")  # corpora only where the file's name is that of a split
 
 
@@ -43,6 +46,8 @@ class SourceFile:
     language: str
     corpus: str
     split: Split
+    home: Path
+    """The folder of the corpus: that of the task, or of the treebank."""
 
     @property
     def is_conllu(self) -> bool:
@@ -81,28 +86,33 @@ def _classify(path: Path) -> SourceFile | str | None:
     """The corpus file at a path; what is wrong with its place; or none where it is something else."""
     name, (parent, grandparent) = path.name, _parents(path)
     if treebank := _TREEBANK.fullmatch(name):
-        return _placed(path, UD, treebank["language"], treebank["corpus"], _SPLITS[treebank["split"]])
+        split = _SPLITS[treebank["split"]]
+        return _placed(path, UD, treebank["language"], treebank["corpus"], split, path.parent)
     if wikiann := _WIKIANN.fullmatch(name):
-        return _placed(path, "ner", wikiann["language"], "wikiann", "whole")
+        return _placed(path, "ner", wikiann["language"], "wikiann", "whole", path.parent)
     named = _NAMED_SPLIT.fullmatch(name)
     suffix = path.suffix if not named else named["suffix"] or ""
-    if suffix in _PLAIN_SUFFIXES and not (named and find_language(parent)):
+    in_language = _is_language(parent, grandparent)
+    if suffix not in (".conllu", *_COLUMN_SUFFIXES) and not (suffix in _PLAIN_SUFFIXES and named and in_language):
         return None
-    if suffix not in (".conllu", *_COLUMN_SUFFIXES, *_PLAIN_SUFFIXES):
-        return None
-    if find_language(parent):
+    if in_language:
         task, corpus = _task(grandparent)
         if not named:
-            return _placed(path, task, parent, path.stem, "whole")
+            return _placed(path, task, parent, path.stem, "whole", path.parent.parent)
         own = named["corpus"] or corpus
-        return _placed(path, task, parent, corpus if own == parent else own, _SPLITS[named["split"]])
-    if find_language(path.stem) and not named:
+        split = _SPLITS[named["split"]]
+        return _placed(path, task, parent, corpus if own == parent else own, split, path.parent.parent)
+    if not named and _is_language(path.stem, parent):
         task, corpus = _task(parent)
-        return _placed(path, task, path.stem, corpus, "whole")
+        return _placed(path, task, path.stem, corpus, "whole", path.parent)
     return (
-        f"expected it in a folder named by its language, <task>/<language>/{name}, but '{parent}' is no language code; "
+        f"expected it in a folder named by its language, <task>/<language>/{name}, but '{parent}' is none; "
         "move it, or rename the folder to an ISO 639 code"
     )
+
+
+def _is_language(name: str, above: str) -> bool:
+    return find_language(name) is not None and (name not in _TASKS or above in _TASKS)
 
 
 def _parents(path: Path) -> tuple[str, str]:
@@ -120,7 +130,7 @@ def _task(folder: str) -> tuple[str, str]:
     return task_name(folder), folder
 
 
-def _placed(path: Path, task: str, code: str, corpus: str, split: Split) -> SourceFile | str:
+def _placed(path: Path, task: str, code: str, corpus: str, split: Split, home: Path) -> SourceFile | str:
     if (language := find_language(code)) is None:
         return f"expected a language code of ISO 639, UD or WikiANN, got '{code}'; rename it"
-    return SourceFile(path, task, language, corpus, split)
+    return SourceFile(path, task, language, corpus, split, home)

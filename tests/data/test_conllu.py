@@ -126,12 +126,12 @@ def test_what_is_wrong_is_said_with_line_and_remedy(text: str, message: str):
 
 
 def test_other_encodings_are_named():
-    with pytest.raises(DataError, match="train.conllu:3: expected UTF-8, got byte 0xe1; save the file as UTF-8"):
+    with pytest.raises(DataError, match=r"train.conllu:3: expected UTF-8, got byte 0xe1; save the file as UTF-8"):
         list(
             conllu.parse(
                 SPANISH.encode("latin-1").replace(b"# text", b"# t", 1).replace(b"V\xe1monos al mar", b"", 1),
                 "train.conllu",
             )
         )
-    with pytest.raises(DataError, match="train.conllu:1: expected UTF-8, got UTF-16; save the file as UTF-8"):
+    with pytest.raises(DataError, match=r"train.conllu:1: expected UTF-8, got UTF-16; save the file as UTF-8"):
         list(conllu.parse(SPANISH.encode("utf-16"), "train.conllu"))

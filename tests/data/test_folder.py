@@ -103,7 +103,7 @@ def test_one_treebank_holds_many_tasks(tmp_path: Path):
     grid = load_grid(tmp_path, tasks=("upos", "deprel", "feats:Case"))
     assert grid.inventory.labels == {"deprel": ("dep",), "feats:Case": ("Nom", "_"), "pos": ("NOUN", "VERB")}
     reading = read_folder(tmp_path, tasks=("pos", "feats:Gender"))
-    assert [str(p) for p in reading.problems][0] == "feats:Gender/wol: ud never marks feats:Gender: left empty"
+    assert str(reading.problems[0]) == "feats:Gender/wol: ud never marks feats:Gender: left empty"
     with pytest.raises(DataError, match="unknown task 'nre'; did you mean 'ner'"):
         load_grid(tmp_path, tasks=("ner", "nre"))
 
@@ -162,12 +162,12 @@ def test_no_problem_hides_another(tmp_path: Path):
 
 
 def test_folders_without_corpora_are_refused(tmp_path: Path):
-    with pytest.raises(DataError, match="expected a folder of corpora, .*; got nothing"):
+    with pytest.raises(DataError, match=r"expected a folder of corpora, .*; got nothing"):
         load_grid(tmp_path / "missing")
     (tmp_path / "file").write_text("x")
-    with pytest.raises(DataError, match="expected a folder of corpora, .*; got a file"):
+    with pytest.raises(DataError, match=r"expected a folder of corpora, .*; got a file"):
         load_grid(tmp_path / "file")
-    with pytest.raises(DataError, match="expected corpora as <task>/<language>/train.conllu .* got none"):
+    with pytest.raises(DataError, match=r"expected corpora as <task>/<language>/train.conllu .* got none"):
         load_grid(tmp_path)
 
 

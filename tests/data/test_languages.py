@@ -49,7 +49,7 @@ def test_codes_become_iso_639_3(code: str, expected: str):
 def test_what_is_no_code_is_refused():
     for text in ("", "x", "typology", "train", "zz", "0a"):
         assert find_language(text) is None
-    with pytest.raises(DataError, match="expected a language code of ISO 639, UD or WikiANN, .* got 'zz'"):
+    with pytest.raises(DataError, match=r"expected a language code of ISO 639, UD or WikiANN, .* got 'zz'"):
         language_code("zz")
 
 

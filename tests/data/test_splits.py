@@ -17,7 +17,7 @@ def test_eighty_ten_ten(n: int, seed: int):
     whole = corpus(*(f"w{i:03}" for i in range(n)))
     parts = eighty_ten_ten(whole, seed)
     texts = [[s.text for s in part] for part in parts]
-    assert sorted(sum(texts, [])) == [s.text for s in whole]
+    assert sorted(text for part in texts for text in part) == [s.text for s in whole]
     assert all(part == sorted(part) for part in texts)
     assert [len(part) for part in texts] == [n * 8 // 10, n * 9 // 10 - n * 8 // 10, n - n * 9 // 10]
     assert texts == [[s.text for s in part] for part in eighty_ten_ten(whole, seed)]

@@ -98,6 +98,7 @@ def _as_json(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> dict[st
 
 def _show(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> None:
     from rich.console import Console
+    from rich.text import Text
 
     from crossfill.cli.matrix import labels_table, legend, matrices, problems_table
 
@@ -105,14 +106,16 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> None:
     n_cells = len(grid.tasks) * len(grid.languages)
     tasks = "task" if len(grid.tasks) == 1 else "tasks"
     languages = "language" if len(grid.languages) == 1 else "languages"
+    console.print(Text(str(data), "bold"), soft_wrap=True)
     console.print(
-        f"[bold]{data}[/]  {len(grid.languages)} {languages} × {len(grid.tasks)} {tasks}, "
+        f"{len(grid.languages)} {languages} × {len(grid.tasks)} {tasks}, "
         f"{len(grid.cells)} of {n_cells} cells have data\n"
     )
     sizes = {cell: _sizes(grid, cell) for cell in grid.cells}
     n_corpora = {cell: len(grid[cell]) for cell in grid.cells}
     for table in matrices(grid.tasks, grid.languages, sizes, n_corpora, console):
         console.print(table)
+        console.print()
     console.print(legend())
     console.print(labels_table({task: _label_counts(grid, task) for task in grid.tasks}))
     if problems:

@@ -51,7 +51,7 @@ def matrices(
 def legend() -> Text:
     """What the colours mean."""
     parts = [("■ ", colour, f"{text}   ") for colour, _, text in _SHADES]
-    text = Text("\n training sentences: ")
+    text = Text(" training sentences: ")
     for mark, colour, told in (*parts, ("■ ", _TEST_ONLY, "test only   "), ("□ ", _EMPTY, "empty")):
         text.append(mark, style=colour).append(told, style="bright_black")
     return text.append("\n")

@@ -1,5 +1,6 @@
 """The official corpora: where they are, and how their archives become a data folder."""
 
+import gzip
 import re
 import shutil
 import tarfile
@@ -110,8 +111,9 @@ def _unpack(source: Source, archive: Path, target: Path, languages: Collection[s
             raise DataError(f"{archive}: expected corpora of {source.name}{asked}, got none; check the archive")
         work.chmod(0o755)
         work.replace(target)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{archive}: expected a whole archive; {error}; remove it and run again") from None
+    except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        archive.unlink()
+        raise DataError(f"{archive}: expected a whole archive; {error}; it was removed, run again") from None
     except OSError as error:
         raise DataError(f"{target}: could not be unpacked; {error.strerror or error}; run again") from None
     finally:
@@ -122,7 +124,7 @@ def _treebanks(archive: Path, languages: Collection[str]) -> Iterator[Member]:
     """`ud-treebanks-v2.4/UD_Wolof-WTF/wo_wtf-ud-train.conllu` and the licences of the treebanks that are kept."""
     licences: dict[PurePosixPath, tuple[PurePosixPath, bytes]] = {}
     kept: set[PurePosixPath] = set()
-    with tarfile.open(archive) as tar:
+    with tarfile.open(archive, "r:gz") as tar:
         for member in tar:
             place = PurePosixPath(*PurePosixPath(member.name).parts[1:])
             if not member.isfile():

@@ -1,5 +1,7 @@
 """Sentences and corpora keep what they were given."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +60,7 @@ def test_columns_behave_as_the_sentences_do(drawn: list[list[tuple[str, str, boo
     corpus = Corpus.from_sentences(kept)
     assert list(corpus) == kept
     assert list(corpus.words) == [word for s in kept for word in s.words]
+    assert corpus.words.counts() == Counter(corpus.words)
     assert corpus.labels.distinct() == {label for s in kept for label in s.labels}
     chosen = data.draw(st.lists(st.integers(0, len(kept) - 1), max_size=6)) if kept else []
     assert list(corpus.take(chosen)) == [kept[i] for i in chosen]

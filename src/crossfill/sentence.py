@@ -1,6 +1,7 @@
 """Sentences and corpora: what `data` makes and `encoders` read."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
@@ -70,9 +71,18 @@ class Column(Sequence[str]):
         """The strings at these positions."""
         return Column(self.vocabulary, self.codes[positions])
 
+    def counts(self) -> Counter[str]:
+        """How often each string occurs."""
+        found = np.bincount(self.codes, minlength=len(self.vocabulary)).tolist()
+        counts: Counter[str] = Counter()
+        for text, n in zip(self.vocabulary, found, strict=True):
+            if n:
+                counts[text] += n
+        return counts
+
     def distinct(self) -> set[str]:
         """The strings that occur."""
-        return {self.vocabulary[code] for code in np.unique(self.codes).tolist()}
+        return set(self.counts())
 
 
 class Corpus(Sequence[Sentence]):

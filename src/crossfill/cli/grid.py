@@ -63,7 +63,7 @@ def _label_counts(grid: "Grid", task: str) -> Counter[str]:
         if cell.task == task:
             for splits in grid[cell]:
                 for split in SPLITS:
-                    counts.update(getattr(splits, split).labels)
+                    counts += getattr(splits, split).labels.counts()
     return counts
 
 

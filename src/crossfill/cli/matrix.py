@@ -68,9 +68,7 @@ def labels_table(counts: Mapping[str, Counter[str]]) -> Table:
         total = found.total()
         for label, n in found.most_common(_MOST_LABELS):
             share = f"{n / total:.1%}" if n >= 0.001 * total else f"{n:,}×"
-            shown.append(f"{label}\u00a0").append(
-                f"{share}  ", "bright_black"
-            )  # a label and its share stay on one line
+            shown.append(label).append(f"={share}  ", "bright_black")
         if len(found) > _MOST_LABELS:
             shown.append(f"and {len(found) - _MOST_LABELS:,} more", "bright_black")
         table.add_row(f" {escape(task)}", f"{len(found):,}", shown)

@@ -17,7 +17,7 @@ MOST_DUPLICATES = 0.05
 MOST_OTHER_SCRIPT = 0.1
 """Share of letters outside a cell's main script."""
 MOST_MISSING = 0.05
-"""Share of words that are `_` (a treebank without its text) or have no label."""
+"""Share of words that are `_`, as in a treebank that comes without its text."""
 
 # scripts that are written together
 _WRITING = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK", "BOPOMOFO": "CJK", "IDEOGRAPHIC": "CJK"}
@@ -57,7 +57,7 @@ def _unseen_labels(splits: Splits) -> Iterable[str]:
         return
     known = training.labels.distinct()
     for name in ("dev", "test"):
-        labels: Counter[str] = Counter(getattr(splits, name).labels)
+        labels: Counter[str] = getattr(splits, name).labels.counts()
         if new := sorted(set(labels) - known):
             words = sum(labels[label] for label in new)
             yield f"{_listed(new)} only in {name} ({words:,} {'word' if words == 1 else 'words'})"
@@ -72,16 +72,12 @@ def _duplicates(splits: Splits) -> Iterable[str]:
 
 def _missing(cell: Cell, splits: Splits) -> Iterable[str]:
     n_words = sum(corpus.n_words for corpus in _parts(splits))
-    wordless = sum(_count(corpus.words.vocabulary, corpus.words.codes, "_") for corpus in _parts(splits))
+    wordless = sum(corpus.words.counts()["_"] for corpus in _parts(splits))
     if wordless > MOST_MISSING * n_words:
         yield f"{wordless / n_words:.0%} of the words are _: this corpus comes without its text"
-    unlabelled = sum(_count(corpus.labels.vocabulary, corpus.labels.codes, "_") for corpus in _parts(splits))
+    unlabelled = sum(corpus.labels.counts()["_"] for corpus in _parts(splits))
     if unlabelled and ":" not in cell.task:
         yield f"{unlabelled:,} of {n_words:,} words have no label (_)"
-
-
-def _count(vocabulary: Sequence[str], codes: np.ndarray, text: str) -> int:
-    return int(np.count_nonzero(codes == vocabulary.index(text))) if text in vocabulary else 0
 
 
 def _mixed(letters: Counter[str]) -> Iterable[str]:

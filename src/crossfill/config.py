@@ -45,13 +45,13 @@ class LatentConfig(Settings):
     rank: PositiveInt = 10
     """k, the columns of B in the low-rank covariance (pf-lr only)."""
     joint: bool = False
-    """One low-rank covariance over all languages (and one over all tasks) instead of one each, as in the authors' script."""
+    """One low-rank covariance over all languages, and one over all tasks, as in the authors' script (pf-lr only)."""
     mean_scale: NonNegativeFloat = 0.1
     """Means start from N(0, mean_scale²)."""
     covariance_range: tuple[float, float] = (0.0, 0.5)
     """ρ and B start from the uniform distribution over this range."""
     dropout: Probability = 0.0
-    """Probability that a training draw of a language vector comes from the prior: makes the prior a language of its own."""
+    """Probability that a training draw of a language vector comes from the prior, which so becomes a language."""
 
 
 class GeneratorConfig(Settings):
@@ -59,8 +59,8 @@ class GeneratorConfig(Settings):
 
     hidden: tuple[PositiveInt, ...] = (400, 768, 768, 768, 768)
     """Widths of the layers between the latents and the head."""
-    shared_head: bool = False
-    """Give each task a shared head, to which the generated one is a deviation that starts at zero."""
+    deviation: NonNegativeFloat = 1.0
+    """Last layers start at this share of their usual scale; at 0 all cells of a task start from one shared head."""
     initial_variance: PositiveFloat | None = None
     """Variance of a head's parameters at the start; none leaves the layer at its usual random start (as published)."""
 
@@ -73,7 +73,7 @@ class ObjectiveConfig(Settings):
     kl_scale: Literal["words", "published"] = "words"
     """`words`: KL / training words, the ELBO per word. `published`: KL / mini-batches against a batch's mean loss."""
     kl_schedule: KlSchedule = "constant"
-    """Weight of the KL over training: `constant` (paper), `linear` and `logistic` (from 0 to 1), `blundell` (falls by half)."""
+    """Weight of the KL over training: `constant` (paper), `linear` or `logistic` (rising), `blundell` (falling)."""
     cell_sampling: Literal["uniform", "proportional"] = "uniform"
     """`uniform` weighs seen cells equally (paper); `proportional` draws them by words, which is the ELBO itself."""
     head_prior: Literal["tied", "untied"] = "tied"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -27,6 +28,10 @@ class Cell:
         if not (task and slash and language) or "/" in language:
             raise DataError(f"expected a cell as task/language, such as ner/wol; got '{text}'")
         return cls(task, language)
+
+
+Unit = Literal["task", "language", "cell", "all"]
+"""What a term of the objective belongs to: a row of the grid, a column, one cell, or all of it."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,11 @@ class Inventory:
         if index is None:
             raise DataError(unknown("language", language, self.languages))
         return index
+
+    def check(self, cell: Cell) -> None:
+        """Refuse a cell whose task or language is not here."""
+        self.task_index(cell.task)
+        self.language_index(cell.language)
 
     def label_ids(self, task: str, labels: Iterable[str]) -> np.ndarray:
         """Labels as positions in the task's inventory."""

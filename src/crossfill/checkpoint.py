@@ -1,0 +1,108 @@
+"""Files of a run: tensors as safetensors, the rest as JSON, each written atomically. Never pickle."""
+
+import json
+import os
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor, nn
+
+from crossfill.config import Config, parse_config
+from crossfill.errors import CheckpointError
+from crossfill.grid import Cell, Inventory
+
+WEIGHTS = "model.safetensors"
+DESCRIPTION = "config.json"
+STATE = "training.safetensors"
+HISTORY = "history.json"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, also if the process is killed or the machine goes down."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what killed writers left behind."""
+    for name in (WEIGHTS, DESCRIPTION, STATE, HISTORY):
+        for leftover in folder.glob(f".{name}-*"):
+            leftover.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file atomically."""
+    write_atomically(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
+    """Write tensors and a JSON note on them as one file, atomically."""
+    contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    write_atomically(path, to_bytes(contiguous, metadata={"notes": json.dumps(notes)}))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors of a file and the note on them."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            notes = json.loads((file.metadata() or {}).get("notes", "{}"))
+            return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: expected a safetensors file, found none; is this a model folder?") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: expected a whole safetensors file; {error}; delete it and run again") from None
+
+
+def describe(config: Config, inventory: Inventory, seen: Collection[Cell]) -> dict[str, Any]:
+    """All that is needed to build a model again, as JSON."""
+    return {
+        "format": 1,
+        "config": config.model_dump(mode="json"),
+        "labels": {task: list(labels) for task, labels in inventory.labels.items()},
+        "languages": list(inventory.languages),
+        "seen": [str(cell) for cell in sorted(seen)],
+    }
+
+
+def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
+    """The config, inventory and seen cells of a model folder."""
+    path = folder / DESCRIPTION
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found["format"] != 1:
+            raise CheckpointError(f"{path}: expected format 1, got {found['format']}; use a newer crossfill")
+        labels = {str(task): tuple(map(str, labels)) for task, labels in found["labels"].items()}
+        inventory = Inventory(labels, tuple(map(str, found["languages"])))
+        return parse_config(found["config"], str(path)), inventory, frozenset(map(Cell.parse, found["seen"]))
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: expected a model's description, found none; is this a model folder?") from None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise CheckpointError(f"{path}: expected the description of a model; {type(error).__name__}: {error}") from None
+
+
+def load_weights(module: nn.Module, tensors: Mapping[str, Tensor], where: Path) -> None:
+    """Put tensors into a module after checking that every name and shape is the one it has."""
+    own = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    wrong = [
+        f"{name}: expected {own.get(name, 'no such tensor')}, got {found.get(name, 'nothing')}"
+        for name in sorted(own.keys() | found.keys())
+        if own.get(name) != found.get(name)
+    ]
+    if wrong:
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise CheckpointError(f"{where}: the weights are of another model: {'; '.join(wrong[:3])}{more}")
+    module.load_state_dict(dict(tensors))

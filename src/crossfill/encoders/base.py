@@ -1,0 +1,47 @@
+"""What every encoder offers: a corpus made ready once, then one vector per word for any of its sentences."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from crossfill.sentence import Corpus
+
+
+class Inputs(ABC):
+    """A corpus as an encoder wants it."""
+
+    lengths: Int[Tensor, "sentences"]
+    """Words per sentence."""
+
+    @abstractmethod
+    def take(self, sentences: Int[Tensor, "chosen"]) -> "Inputs":
+        """The inputs of these sentences, in this order."""
+
+
+class Encoder(nn.Module, ABC):
+    """The multilingual network under the heads."""
+
+    n_features: int
+    """Size of a word's vector."""
+
+    @abstractmethod
+    def prepare(self, corpus: Corpus) -> Inputs:
+        """Make a corpus ready for `forward`: the work that does not depend on the encoder's weights."""
+
+    @abstractmethod
+    def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
+        """One vector for each word of these sentences, one sentence after the other."""
+
+
+def ranges(starts: Int[Tensor, "n"], lengths: Int[Tensor, "n"]) -> Int[Tensor, "total"]:
+    """The positions start, start + 1, …, start + length − 1 of every range, one range after the other.
+
+    >>> ranges(torch.tensor([5, 0]), torch.tensor([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = lengths.cumsum(0)
+    total = int(ends[-1]) if len(ends) else 0
+    shift = torch.repeat_interleave(starts - (ends - lengths), lengths, output_size=total)
+    return torch.arange(total) + shift

@@ -1,0 +1,74 @@
+"""A small encoder with no download: hashed character n-grams, then convolutions over words, trained from scratch."""
+
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from crossfill.config import EncoderConfig
+from crossfill.encoders.base import Encoder, Inputs, ranges
+from crossfill.sentence import Corpus
+
+
+@dataclass(frozen=True)
+class CompactInputs(Inputs):
+    """The hashed n-grams of a corpus, word after word."""
+
+    ngrams: Int[Tensor, "ngrams"]
+    ngrams_per_word: Int[Tensor, "words"]
+    lengths: Int[Tensor, "sentences"]
+
+    def take(self, sentences: Int[Tensor, "chosen"]) -> "CompactInputs":
+        first_words = self.lengths.cumsum(0) - self.lengths
+        words = ranges(first_words[sentences], self.lengths[sentences])
+        first_ngrams = self.ngrams_per_word.cumsum(0) - self.ngrams_per_word
+        ngrams = ranges(first_ngrams[words], self.ngrams_per_word[words])
+        return CompactInputs(self.ngrams[ngrams], self.ngrams_per_word[words], self.lengths[sentences])
+
+
+class CompactEncoder(Encoder):
+    """x = mean of a word's n-gram vectors, then residual convolutions over the sentence."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.n_features = config.hidden
+        self.buckets, self.max_ngram = config.buckets, config.max_ngram
+        self.ngrams = nn.EmbeddingBag(config.buckets, config.hidden, mode="mean", include_last_offset=True)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(config.hidden, config.hidden, kernel_size=3, padding=2**i, dilation=2**i)
+            for i in range(config.layers)
+        )
+        self.norms = nn.ModuleList(nn.LayerNorm(config.hidden) for _ in range(config.layers + 1))
+        self.dropout = nn.Dropout(config.dropout)
+
+    def prepare(self, corpus: Corpus) -> CompactInputs:
+        words = [_hashed_ngrams(word, self.max_ngram, self.buckets) for word in corpus.words]
+        return CompactInputs(
+            torch.tensor([ngram for word in words for ngram in word], dtype=torch.long),
+            torch.tensor([len(word) for word in words], dtype=torch.long),
+            torch.from_numpy(corpus.lengths),
+        )
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
+        assert isinstance(inputs, CompactInputs)  # noqa: S101
+        bounds = functional.pad(inputs.ngrams_per_word.cumsum(0), (1, 0))
+        words = self.dropout(self.norms[0](self.ngrams(inputs.ngrams, bounds)))
+        inside = torch.arange(int(inputs.lengths.max())) < inputs.lengths.unsqueeze(1)
+        state = words.new_zeros(*inside.shape, self.n_features)  # sentences, longest, features
+        state[inside] = words
+        for convolution, norm in zip(self.convolutions, self.norms[1:], strict=True):
+            update = functional.gelu(convolution(state.mT).mT)
+            state = norm(state + self.dropout(update)) * inside.unsqueeze(-1)
+        return state[inside]
+
+
+@lru_cache(maxsize=200_000)
+def _hashed_ngrams(word: str, longest: int, buckets: int) -> tuple[int, ...]:
+    """Buckets of the character n-grams of `<word>`, with the markers, and of the whole word."""
+    marked = f"<{word}>"
+    ngrams = {marked[i : i + n] for n in range(1, longest + 1) for i in range(len(marked) - n + 1)} | {marked}
+    return tuple(sorted(zlib.crc32(ngram.encode("utf-8", "surrogatepass")) % buckets for ngram in ngrams))

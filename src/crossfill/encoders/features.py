@@ -1,0 +1,52 @@
+"""Features that are given: a frozen encoder whose vectors were computed before."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from crossfill.encoders.base import Encoder, Inputs, ranges
+from crossfill.errors import DataError
+from crossfill.sentence import Corpus
+
+
+@dataclass(frozen=True)
+class FeatureInputs(Inputs):
+    """The vectors of a corpus, word after word."""
+
+    features: Float[Tensor, "words features"]
+    lengths: Int[Tensor, "sentences"]
+
+    def __post_init__(self) -> None:
+        if len(self.features) != int(self.lengths.sum()):
+            raise DataError(f"expected {int(self.lengths.sum())} word vectors, got {len(self.features)}")
+        finite = torch.isfinite(self.features).all(dim=-1)
+        if not finite.all():
+            word = int((~finite).nonzero()[0])
+            sentence = int((self.lengths.cumsum(0) <= word).sum())
+            raise DataError(
+                f"expected finite features, got NaN or infinity in {int((~finite).sum())} of {len(finite)} words, "
+                f"first in sentence {sentence + 1}; encode the corpus again"
+            )
+
+    def take(self, sentences: Int[Tensor, "chosen"]) -> "FeatureInputs":
+        starts = self.lengths.cumsum(0) - self.lengths
+        words = ranges(starts[sentences], self.lengths[sentences])
+        return FeatureInputs(self.features[words], self.lengths[sentences])
+
+
+class FeatureEncoder(Encoder):
+    """Passes given features through. `FeatureInputs` stand in for a corpus."""
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__()
+        self.n_features = n_features
+
+    def prepare(self, corpus: Corpus) -> Inputs:
+        raise DataError(f"expected given features for this corpus of {len(corpus)} sentences, got text")
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
+        if not isinstance(inputs, FeatureInputs):
+            raise DataError(f"expected FeatureInputs, got {type(inputs).__name__}")
+        return inputs.features

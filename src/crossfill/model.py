@@ -1,0 +1,101 @@
+"""The model on one page: an encoder, and heads that are made from task and language vectors."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from crossfill.config import Config
+from crossfill.encoders.base import Encoder
+from crossfill.generator import Generator, Head
+from crossfill.grid import Cell, Inventory, Unit
+from crossfill.posteriors import DiagonalPosterior, LowRankPosterior, Posterior
+
+
+class Divergence(NamedTuple):
+    """One KL term of the ELBO, and the unit that had to be drawn for a step to compute it."""
+
+    value: Float[Tensor, ""]
+    unit: Unit
+
+
+class HeadSource(nn.Module, ABC):
+    """Where the heads of cells come from: this is all in which methods differ."""
+
+    @abstractmethod
+    def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
+        """The head of each cell at the posterior means: one draw."""
+
+    @abstractmethod
+    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:
+        """Posterior draws of the head of each cell; methods without a posterior give the one head they have."""
+
+    @abstractmethod
+    def training_draw(self, cell: Cell, n_samples: int) -> tuple[Head, list[Divergence]]:
+        """Draws of a seen cell's head, re-parametrised, with the KL terms that this cell is part of."""
+
+
+class FactorizedHeads(HeadSource):
+    """Parameter space factorization: t ~ q(t), l ~ q(l), θ ~ N(f_ψ(t, l), diag f_φ(t, l))."""
+
+    def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
+        super().__init__()
+        kind = DiagonalPosterior if config.method == "pf-d" else LowRankPosterior
+        self.inventory = inventory
+        self.tasks: Posterior = kind(len(inventory.tasks), config.latents)
+        self.languages: Posterior = kind(len(inventory.languages), config.latents)
+        n_labels = [len(labels) for labels in inventory.labels.values()]
+        self.generator = Generator(config.latents.size, n_features, n_labels, config.generator)
+        self.latent_dropout = config.latents.dropout
+        self.tied = config.objective.head_prior == "tied"
+        for posterior, names, used in (
+            (self.tasks, inventory.tasks, {cell.task for cell in seen}),
+            (self.languages, inventory.languages, {cell.language for cell in seen}),
+        ):
+            posterior.reset_to_prior(torch.tensor([i for i, n in enumerate(names) if n not in used], dtype=torch.long))
+
+    def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
+        task_rows, language_rows = self._rows(cells)
+        means = self.tasks.mean[task_rows].unsqueeze(0), self.languages.mean[language_rows].unsqueeze(0)
+        return [Head(head.mean) for head in self.generator(task_rows.tolist(), *means)]
+
+    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:
+        task_rows, language_rows = self._rows(cells)
+        tasks, task_of = task_rows.unique(return_inverse=True)  # one draw of t for all cells of a task
+        languages, language_of = language_rows.unique(return_inverse=True)
+        t = self.tasks.sample(tasks, n_samples)[:, task_of]
+        l = self.languages.sample(languages, n_samples)[:, language_of]  # noqa: E741
+        return [head.sample() for head in self.generator(task_rows.tolist(), t, l)]
+
+    def training_draw(self, cell: Cell, n_samples: int) -> tuple[Head, list[Divergence]]:
+        task, language = self._rows([cell])
+        t, l = self.tasks.sample(task, n_samples), self.languages.sample(language, n_samples)  # noqa: E741
+        if self.latent_dropout:
+            from_prior = torch.rand(n_samples, 1, 1, device=l.device) < self.latent_dropout
+            l = torch.where(from_prior, torch.randn_like(l), l)  # noqa: E741
+        (head,) = self.generator(task.tolist(), t, l)
+        divergences = [
+            Divergence(self.tasks.kl(task).sum(), "task" if self.tasks.independent else "all"),
+            Divergence(self.languages.kl(language).sum(), "language" if self.languages.independent else "all"),
+        ]
+        if not self.tied:
+            divergences.append(Divergence(head.kl().mean(), "cell"))
+        return head.sample(), divergences
+
+    def _rows(self, cells: Sequence[Cell]) -> tuple[Int[Tensor, "cells"], Int[Tensor, "cells"]]:
+        tasks = [self.inventory.task_index(cell.task) for cell in cells]
+        languages = [self.inventory.language_index(cell.language) for cell in cells]
+        device = self.tasks.mean.device
+        return torch.tensor(tasks, device=device), torch.tensor(languages, device=device)
+
+
+class Model(nn.Module):
+    """p(y | x, cell) = softmax(W x + b): x from the encoder, [W b] from the cell's head."""
+
+    def __init__(self, encoder: Encoder, heads: HeadSource, inventory: Inventory, seen: Collection[Cell]) -> None:
+        super().__init__()
+        self.encoder, self.heads = encoder, heads
+        self.inventory, self.seen = inventory, frozenset(seen)

@@ -1,0 +1,74 @@
+"""Adam for the dense parameters, and lazy Adam for the posteriors, which moves only the rows that a step used."""
+
+import torch
+from torch import Tensor, nn
+
+from crossfill.config import TrainingConfig
+from crossfill.posteriors import Posterior
+
+
+class Optimisers:
+    """Both optimisers, one learning-rate schedule and one gradient norm over all parameters."""
+
+    def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
+        posteriors = [module for module in model.modules() if isinstance(module, Posterior)]
+        sparse = [parameter for module in posteriors for parameter in module.parameters()]
+        known = {id(parameter) for parameter in sparse}
+        dense = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
+        self.config = config
+        self.parameters = [*dense, *sparse]
+        rate, latent_rate = config.learning_rate, config.latent_learning_rate or config.learning_rate
+        self.optimisers: list[torch.optim.Optimizer] = []
+        self.rates: list[float] = []
+        if dense:
+            self.optimisers.append(torch.optim.AdamW(dense, lr=rate, weight_decay=config.weight_decay, fused=True))
+            self.rates.append(rate)
+        if sparse:
+            self.optimisers.append(torch.optim.SparseAdam(sparse, lr=latent_rate))
+            self.rates.append(latent_rate)
+
+    def step(self, step: int) -> None:
+        """Clip the gradients that a step has left, move the parameters, and clear the gradients."""
+        clip_gradients(self.parameters, self.config.clip)
+        share = 1.0 if self.config.decay == "constant" else 1.0 - step / self.config.steps
+        for optimiser, rate in zip(self.optimisers, self.rates, strict=True):
+            optimiser.param_groups[0]["lr"] = rate * share
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+
+    def state(self) -> dict[str, Tensor]:
+        """All that the optimisers remember, as named tensors."""
+        return {
+            f"{which}/{parameter}/{name}": torch.as_tensor(value)
+            for which, optimiser in enumerate(self.optimisers)
+            for parameter, slots in optimiser.state_dict()["state"].items()
+            for name, value in slots.items()
+        }
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Take up that state again."""
+        for which, optimiser in enumerate(self.optimisers):
+            state = optimiser.state_dict()
+            state["state"] = {}
+            for name, tensor in tensors.items():
+                owner, parameter, slot = name.split("/")
+                if int(owner) == which:
+                    lazy_count = slot == "step" and isinstance(optimiser, torch.optim.SparseAdam)
+                    state["state"].setdefault(int(parameter), {})[slot] = int(tensor) if lazy_count else tensor
+            optimiser.load_state_dict(state)
+
+
+@torch.no_grad()
+def clip_gradients(parameters: list[nn.Parameter], limit: float) -> None:
+    """Scale all gradients, sparse ones included, so that their joint norm is at most `limit`."""
+    gradients = []
+    for parameter in parameters:
+        if parameter.grad is not None and parameter.grad.is_sparse:
+            parameter.grad = parameter.grad.coalesce()
+            gradients.append(parameter.grad.values())
+        elif parameter.grad is not None:
+            gradients.append(parameter.grad)
+    norm = torch.nn.utils.get_total_norm(gradients)
+    if norm > limit:
+        for gradient in gradients:
+            gradient.mul_(limit / norm)

@@ -1,0 +1,131 @@
+"""Variational posteriors over the task and language vectors: q(t) and q(l), one row per task or language.
+
+Both kinds are taken against the prior N(0, I). `sample` and `kl` touch only the rows asked for, and gradients are
+sparse, so that a training step costs the same for thirty languages and for thousands. All of it stays in float32
+under autocast: determinants and small variances do not survive bfloat16.
+"""
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from crossfill.config import LatentConfig
+
+VARIANCE_FLOOR = 1e-6
+UNIT_RHO = math.log(math.expm1(1.0 - VARIANCE_FLOOR))  # gives a variance of one
+
+
+class Posterior(nn.Module, ABC):
+    """Gaussian posteriors N(m, S), one for each row."""
+
+    independent: bool
+    """Whether the rows are independent of each other, so that the KL is a sum over rows."""
+    mean: nn.Parameter
+    """m, rows × latent."""
+
+    @abstractmethod
+    def sample(self, index: Int[Tensor, "rows"], n_samples: int) -> Float[Tensor, "samples rows latent"]:
+        """Draws of the rows in `index`, re-parametrised."""
+
+    @abstractmethod
+    def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:
+        """KL(q ‖ N(0, I)) of each row in `index`; of all rows together, as one group, if they are not independent."""
+
+    @abstractmethod
+    def reset_to_prior(self, index: Int[Tensor, "rows"]) -> None:
+        """Make these rows the prior itself: all that is known of a task or language without a seen cell."""
+
+
+class DiagonalPosterior(Posterior):
+    """S = diag(δ²), δ² = softplus(ρ): PF-d."""
+
+    independent = True
+
+    def __init__(self, n_rows: int, config: LatentConfig) -> None:
+        super().__init__()
+        self.mean = _normal(n_rows, config.size, config.mean_scale)
+        self.rho = _uniform(n_rows, config.size, config.covariance_range)
+
+    def sample(self, index: Int[Tensor, "rows"], n_samples: int) -> Float[Tensor, "samples rows latent"]:
+        """m + δ ⊙ ε, ε ~ N(0, I)."""
+        with torch.autocast(self.mean.device.type, enabled=False):
+            mean, scale = _rows(self.mean, index), _variance(_rows(self.rho, index)).sqrt()
+            epsilon = torch.randn(n_samples, *mean.shape, dtype=mean.dtype, device=mean.device)
+            return mean + scale * epsilon
+
+    def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:
+        """½ [Σᵢ (mᵢ² + sᵢ²) − h − Σᵢ ln sᵢ²], eq. (klnormal)."""
+        with torch.autocast(self.mean.device.type, enabled=False):
+            mean, variance = _rows(self.mean, index), _variance(_rows(self.rho, index))
+            return 0.5 * (mean**2 + variance - 1 - variance.log()).sum(-1)
+
+    @torch.no_grad()
+    def reset_to_prior(self, index: Int[Tensor, "rows"]) -> None:
+        self.mean[index] = 0.0
+        self.rho[index] = UNIT_RHO
+
+
+class LowRankPosterior(Posterior):
+    """S = diag(δ²) + B Bᵀ with B of k columns: PF-lr. Every row has its own B, or (`joint`) all rows share one ζ."""
+
+    def __init__(self, n_rows: int, config: LatentConfig) -> None:
+        super().__init__()
+        self.independent = not config.joint
+        self.rank = config.rank
+        self.mean = _normal(n_rows, config.size, config.mean_scale)
+        self.rho = _uniform(n_rows, config.size, config.covariance_range)
+        self.factor = _uniform(n_rows, config.size * config.rank, config.covariance_range)
+
+    def sample(self, index: Int[Tensor, "rows"], n_samples: int) -> Float[Tensor, "samples rows latent"]:
+        """m + δ ⊙ ε + B ζ, ε and ζ ~ N(0, I)."""
+        with torch.autocast(self.mean.device.type, enabled=False):
+            mean, scale = _rows(self.mean, index), _variance(_rows(self.rho, index)).sqrt()
+            factor = self._factor(index)
+            epsilon = torch.randn(n_samples, *mean.shape, dtype=mean.dtype, device=mean.device)
+            n_zetas = len(index) if self.independent else 1
+            zeta = torch.randn(n_samples, n_zetas, self.rank, dtype=mean.dtype, device=mean.device)
+            return mean + scale * epsilon + (factor @ zeta.unsqueeze(-1)).squeeze(-1)
+
+    def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:
+        """½ [Σᵢ (mᵢ² + δᵢ² + Σⱼ bᵢⱼ²) − h − ln det S], with ln det S = ln det(I + Bᵀ diag(δ⁻²) B) + Σᵢ ln δᵢ²."""
+        with torch.autocast(self.mean.device.type, enabled=False):
+            if not self.independent:
+                index = torch.arange(len(self.mean), device=self.mean.device)
+            mean, variance, factor = _rows(self.mean, index), _variance(_rows(self.rho, index)), self._factor(index)
+            if not self.independent:  # one Gaussian over all rows: one long vector, one tall B
+                mean, variance, factor = mean.reshape(1, -1), variance.reshape(1, -1), factor.reshape(1, -1, self.rank)
+            identity = torch.eye(self.rank, dtype=mean.dtype, device=mean.device)
+            capacitance = identity + factor.mT @ (factor / variance.unsqueeze(-1))
+            half_log_det = torch.linalg.cholesky(capacitance).diagonal(dim1=-2, dim2=-1).log().sum(-1)
+            trace = (variance + (factor**2).sum(-1)).sum(-1)
+            return 0.5 * ((mean**2).sum(-1) + trace - mean.shape[-1] - variance.log().sum(-1)) - half_log_det
+
+    @torch.no_grad()
+    def reset_to_prior(self, index: Int[Tensor, "rows"]) -> None:
+        self.mean[index] = 0.0
+        self.rho[index] = UNIT_RHO
+        self.factor[index] = 0.0
+
+    def _factor(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "rows latent rank"]:
+        return _rows(self.factor, index).unflatten(-1, (-1, self.rank))
+
+
+def _normal(n_rows: int, size: int, scale: float) -> nn.Parameter:
+    return nn.Parameter(torch.randn(n_rows, size) * scale)
+
+
+def _uniform(n_rows: int, size: int, bounds: tuple[float, float]) -> nn.Parameter:
+    return nn.Parameter(torch.empty(n_rows, size).uniform_(*bounds))
+
+
+def _variance(rho: Tensor) -> Tensor:
+    """δ² = softplus(ρ), floored. Added rather than clamped, so that the gradient never dies."""
+    return functional.softplus(rho) + VARIANCE_FLOOR
+
+
+def _rows(parameter: Tensor, index: Int[Tensor, "rows"]) -> Float[Tensor, "rows columns"]:
+    return functional.embedding(index, parameter, sparse=True)

@@ -1,0 +1,74 @@
+"""Prediction with the posterior means plugged in, or averaged over samples of the posterior."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from crossfill.encoders.base import Inputs
+from crossfill.generator import Head
+from crossfill.grid import Cell
+from crossfill.model import Model
+from crossfill.uncertainty import entropy, mutual_information
+
+CHUNK_NUMBERS = 2**22  # samples × words × labels held at once: 16 MB
+CHUNK_SENTENCES = 256
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the model believes of each word."""
+
+    probabilities: Float[Tensor, "words labels"]
+    entropy: Float[Tensor, "words"]
+    mutual_information: Float[Tensor, "words"]
+    """The epistemic part of the entropy; zero in plug-in prediction."""
+
+    @property
+    def labels(self) -> Int[Tensor, "words"]:
+        """The most probable label of each word."""
+        return self.probabilities.argmax(-1)
+
+    @property
+    def confidence(self) -> Float[Tensor, "words"]:
+        """The probability of that label."""
+        return self.probabilities.amax(-1)
+
+
+def predict(model: Model, inputs: Inputs, cell: Cell, n_samples: int, seed: int = 0) -> Prediction:
+    """Tag sentences in a cell, seen or not; with `n_samples` 0 the posterior means are plugged in."""
+    return classify(encode(model, inputs), draw_head(model, cell, n_samples, seed))
+
+
+@torch.inference_mode()
+def encode(model: Model, inputs: Inputs) -> Float[Tensor, "words features"]:
+    """The features of all words, a few sentences at a time."""
+    training = model.training
+    model.eval()
+    parts = torch.arange(len(inputs.lengths)).split(CHUNK_SENTENCES)
+    features = [model.encoder(inputs.take(part)) for part in parts if len(part)]
+    model.train(training)
+    return torch.cat(features) if features else torch.zeros(0, model.encoder.n_features)
+
+
+@torch.inference_mode()
+def draw_head(model: Model, cell: Cell, n_samples: int, seed: int = 0) -> Head:
+    """The cell's head: at the posterior means for `n_samples` 0, else that many draws, the same for the same seed."""
+    if n_samples == 0:
+        return model.heads.plug_in([cell])[0]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return model.heads.sample([cell], n_samples)[0]
+
+
+@torch.inference_mode()
+def classify(features: Float[Tensor, "words features"], head: Head) -> Prediction:
+    """p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾): a mean of probabilities, all samples at once, words in chunks."""
+    n_samples, n_labels, _ = head.parameters.shape
+    parts = []
+    for chunk in features.split(max(1, CHUNK_NUMBERS // (n_samples * n_labels))):
+        samples = head.logits(chunk).softmax(-1)
+        mean = samples.mean(0)
+        parts.append((mean, entropy(mean), mutual_information(mean, samples)))
+    return Prediction(*(torch.cat(column) for column in zip(*parts, strict=True)))

@@ -1,9 +1,8 @@
 """`crossfill grid DATA`: the grid as a table, its labels, what is empty, what is wrong."""
 
 import json
-import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,13 +42,13 @@ def grid(
         raise typer.Exit(2)
 
 
-def _progress(sources: "Sequence[SourceFile]") -> "Iterable[SourceFile]":
-    if not sys.stderr.isatty():
-        return sources
-    from rich.console import Console
-    from rich.progress import track
+def _progress(sources: "Sequence[SourceFile]") -> "Iterator[SourceFile]":
+    from crossfill.progress import ProgressBar
 
-    return track(sources, "Reading corpora", console=Console(stderr=True), transient=True)
+    with ProgressBar("Reading corpora", len(sources)) as bar:
+        for done, source in enumerate(sources):
+            bar.update(done)
+            yield source
 
 
 def _sizes(grid: "Grid", cell: "Cell") -> dict[str, int]:

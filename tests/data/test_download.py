@@ -11,10 +11,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from crossfill.cli.app import app
 from crossfill.data import download as module
 from crossfill.data.download import ATTEMPTS, download
 from crossfill.errors import DataError
+from tests.data.folders import conllu, tar
 
 CONTENT = bytes(range(256)) * 4096
 
@@ -52,7 +55,9 @@ def site() -> Iterator[Site]:
             if wanted and site.ranges and self.headers.get("If-Range") == site.etag:
                 start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1])  # pyright: ignore
                 if start >= len(site.content):
-                    self.send_error(416)
+                    self.send_response(416)
+                    self.send_header("Content-Range", f"bytes */{len(site.content)}")
+                    self.end_headers()
                     return
                 self.send_response(206)
                 told = start + 1 if site.wrong_range else start
@@ -145,6 +150,16 @@ def test_a_part_that_is_longer_than_the_file_is_thrown_away(site: Site, target: 
     assert target.read_bytes() == CONTENT
 
 
+def test_a_part_that_is_whole_needs_only_its_name(site: Site, target: Path):
+    target.parent.mkdir()
+    (target.parent / "corpus.tgz.part").write_bytes(CONTENT)
+    (target.parent / "corpus.tgz.part.etag").write_text('"v1"')
+    download(site.url, target)
+    assert target.read_bytes() == CONTENT
+    assert len(site.asked) == 1
+    assert [p.name for p in target.parent.iterdir()] == ["corpus.tgz"]
+
+
 def test_a_part_of_unknown_origin_is_not_continued(site: Site, target: Path):
     target.parent.mkdir()
     (target.parent / "corpus.tgz.part").write_bytes(b"x" * 1000)
@@ -198,3 +213,12 @@ def test_errors_say_what_to_do(site: Site, target: Path):
         download(site.url, target)
     with pytest.raises(DataError, match=r"could not be reached .*; are you online\?"):
         download("http://127.0.0.1:1/x", target)
+
+
+def test_the_command_makes_a_folder_that_the_grid_command_shows(site: Site, tmp_path: Path):
+    site.content = tar({"v/UD_Wolof-WTF/wo_wtf-ud-train.conllu": conllu([("moku", "NOUN")])})
+    out = str(tmp_path / "data")
+    fetched = CliRunner().invoke(app, ["data", "fetch", "ud", "--url", site.url, "--out", out, "--language", "wo"])
+    assert fetched.exit_code == 0, fetched.output
+    assert f"{out}/ud: ready; each treebank's own licence is in its LICENSE.txt" in fetched.output
+    assert "Wolof" in CliRunner().invoke(app, ["grid", out]).output

@@ -1,9 +1,6 @@
 """Archives into a data folder that `load_grid` reads, or into nothing at all."""
 
-import io
-import tarfile
-import zipfile
-from collections.abc import Mapping
+import errno
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,7 @@ from crossfill.data import sources
 from crossfill.data.folder import load_grid
 from crossfill.data.sources import UD_RELEASES, fetch, ud, wikiann
 from crossfill.errors import DataError
-from tests.data.folders import bio, conllu
+from tests.data.folders import bio, conllu, tar, zipped
 
 POS = conllu([("moku", "NOUN"), ("erwa", "VERB")])
 NER = bio([("wo:Dakar", "B-LOC"), ("wo:mooy", "O")])
@@ -23,28 +20,6 @@ TREEBANKS = {
     "ud-treebanks-v2.4/UD_Yoruba-YTB/yo_ytb-ud-test.conllu": POS,
     "ud-treebanks-v2.4/UD_Yoruba-YTB/LICENSE.txt": "free",
 }
-
-
-def tar(files: Mapping[str, str], link: str = "") -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, text in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(text.encode())
-            archive.addfile(member, io.BytesIO(text.encode()))
-        if link:
-            member = tarfile.TarInfo("ud/UD_X/wo_x-ud-dev.conllu")
-            member.type, member.linkname = tarfile.SYMTYPE, link
-            archive.addfile(member)
-    return packed.getvalue()
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return packed.getvalue()
 
 
 @pytest.fixture
@@ -113,6 +88,22 @@ def test_a_broken_archive_leaves_no_folder(tmp_path: Path, served: dict[str, byt
         with pytest.raises(DataError, match=r"expected a whole archive; .*; it was removed, run again"):
             fetch(ud(), tmp_path)
         assert [path.name for path in tmp_path.rglob("*")] == [".downloads"]
+
+
+def test_a_full_disk_leaves_no_folder(tmp_path: Path, served: dict[str, bytes], monkeypatch: pytest.MonkeyPatch):
+    served["ud-treebanks-v2.4.tgz"] = tar(TREEBANKS)
+
+    def full(source: object, target: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sources.shutil, "copyfileobj", full)
+    with pytest.raises(DataError, match="could not be unpacked; No space left on device; mend that and run again"):
+        fetch(ud(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".downloads"]
+    monkeypatch.undo()
+    served.clear()
+    monkeypatch.setattr(sources, "download", None)  # the archive is there already
+    assert len(load_grid(fetch(ud(), tmp_path)).cells) == 2
 
 
 def test_addresses(tmp_path: Path):

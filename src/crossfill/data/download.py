@@ -6,6 +6,7 @@ The standard library's urllib suffices: one streamed GET with a Range header, re
 import errno
 import hashlib
 import http.client
+import os
 import re
 import shutil
 import time
@@ -80,10 +81,12 @@ def _fetch(url: str, part: Path, validator: Path, progress: Progress) -> str:
         response = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60)  # noqa: S310 - checked by `fetch`
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code == 416:  # what is there is no beginning of the file: start anew
-            part.unlink()
-            raise ConnectionError("the server refused the range") from None
-        raise
+        if error.code != 416:
+            raise
+        if error.headers.get("Content-Range") == f"bytes */{done}":  # it was whole, and only its rename was missing
+            return tag
+        part.unlink()
+        raise ConnectionError("the server refused the range") from None
     with response:
         resumed = response.status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {done}-")
         if response.status == 206 and not resumed:
@@ -103,6 +106,8 @@ def _fetch(url: str, part: Path, validator: Path, progress: Progress) -> str:
                 file.write(chunk)
                 done += len(chunk)
                 progress(done, total)
+            file.flush()
+            os.fsync(file.fileno())
     if total is not None and done < total:
         raise ConnectionError(f"{done:,} of {total:,} bytes")
     return tag

@@ -83,8 +83,8 @@ def read_folder(
 
     corpora: dict[Cell, tuple[Splits, ...]] = {}
     for (cell, name), parts in readings.items():
-        if ":" in cell.task and not _has_labels(parts):
-            problems.append(Problem("note", str(cell), f"{name} never marks {cell.task}: left empty"))
+        if not _has_labels(parts):
+            problems.append(Problem("note", str(cell), f"{name} has no labels for {cell.task}: left out"))
             continue
         splits, told = _splits(cell, name, parts, seed, max_train)
         problems += told

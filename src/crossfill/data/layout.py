@@ -70,11 +70,15 @@ def find_sources(root: Path) -> tuple[list[SourceFile], list[Problem]]:
             sources.append(found)
         elif found:
             problems.append(Problem("error", str(path.relative_to(root)), found))
-    return sources, problems
+    annotated = {source.path.with_suffix("") for source in sources if source.path.suffix not in _PLAIN_SUFFIXES}
+    # UD hands out the plain text of a treebank beside it, as .txt
+    return [
+        s for s in sources if s.path.suffix not in _PLAIN_SUFFIXES or s.path.with_suffix("") not in annotated
+    ], problems
 
 
 def _files(root: Path) -> Iterator[Path]:
-    for folder, folders, files in os.walk(root.resolve()):
+    for folder, folders, files in os.walk(root.resolve(), followlinks=True):
         depth = len(Path(folder).relative_to(root.resolve()).parts)
         folders[:] = sorted(name for name in folders if not name.startswith(".")) if depth < _DEPTH else []
         for name in sorted(files):

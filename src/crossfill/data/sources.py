@@ -115,7 +115,9 @@ def _unpack(source: Source, archive: Path, target: Path, languages: Collection[s
         archive.unlink()
         raise DataError(f"{archive}: expected a whole archive; {error}; it was removed, run again") from None
     except OSError as error:
-        raise DataError(f"{target}: could not be unpacked; {error.strerror or error}; run again") from None
+        raise DataError(
+            f"{target}: could not be unpacked; {error.strerror or error}; make room and run again"
+        ) from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

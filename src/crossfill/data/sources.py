@@ -116,7 +116,7 @@ def _unpack(source: Source, archive: Path, target: Path, languages: Collection[s
         raise DataError(f"{archive}: expected a whole archive; {error}; it was removed, run again") from None
     except OSError as error:
         raise DataError(
-            f"{target}: could not be unpacked; {error.strerror or error}; make room and run again"
+            f"{target}: could not be unpacked; {error.strerror or error}; mend that and run again"
         ) from None
     finally:
         shutil.rmtree(work, ignore_errors=True)

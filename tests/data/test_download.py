@@ -185,12 +185,11 @@ def test_a_disk_that_is_too_small_is_noticed_before_and_while_writing(
     site: Site, target: Path, monkeypatch: pytest.MonkeyPatch
 ):
     usage = shutil.disk_usage("/")
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: usage._replace(free=1000))
-    with pytest.raises(
-        DataError, match=r"the disk is full \(needs 1,048,576 bytes, 1,000 are free\); make room and run again"
-    ):
-        download(site.url, target)
-    monkeypatch.undo()
+    told = r"the disk is full \(needs 1,048,576 bytes, 1,000 are free\); make room and run again"
+    with monkeypatch.context() as patched:
+        patched.setattr(module.shutil, "disk_usage", lambda path: usage._replace(free=1000))
+        with pytest.raises(DataError, match=told):
+            download(site.url, target)
 
     def full(done: int, total: int | None) -> None:
         if done > 300_000:

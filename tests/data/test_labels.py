@@ -56,7 +56,7 @@ def test_schemes_are_told_apart():
     assert scheme([["B-PER", "O", "I-LOC", "I-LOC"]]) == ("mixed", 1)
     assert scheme([["B-PER", "I-PER", "PER"]]) == ("mixed", 1)
     assert scheme([["NOUN", "VERB"], ["O"]]) == ("none", 0)
-    assert scheme([["O", "O"]]) == ("none", 0)
+    assert scheme([["O", "O"]]) == ("IOB2", 0)
 
 
 def test_a_task_names_its_column():

@@ -96,11 +96,11 @@ def test_a_full_disk_leaves_no_folder(tmp_path: Path, served: dict[str, bytes], 
     def full(source: object, target: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(sources.shutil, "copyfileobj", full)
-    with pytest.raises(DataError, match="could not be unpacked; No space left on device; mend that and run again"):
-        fetch(ud(), tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(sources.shutil, "copyfileobj", full)
+        with pytest.raises(DataError, match="could not be unpacked; No space left on device; mend that and run again"):
+            fetch(ud(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".downloads"]
-    monkeypatch.undo()
     served.clear()
     monkeypatch.setattr(sources, "download", None)  # the archive is there already
     assert len(load_grid(fetch(ud(), tmp_path)).cells) == 2

@@ -17,7 +17,7 @@ from crossfill.grid import Cell
 Sizes = Mapping[str, int]
 """Sentences per split."""
 
-_SHADES = (("green", 1000, "1,000 or more"), ("yellow", 100, "100 or more"), ("red", 1, "fewer"))
+_SHADES = (("green", 1000, "≥ 1,000"), ("yellow", 100, "≥ 100"), ("red", 1, "fewer"))
 _TEST_ONLY, _EMPTY = "cyan", "bright_black"
 _MOST_LABELS = 60
 _LEVELS = {
@@ -50,9 +50,9 @@ def matrices(
 
 def legend() -> Text:
     """What the colours mean."""
-    parts = [("■ ", colour, f"{text}   ") for colour, _, text in _SHADES]
+    parts = [("■ ", colour, f"{text}  ") for colour, _, text in _SHADES]
     text = Text(" training sentences: ")
-    for mark, colour, told in (*parts, ("■ ", _TEST_ONLY, "test only   "), ("□ ", _EMPTY, "empty")):
+    for mark, colour, told in (*parts, ("■ ", _TEST_ONLY, "test only  "), ("□ ", _EMPTY, "empty")):
         text.append(mark, style=colour).append(told, style="bright_black")
     return text.append("\n")
 
@@ -86,15 +86,15 @@ def problems_table(problems: Sequence[Problem]) -> RenderableType:
         if not told:
             continue
         table = Table.grid(padding=(0, 2))
-        table.add_column(style=colour, max_width=30)
-        table.add_column(overflow="fold")
-        for message, places in told.items():
-            where = ", ".join(sorted(filter(None, places)))
-            table.add_row(Text(where), Text(message)) if where else table.add_row("", Text(message))
-        groups += [
-            Text(f" {title} ({sum(map(len, told.values())):,})", style=f"bold {colour}"),
-            Padding(table, (0, 0, 1, 3)),
-        ]
+        if level == "error":  # places are long there: file and line
+            for message, places in told.items():
+                table.add_row(Text(", ".join(places), colour).append(f": {message}", "default"))
+        else:
+            table.add_column(style=colour, max_width=30)
+            for message, places in told.items():
+                table.add_row(Text(", ".join(sorted(places))), Text(message))
+        title = f" {title} ({sum(map(len, told.values())):,})"
+        groups += [Text(title, style=f"bold {colour}"), Padding(table, (0, 0, 1, 3))]
     return Group(*groups)
 
 

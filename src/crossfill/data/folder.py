@@ -76,7 +76,8 @@ def read_folder(
             try:
                 found = _read(source, task, where, store)
             except DataError as error:
-                problems.append(Problem("error", "", str(error)))
+                place, _, message = str(error).partition(": ")
+                problems.append(Problem("error", place, message))
                 continue
             problems += [Problem("warning", where, "has no sentences")] * (not len(found.corpus))
             readings.setdefault((cell, names[source]), {}).setdefault(source.split, []).append(found)

@@ -90,7 +90,7 @@ def scheme(sentences: Iterable[Sequence[str]]) -> tuple[Scheme, int]:
                 seen["B begins"] += prefix == "B" and previous != kind
             previous = found[1] if found else None
     tagged = sum(seen[prefix] for prefix in "BIESLUM")
-    if not tagged or seen["label"] > tagged:
+    if seen["label"] > tagged:
         return "none", 0
     if seen["label"]:
         return "mixed", seen["label"]

@@ -1,6 +1,10 @@
 """Sentences and corpora keep what they were given."""
 
+from collections import Counter
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crossfill.errors import DataError
 from crossfill.sentence import EMPTY, Corpus, Sentence
@@ -44,3 +48,20 @@ def test_wrong_number_of_labels_is_refused():
         Sentence(("a", "b"), ("X",))
     with pytest.raises(DataError, match="labels in every sentence"):
         Corpus.from_sentences([SPACED, Sentence(("a",))])
+
+
+words = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), min_size=1, max_size=3)
+rows = st.lists(st.tuples(words, st.sampled_from("XYZ"), st.booleans()), min_size=1, max_size=4)
+
+
+@given(st.lists(rows, max_size=5), st.data())
+def test_columns_behave_as_the_sentences_do(drawn: list[list[tuple[str, str, bool]]], data: st.DataObject):
+    kept = [Sentence(*(tuple(column) for column in zip(*sentence, strict=True))) for sentence in drawn]
+    corpus = Corpus.from_sentences(kept)
+    assert list(corpus) == kept
+    assert list(corpus.words) == [word for s in kept for word in s.words]
+    assert corpus.words.counts() == Counter(corpus.words)
+    assert corpus.labels.distinct() == {label for s in kept for label in s.labels}
+    chosen = data.draw(st.lists(st.integers(0, len(kept) - 1), max_size=6)) if kept else []
+    assert list(corpus.take(chosen)) == [kept[i] for i in chosen]
+    assert corpus.take(chosen).content_hash() == Corpus.from_sentences([kept[i] for i in chosen]).content_hash()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crossfill.config import Config as Config
+    from crossfill.data.folder import load_grid as load_grid
     from crossfill.errors import CrossfillError as CrossfillError
     from crossfill.grid import Cell as Cell
     from crossfill.grid import Grid as Grid
@@ -18,9 +19,10 @@ _HOMES = {
     "CrossfillError": "crossfill.errors",
     "Grid": "crossfill.grid",
     "Sentence": "crossfill.sentence",
+    "load_grid": "crossfill.data.folder",
 }
 
-__all__ = ["Cell", "Config", "Corpus", "CrossfillError", "Grid", "Sentence", "__version__"]
+__all__ = ["Cell", "Config", "Corpus", "CrossfillError", "Grid", "Sentence", "__version__", "load_grid"]
 __version__ = "0.1.0"
 
 

@@ -121,7 +121,7 @@ class Grid:
         for cell, corpora in self.corpora.items():
             for splits in corpora:
                 for corpus in (splits.train, splits.dev, splits.test, splits.surplus):
-                    labels[cell.task].update(corpus.labels)
+                    labels[cell.task] |= corpus.labels.distinct()
         return Inventory({task: tuple(sorted(found)) for task, found in labels.items()}, self.languages)
 
     def __getitem__(self, cell: Cell) -> tuple[Splits, ...]:
@@ -131,11 +131,11 @@ class Grid:
 
     def training(self, cell: Cell) -> Corpus:
         """All training sentences of a seen cell, over its corpora."""
-        return _joined(splits.training for splits in self[cell])
+        return joined(splits.training for splits in self[cell])
 
     def development(self, cell: Cell) -> Corpus:
         """All development sentences of a cell."""
-        return _joined(splits.dev for splits in self[cell])
+        return joined(splits.dev for splits in self[cell])
 
     def evaluation(self, cell: Cell, seen: bool) -> dict[str, Corpus]:
         """What is scored in a cell, by the name of the corpus."""
@@ -143,7 +143,8 @@ class Grid:
         return {name: corpus for name, corpus in scored.items() if len(corpus)}
 
 
-def _joined(parts: Iterable[Corpus]) -> Corpus:
+def joined(parts: Iterable[Corpus]) -> Corpus:
+    """These corpora as one."""
     corpora = [part for part in parts if len(part)]
     if len(corpora) <= 1:
         return corpora[0] if corpora else EMPTY

@@ -103,7 +103,7 @@ def _free(cells: Sequence[Cell], what: str) -> list[Cell]:
     free = [c for c in cells if tasks[c.task] > 1 and languages[c.language] > 1]
     if not free:
         raise DataError(
-            f"{what} need a task with two languages that both have another task; got "
+            f"{what} need a cell whose task stands in another language and whose language stands in another task; got "
             + (", ".join(map(str, cells[:20])) or "no cells")
             + "; add data for a second task or language"
         )
@@ -141,10 +141,9 @@ def _alternate(cells: Sequence[Cell], random_source: random.Random) -> dict[Cell
             walked[i] = True
             left, right, cell = edges[i]
             vertex = right if vertex == left else left
-            if cell is None:
-                next(colour)
-            else:
-                colours[cell] = next(colour)
+            shade = next(colour)
+            if cell is not None:
+                colours[cell] = shade
     return colours
 
 
@@ -154,23 +153,22 @@ def _subset(languages: Sequence[str], size: int, gain: Similarity) -> tuple[str,
         raise DataError(f"expected a subset of 2 to {len(languages)} languages, got {size}")
     matrix = {a: {b: gain(a, b) if a != b else 0.0 for b in languages} for a in languages}
 
+    def pull(language: str, chosen: Sequence[str]) -> float:
+        return sum(matrix[language][other] for other in chosen)
+
     def climb(first: str) -> list[str]:
-        chosen = [first]
+        chosen, rest = [first], [a for a in languages if a != first]
         while len(chosen) < size:
-            chosen.append(
-                max((a for a in languages if a not in chosen), key=lambda a: sum(matrix[a][b] for b in chosen))
-            )
-        while True:
-            pull = {a: sum(matrix[a][b] for b in chosen) for a in languages}
-            swaps = ((pull[new] - matrix[new][old] - pull[old], old, new) for old in chosen for new in languages)
-            change, old, new = (
-                max(swap for swap in swaps if swap[2] not in chosen) if size < len(languages) else (0.0, "", "")
+            chosen.append(max(rest, key=lambda a: pull(a, chosen)))
+            rest.remove(chosen[-1])
+        while rest:
+            pulls = {a: pull(a, chosen) for a in languages}
+            change, old, new = max(
+                (pulls[new] - matrix[new][old] - pulls[old], old, new) for old in chosen for new in rest
             )
             if change <= 1e-9:
-                return chosen
-            chosen[chosen.index(old)] = new
+                break
+            chosen[chosen.index(old)], rest[rest.index(new)] = new, old
+        return chosen
 
-    best = max(
-        (climb(first) for first in languages), key=lambda chosen: sum(matrix[a][b] for a in chosen for b in chosen)
-    )
-    return tuple(sorted(best))
+    return tuple(sorted(max(map(climb, languages), key=lambda chosen: sum(pull(a, chosen) for a in chosen))))

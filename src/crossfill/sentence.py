@@ -1,6 +1,7 @@
 """Sentences and corpora: what `data` makes and `encoders` read."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
@@ -36,19 +37,61 @@ class Sentence:
         return "".join(w + " " * s for w, s in zip(self.words, self.spaces, strict=True)).rstrip(" ")
 
 
+class Column(Sequence[str]):
+    """Many strings, each distinct one stored once: string i is `vocabulary[codes[i]]`."""
+
+    __slots__ = ("codes", "vocabulary")
+
+    def __init__(self, vocabulary: tuple[str, ...], codes: np.ndarray) -> None:
+        self.vocabulary, self.codes = vocabulary, codes
+
+    @classmethod
+    def of(cls, values: Iterable[str]) -> "Column":
+        """The column of these strings, with its vocabulary in order of appearance."""
+        ids: dict[str, int] = {}
+        codes = np.fromiter((ids.setdefault(value, len(ids)) for value in values), dtype=np.int32)
+        return cls(tuple(ids), codes)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        if isinstance(index, slice):
+            return tuple(map(self.vocabulary.__getitem__, self.codes[index].tolist()))
+        return self.vocabulary[self.codes[index]]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.vocabulary.__getitem__, self.codes.tolist())
+
+    def take(self, positions: np.ndarray) -> "Column":
+        """The strings at these positions."""
+        return Column(self.vocabulary, self.codes[positions])
+
+    def counts(self) -> Counter[str]:
+        """How often each string occurs."""
+        found = np.bincount(self.codes, minlength=len(self.vocabulary)).tolist()
+        counts: Counter[str] = Counter()
+        for text, n in zip(self.vocabulary, found, strict=True):
+            if n:
+                counts[text] += n
+        return counts
+
+    def distinct(self) -> set[str]:
+        """The strings that occur."""
+        return set(self.counts())
+
+
 class Corpus(Sequence[Sentence]):
     """A sequence of sentences in flat columns, so that a whole corpus can be mapped into memory at once.
 
     Sentence i has the words `words[offsets[i]:offsets[i + 1]]`, and so for `labels` and `spaces`.
     """
 
-    def __init__(
-        self,
-        words: Sequence[str],
-        labels: Sequence[str],
-        spaces: Sequence[bool],
-        offsets: np.ndarray,
-    ) -> None:
+    def __init__(self, words: Column, labels: Column, spaces: np.ndarray, offsets: np.ndarray) -> None:
         """`labels` and `spaces` are as long as `words`, or empty (unlabelled; a space after every word)."""
         self.words, self.labels, self.spaces, self.offsets = words, labels, spaces, offsets
 
@@ -62,10 +105,11 @@ class Corpus(Sequence[Sentence]):
         if labelled and any(len(s) for s in kept if not s.labels):
             raise DataError(f"expected labels in every sentence, got them in {len(labelled)} of {len(kept)}")
         spaced = any(s.spaces for s in kept)
+        spaces = [space for s in kept for space in (s.spaces or (True,) * len(s))] if spaced else []
         return cls(
-            words=[w for s in kept for w in s.words],
-            labels=[label for s in kept for label in s.labels],
-            spaces=[space for s in kept for space in (s.spaces or (True,) * len(s))] if spaced else (),
+            words=Column.of(word for s in kept for word in s.words),
+            labels=Column.of(label for s in kept for label in s.labels),
+            spaces=np.array(spaces, dtype=np.bool_),
             offsets=offsets,
         )
 
@@ -83,14 +127,21 @@ class Corpus(Sequence[Sentence]):
             raise IndexError(f"sentence {index} of a corpus of {len(self)}")
         position = index % len(self)
         start, end = int(self.offsets[position]), int(self.offsets[position + 1])
-        return Sentence(tuple(self.words[start:end]), tuple(self.labels[start:end]), tuple(self.spaces[start:end]))
+        return Sentence(self.words[start:end], self.labels[start:end], tuple(self.spaces[start:end].tolist()))
 
     def __iter__(self) -> Iterator[Sentence]:
         return (self[i] for i in range(len(self)))
 
     def take(self, indices: Iterable[int]) -> "Corpus":
         """The sentences at these positions, in this order."""
-        return Corpus.from_sentences(self[i] for i in indices)
+        chosen = np.fromiter(indices, dtype=np.int64)
+        lengths = self.lengths[chosen]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        # word j of the new corpus stands as far from its sentence's start as it did before
+        positions = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        labels = self.labels.take(positions) if len(self.labels) else self.labels
+        spaces = self.spaces[positions] if len(self.spaces) else self.spaces
+        return Corpus(self.words.take(positions), labels, spaces, offsets)
 
     @property
     def n_words(self) -> int:
@@ -106,7 +157,7 @@ class Corpus(Sequence[Sentence]):
         digest = hashlib.sha256(np.ascontiguousarray(self.offsets, dtype="<i8").tobytes())
         for column in (self.words, self.labels):
             digest.update("\x1f".join(column).encode("utf-8", "surrogatepass") + b"\x1e")
-        digest.update(bytes(bytearray(self.spaces)))
+        digest.update(np.ascontiguousarray(self.spaces, dtype=np.uint8).tobytes())
         return digest.hexdigest()
 
 

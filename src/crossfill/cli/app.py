@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from crossfill.cli import data, grid
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -18,6 +19,10 @@ app = typer.Typer(
 @app.callback()
 def _root() -> None:
     """Fill the empty cells of a task × language grid."""
+
+
+app.command()(grid.grid)
+app.add_typer(data.app, name="data")
 
 
 def main() -> None:

@@ -1,0 +1,63 @@
+"""`crossfill data fetch`: official corpora, for people online."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from crossfill.data.download import Progress
+
+app = typer.Typer(help="Official corpora.", no_args_is_help=True)
+
+
+@app.callback()
+def _root() -> None:
+    """Official corpora."""
+
+
+@app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="ud, wikiann")],
+    out: Annotated[Path, typer.Option(help="Data folder to fetch into.")] = Path("data"),
+    language: Annotated[list[str] | None, typer.Option(help="Keep only this language; repeatable.")] = None,
+    release: Annotated[str, typer.Option(help="UD release; 2.4 is the paper's.")] = "2.4",
+    url: Annotated[str, typer.Option(help="A mirror of the archive, where the official place has moved.")] = "",
+) -> None:
+    """Fetch corpora into a data folder; a broken download goes on where it stopped."""
+    from crossfill.data.languages import language_code
+    from crossfill.data.sources import SOURCES, fetch, ud
+    from crossfill.errors import DataError, unknown
+
+    for name in names:
+        if name not in SOURCES:
+            raise DataError(unknown("corpus", name, SOURCES))
+    if url and len(names) > 1:
+        raise DataError(f"expected one corpus with --url, got {', '.join(names)}")
+    languages = {language_code(code) for code in language or ()}
+    for name in names:
+        source = ud(release) if name == "ud" else SOURCES[name]()
+        with _progress(name) as progress:
+            folder = fetch(source, out, languages, url, progress)
+        typer.echo(f"{folder}: ready; {source.licence}")
+    typer.echo(f"next: crossfill grid {out}")
+
+
+@contextmanager
+def _progress(name: str) -> "Iterator[Progress]":
+    from crossfill.data.download import silent
+
+    if not sys.stderr.isatty():
+        typer.echo(f"fetching {name} …", err=True)
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        bar = shown.add_task(name)
+        yield lambda done, total: shown.update(bar, completed=done, total=total)

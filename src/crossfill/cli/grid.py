@@ -1,0 +1,122 @@
+"""`crossfill grid DATA`: the grid as a table, its labels, what is empty, what is wrong."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from crossfill.data.layout import SourceFile
+    from crossfill.data.report import Problem
+    from crossfill.grid import Cell, Grid
+
+SPLITS = ("train", "dev", "test", "surplus")
+
+
+def grid(
+    data: Annotated[Path, typer.Argument(help="Folder of corpora: <task>/<language>/train.*, a UD release, WikiANN.")],
+    task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable. deprel, feats:Case, …")] = None,
+    max_train: Annotated[int | None, typer.Option(min=1, help="Most training sentences per corpus.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of random splits and of --max-train.")] = 0,
+    cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's cache]")] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write parsed corpora.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 2 if any file had to be left out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Show a data folder as a grid: sizes per cell, labels, what is empty, what is wrong."""
+    from crossfill.data.checks import check_grid
+    from crossfill.data.folder import read_folder
+
+    reading = read_folder(
+        data, tasks=task or (), seed=seed, max_train=max_train, cache=not no_cache and (cache or True), watch=_progress
+    )
+    problems = [*reading.problems, *check_grid(reading.grid)]
+    if as_json:
+        typer.echo(json.dumps(_as_json(data, reading.grid, problems), ensure_ascii=False, indent=2))
+    else:
+        _show(data, reading.grid, problems)
+    if strict and reading.errors:
+        raise typer.Exit(2)
+
+
+def _progress(sources: "Sequence[SourceFile]") -> "Iterator[SourceFile]":
+    from crossfill.progress import ProgressBar
+
+    with ProgressBar("Reading corpora", len(sources)) as bar:
+        for done, source in enumerate(sources):
+            bar.update(done)
+            yield source
+
+
+def _sizes(grid: "Grid", cell: "Cell") -> dict[str, int]:
+    corpora = grid.corpora.get(cell, ())
+    return {split: sum(len(getattr(splits, split)) for splits in corpora) for split in SPLITS}
+
+
+def _label_counts(grid: "Grid", task: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for cell in grid.cells:
+        if cell.task == task:
+            for splits in grid[cell]:
+                for split in SPLITS:
+                    counts += getattr(splits, split).labels.counts()
+    return counts
+
+
+def _as_json(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> dict[str, Any]:
+    from crossfill.data.languages import language_name
+    from crossfill.grid import Cell
+
+    return {
+        "path": str(data),
+        "tasks": {task: {"labels": dict(sorted(_label_counts(grid, task).items()))} for task in grid.tasks},
+        "languages": {language: language_name(language) for language in grid.languages},
+        "cells": {
+            str(cell): [
+                {
+                    "corpus": splits.name,
+                    "sentences": {split: len(getattr(splits, split)) for split in SPLITS},
+                    "words": {split: getattr(splits, split).n_words for split in SPLITS},
+                }
+                for splits in grid[cell]
+            ]
+            for cell in grid.cells
+        },
+        "empty": [
+            f"{task}/{language}"
+            for task in grid.tasks
+            for language in grid.languages
+            if Cell(task, language) not in grid.corpora
+        ],
+        "problems": [{"level": p.level, "where": p.where, "message": p.message} for p in problems],
+    }
+
+
+def _show(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from crossfill.cli.matrix import labels_table, legend, matrices, problems_table
+
+    console = Console(highlight=False)
+    n_cells = len(grid.tasks) * len(grid.languages)
+    tasks = "task" if len(grid.tasks) == 1 else "tasks"
+    languages = "language" if len(grid.languages) == 1 else "languages"
+    console.print(Text(str(data), "bold"), soft_wrap=True)
+    console.print(
+        f"{len(grid.languages)} {languages} × {len(grid.tasks)} {tasks}, "
+        f"{len(grid.cells)} of {n_cells} cells have data\n"
+    )
+    sizes = {cell: _sizes(grid, cell) for cell in grid.cells}
+    n_corpora = {cell: len(grid[cell]) for cell in grid.cells}
+    for table in matrices(grid.tasks, grid.languages, sizes, n_corpora, console):
+        console.print(table)
+        console.print()
+    console.print(legend())
+    console.print(labels_table({task: _label_counts(grid, task) for task in grid.tasks}))
+    if problems:
+        console.print()
+        console.print(problems_table(problems))

@@ -1,0 +1,114 @@
+"""What looks wrong in a cell, though every line of it could be read."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import numpy as np
+
+from crossfill.data.report import Problem
+from crossfill.data.splits import texts
+from crossfill.grid import Cell, Grid, Splits
+from crossfill.sentence import EMPTY, Corpus
+
+MOST_DUPLICATES = 0.05
+"""Share of sentences that repeat an earlier one of the same split."""
+MOST_OTHER_SCRIPT = 0.1
+"""Share of letters outside a cell's main script."""
+MOST_MISSING = 0.05
+"""Share of words that are `_`, as in a treebank that comes without its text."""
+
+# scripts that are written together
+_WRITING = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK", "BOPOMOFO": "CJK", "IDEOGRAPHIC": "CJK"}
+
+
+def check_grid(grid: Grid) -> list[Problem]:
+    """Warnings about every cell, and about languages whose tasks are written in different scripts."""
+    warnings = []
+    main_scripts: dict[str, dict[str, list[str]]] = {}
+    for cell, corpora in grid.corpora.items():
+        letters: Counter[str] = Counter()
+        for splits in corpora:
+            found = _scripts(splits)
+            letters += found
+            told = (*_unseen_labels(splits), *_duplicates(splits), *_missing(cell, splits), *_mixed(found))
+            warnings += [Problem("warning", _where(cell, splits, corpora), message) for message in told]
+        for script, _ in letters.most_common(1):
+            main_scripts.setdefault(cell.language, {}).setdefault(script, []).append(cell.task)
+    for language, scripts in sorted(main_scripts.items()):
+        if len(scripts) > 1:
+            told = "; ".join(f"{', '.join(tasks)} in {script}" for script, tasks in scripts.items())
+            warnings.append(Problem("warning", language, f"different scripts: {told}"))
+    return warnings
+
+
+def _where(cell: Cell, splits: Splits, corpora: Sequence[Splits]) -> str:
+    return str(cell) if len(corpora) == 1 else f"{cell} ({splits.name})"
+
+
+def _parts(splits: Splits) -> tuple[Corpus, ...]:
+    return splits.train, splits.dev, splits.test, splits.surplus
+
+
+def _unseen_labels(splits: Splits) -> Iterable[str]:
+    training = splits.training
+    if training is splits.test or training is EMPTY:
+        return
+    known = training.labels.distinct()
+    for name in ("dev", "test"):
+        labels: Counter[str] = getattr(splits, name).labels.counts()
+        if new := sorted(set(labels) - known):
+            words = sum(labels[label] for label in new)
+            yield f"{_listed(new)} only in {name} ({words:,} {'word' if words == 1 else 'words'})"
+
+
+def _duplicates(splits: Splits) -> Iterable[str]:
+    for name, corpus in zip(("train", "dev", "test", "surplus"), _parts(splits), strict=True):
+        repeated = len(corpus) - len(set(texts(corpus)))
+        if repeated > MOST_DUPLICATES * len(corpus):
+            yield f"{repeated:,} of {len(corpus):,} {name} sentences repeat another ({repeated / len(corpus):.0%})"
+
+
+def _missing(cell: Cell, splits: Splits) -> Iterable[str]:
+    n_words = sum(corpus.n_words for corpus in _parts(splits))
+    wordless = sum(corpus.words.counts()["_"] for corpus in _parts(splits))
+    if wordless > MOST_MISSING * n_words:
+        yield f"{wordless / n_words:.0%} of the words are _: this corpus comes without its text"
+    unlabelled = sum(corpus.labels.counts()["_"] for corpus in _parts(splits))
+    if unlabelled and ":" not in cell.task:
+        yield f"{unlabelled:,} of {n_words:,} words have no label (_)"
+
+
+def _mixed(letters: Counter[str]) -> Iterable[str]:
+    total = letters.total()
+    common = [(script, n) for script, n in letters.most_common() if n > MOST_OTHER_SCRIPT * total]
+    if len(common) > 1:
+        yield "mixed scripts: " + ", ".join(f"{script} {n / total:.0%}" for script, n in common)
+
+
+def _scripts(splits: Splits) -> Counter[str]:
+    """Letters per script."""
+    found: Counter[str] = Counter()
+    for corpus in _parts(splits):
+        points = np.frombuffer("".join(corpus.words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        values, counts = np.unique(points, return_counts=True)
+        for point, n in zip(values.tolist(), counts.tolist(), strict=True):
+            if script := _script(point):
+                found[script] += n
+    return found
+
+
+@cache
+def _script(point: int) -> str | None:
+    """The script of a letter by the first word of its Unicode name; none for what is no letter."""
+    letter = chr(point)
+    if not unicodedata.category(letter).startswith("L"):
+        return None
+    name = unicodedata.name(letter, "").split(" ")[0]
+    return _WRITING.get(name, name.title() if name != "CJK" else name)
+
+
+def _listed(labels: Sequence[str]) -> str:
+    shown = ", ".join(labels[:6])
+    return f"{shown} and {len(labels) - 6} more" if len(labels) > 6 else shown

@@ -1,0 +1,203 @@
+"""A data folder into a grid."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from unicodedata import is_normalized, normalize
+
+import numpy as np
+
+from crossfill.data import bio, conllu, storage
+from crossfill.data.labels import LabelColumn, iob2, scheme, task_name
+from crossfill.data.layout import UD, SourceFile, Split, find_sources
+from crossfill.data.report import Level, Problem
+from crossfill.data.splits import capped, eighty_ten_ten, without_leaks
+from crossfill.data.storage import Reading, default_cache
+from crossfill.errors import DataError, unknown
+from crossfill.grid import Cell, Grid, Splits, joined
+from crossfill.sentence import Column, Corpus, Sentence
+
+_READER = "1"
+"""Raised whenever the same bytes would be read differently, so that older cache entries are left alone."""
+
+
+@dataclass(frozen=True)
+class FolderReading:
+    """A grid, and everything that reading its folder had to tell."""
+
+    grid: Grid
+    problems: tuple[Problem, ...]
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.level == "error")
+
+
+def load_grid(
+    path: str | Path,
+    *,
+    tasks: Sequence[str] = (),
+    seed: int = 0,
+    max_train: int | None = None,
+    cache: Path | bool = True,
+) -> Grid:
+    """The grid of a data folder; refused, with every reason, where a file of it cannot be read.
+
+    `tasks` keeps these only, and reads further columns of UD treebanks (`deprel`, `feats:Case`). `seed` parts corpora
+    that come in one piece and draws the `max_train` sentences. `cache` is a folder, or whether to use the default one.
+    """
+    reading = read_folder(path, tasks=tasks, seed=seed, max_train=max_train, cache=cache)
+    if reading.errors:
+        raise DataError("\n".join(map(str, reading.errors)))
+    return reading.grid
+
+
+def read_folder(
+    path: str | Path,
+    *,
+    tasks: Sequence[str] = (),
+    seed: int = 0,
+    max_train: int | None = None,
+    cache: Path | bool = True,
+    watch: Callable[[Sequence[SourceFile]], Iterable[SourceFile]] = iter,
+) -> FolderReading:
+    """What `load_grid` reads, with the problems collected beside it; `watch` may show progress over the files."""
+    root = Path(path)
+    store = default_cache() if cache is True else cache or None
+    wanted = tuple(task_name(task) for task in tasks)
+    sources, problems = find_sources(root)
+    names = _corpus_names(sources, root)
+    readings: dict[tuple[Cell, str], dict[Split, list[Reading]]] = {}
+    for source in watch(sources):
+        for task in _tasks_of(source, wanted):
+            cell = Cell(task, source.language)
+            where = f"{cell} {source.path.relative_to(root)}"
+            try:
+                found = _read(source, task, where, store)
+            except DataError as error:
+                place, _, message = str(error).partition(": ")
+                problems.append(Problem("error", place, message))
+                continue
+            problems += [Problem("warning", where, "has no sentences")] * (not len(found.corpus))
+            readings.setdefault((cell, names[source]), {}).setdefault(source.split, []).append(found)
+
+    corpora: dict[Cell, tuple[Splits, ...]] = {}
+    for (cell, name), parts in readings.items():
+        if not _has_labels(parts):
+            problems.append(Problem("note", str(cell), f"{name} has no labels for {cell.task}: left out"))
+            continue
+        splits, told = _splits(cell, name, parts, seed, max_train)
+        problems += told
+        corpora[cell] = (*corpora.get(cell, ()), splits)
+    for task in wanted:
+        if not any(cell.task == task for cell in corpora):
+            message = unknown("task", task, sorted({cell.task for cell in corpora}))
+            problems.append(Problem("error", str(root), message))
+    if not corpora:
+        told = [str(problem) for problem in problems if problem.level == "error"]
+        hint = f"{root}: expected corpora as <task>/<language>/train.conllu or .bio, a UD release or WikiANN; got none"
+        raise DataError("\n".join([*told, hint]))
+    return FolderReading(Grid(corpora), tuple(problems))
+
+
+def read_source(data: bytes, where: str, label: LabelColumn | None) -> Reading:
+    """A corpus from the bytes of a file: CoNLL-U where a label column is given, else token columns."""
+    if label is not None:
+        return _composed(Corpus.from_sentences(s.sentence(label) for s in conllu.parse(data, where)))
+    tagged, prefix = bio.without_prefix(list(bio.parse(data, where)))
+    found, repaired = scheme(sentence.tags for sentence in tagged)
+    tags = (sentence.tags if found == "none" else tuple(iob2(sentence.tags)) for sentence in tagged)
+    corpus = Corpus.from_sentences(Sentence(s.words, t) for s, t in zip(tagged, tags, strict=True))
+    return replace(_composed(corpus), scheme=found, repaired=repaired, prefix=prefix)
+
+
+def _tasks_of(source: SourceFile, wanted: Sequence[str]) -> Iterable[str]:
+    if source.task != UD:
+        return [source.task] if not wanted or source.task in wanted else []
+    return [task for task in wanted or ("pos",) if LabelColumn.names(task)]
+
+
+def _corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, str]:
+    """The name of each source's corpus; its folder instead where two folders use the same name for a cell."""
+    homes: dict[tuple[str, str, str], set[Path]] = defaultdict(set)
+    for source in sources:
+        homes[source.task, source.language, source.corpus].add(source.home)
+    return {
+        source: source.corpus
+        if len(homes[source.task, source.language, source.corpus]) == 1
+        else str(source.home.relative_to(root))
+        for source in sources
+    }
+
+
+def _read(source: SourceFile, task: str, where: str, store: Path | None) -> Reading:
+    try:
+        label = LabelColumn(task) if source.is_conllu else None
+        data = source.path.read_bytes()
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+    except OSError as error:
+        raise DataError(f"{where}: expected a readable file; {error.strerror}") from None
+    if store is None:
+        return read_source(data, where, label)
+    entry = store / "corpora" / storage.entry_name(data, _READER, label.task if label else "columns")
+    found = storage.load(entry)
+    if found is None:
+        found = read_source(data, where, label)
+        try:
+            storage.save(entry, found)
+        except OSError:
+            return found  # a cache that cannot be written only costs time
+    return found
+
+
+def _composed(corpus: Corpus) -> Reading:
+    """The corpus with its words in Unicode's composed form (NFC), as most corpora and all vocabularies have them."""
+    words = corpus.words
+    other = np.array([not is_normalized("NFC", word) for word in words.vocabulary], dtype=np.bool_)
+    if not other.any():
+        return Reading(corpus)
+    merged = Column.of(normalize("NFC", word) for word in words.vocabulary)
+    composed = Column(merged.vocabulary, merged.codes[words.codes])
+    return Reading(
+        Corpus(composed, corpus.labels, corpus.spaces, corpus.offsets),
+        normalised=int(np.count_nonzero(other[words.codes])),
+    )
+
+
+def _has_labels(parts: Mapping[Split, Sequence[Reading]]) -> bool:
+    return any(r.corpus.labels.distinct() - {"_"} for readings in parts.values() for r in readings)
+
+
+def _splits(
+    cell: Cell, name: str, parts: Mapping[Split, Sequence[Reading]], seed: int, max_train: int | None
+) -> tuple[Splits, list[Problem]]:
+    """The splits of one corpus, and what was done to make them."""
+    told: list[tuple[Level, str]] = []
+    given = {split: joined(reading.corpus for reading in readings) for split, readings in parts.items()}
+    if whole := given.pop("whole", None):
+        given["train"], given["dev"], given["test"] = eighty_ten_ten(whole, seed)
+        told.append(("note", f"{name} comes without splits: {len(whole):,} sentences parted 80–10–10 by seed {seed}"))
+    splits, dropped = without_leaks(Splits(name, **given))
+    if dropped:
+        told.append(("note", f"{dropped:,} training sentences that recur in dev or test left out"))
+    splits = replace(
+        splits, train=capped(splits.train, max_train, seed), surplus=capped(splits.surplus, max_train, seed)
+    )
+
+    readings = [reading for part in parts.values() for reading in part]
+    schemes = Counter(reading.scheme for reading in readings if len(reading.corpus))
+    for found in sorted(schemes):
+        if found == "mixed":
+            repaired = sum(reading.repaired for reading in readings)
+            told.append(("warning", f"suspicious scheme: {repaired:,} tags fit no scheme, read as conlleval would"))
+        elif found == "none" and cell.task == "ner":
+            told.append(("warning", "suspicious scheme: expected IOB tags (B-PER, I-PER, O), got other labels"))
+        elif found not in ("none", "IOB2"):
+            told.append(("note", f"{found} tags rewritten as IOB2"))
+    if prefixes := sorted({reading.prefix for reading in readings if reading.prefix}):
+        told.append(("note", f"prefix {', '.join(prefixes)} taken off every word"))
+    if normalised := sum(reading.normalised for reading in readings):
+        told.append(("note", f"{normalised:,} words composed (NFC)"))
+    return splits, [Problem(level, str(cell), message) for level, message in told]

@@ -1,0 +1,69 @@
+"""Language codes of UD, WikiANN and ISO 639-1 to -3, all as ISO 639-3."""
+
+import re
+from functools import cache
+
+import pycountry
+
+from crossfill.errors import DataError
+
+# where the plain mapping names a macrolanguage or the wrong variety for the corpora that use the code (DESIGN, "Codes")
+_VARIETIES = {"ku": "kmr", "gn": "gun", "kv": "kpv", "arc": "aii"}
+
+# codes of Wikipedia editions, hence of WikiANN, and withdrawn ones that ISO 639-3 does not list
+_EDITIONS = {
+    "bat-smg": "sgs",
+    "be-tarask": "bel",
+    "be-x-old": "bel",
+    "bh": "bho",
+    "cbk-zam": "cbk",
+    "fiu-vro": "vro",
+    "in": "ind",
+    "iw": "heb",
+    "ji": "yid",
+    "map-bms": "jav",
+    "mo": "ron",
+    "nds-nl": "nds",
+    "roa-rup": "rup",
+    "roa-tara": "nap",
+    "sh": "hbs",
+    "simple": "eng",
+    "zh-classical": "lzh",
+    "zh-min-nan": "nan",
+    "zh-yue": "yue",
+}
+_PRIVATE = re.compile(r"q[a-t][a-z]")  # qaa to qtz: UD uses them for code-switching and unlisted languages
+_REGION_OR_SCRIPT = re.compile(r"([a-z]{2,3})-(?:[a-z]{2}|[a-z]{4}|[0-9]{3})")
+
+
+@cache
+def find_language(code: str) -> str | None:
+    """The ISO 639-3 code for `wo`, `wol`, `zh_yue`, `sr-Latn` and the like; none if it is no language code."""
+    folded = code.lower().replace("_", "-")
+    if special := _VARIETIES.get(folded) or _EDITIONS.get(folded):
+        return special
+    if variant := _REGION_OR_SCRIPT.fullmatch(folded):
+        return find_language(variant[1])
+    if len(folded) == 2:
+        found = pycountry.languages.get(alpha_2=folded)
+    elif len(folded) == 3:
+        if _PRIVATE.fullmatch(folded):
+            return folded
+        found = pycountry.languages.get(alpha_3=folded) or pycountry.languages.get(bibliographic=folded)
+    else:
+        return None
+    return found.alpha_3 if found else None
+
+
+def language_code(code: str) -> str:
+    """The ISO 639-3 code of a language; an error where there is none."""
+    if (found := find_language(code)) is None:
+        raise DataError(f"expected a language code of ISO 639, UD or WikiANN, such as wol or wo; got '{code}'")
+    return found
+
+
+@cache
+def language_name(code: str) -> str:
+    """The English name of an ISO 639-3 code, or the code itself where it has none."""
+    found = pycountry.languages.get(alpha_3=code)
+    return re.sub(r" \(.*\)", "", found.name) if found else code

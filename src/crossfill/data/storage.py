@@ -1,0 +1,136 @@
+"""Parsed corpora on disk, mapped into memory when they are opened again.
+
+An entry is named by a hash of the file's bytes and of how it was read, so it can never be stale; it carries a checksum,
+so a damaged one is found and built anew; and it is renamed into place when whole, so two processes can share a folder.
+"""
+
+import json
+import mmap
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import numpy as np
+
+from crossfill.data.labels import Scheme
+from crossfill.sentence import Column, Corpus
+
+_MAGIC = b"crossfill corpus 1\n"
+_DIGEST = 16
+_ALIGN = 8
+_DTYPES = {
+    "words": "u1",
+    "word_codes": "<i4",
+    "labels": "u1",
+    "label_codes": "<i4",
+    "spaces": "?",
+    "offsets": "<i8",
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A corpus as it was read, and what reading it changed."""
+
+    corpus: Corpus
+    scheme: Scheme = "none"
+    repaired: int = 0
+    """Tags of a mixed scheme that had to be reinterpreted."""
+    normalised: int = 0
+    """Words that were not in Unicode's composed form (NFC)."""
+    prefix: str = ""
+    """The language prefix taken off every word."""
+
+
+def default_cache() -> Path:
+    """`$CROSSFILL_CACHE`, or `crossfill` in the user's cache folder."""
+    if named := os.environ.get("CROSSFILL_CACHE"):
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crossfill"
+
+
+def entry_name(data: bytes, *how: str) -> str:
+    """The name of the entry for these bytes read in this way."""
+    digest = blake2b(data, digest_size=_DIGEST)
+    digest.update("\0".join(how).encode("utf-8", "surrogateescape"))
+    return f"{digest.hexdigest()}.corpus"
+
+
+def load(path: Path) -> Reading | None:
+    """The reading in an entry; none where there is no entry, or a damaged one."""
+    try:
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        return None
+    body = memoryview(mapped)[len(_MAGIC) + _DIGEST :]
+    if mapped[: len(_MAGIC)] != _MAGIC or mapped[len(_MAGIC) : len(_MAGIC) + _DIGEST] != _checksum(body):
+        return None
+    size = int.from_bytes(body[:8], "little")
+    header = json.loads(bytes(body[8 : 8 + size]))
+    start = 8 + size
+    columns: dict[str, np.ndarray] = {}
+    for name, dtype in _DTYPES.items():
+        columns[name] = np.frombuffer(body, dtype, header["lengths"][name], start)
+        start += _padded(columns[name].nbytes)
+    corpus = Corpus(
+        Column(_strings(columns["words"]), columns["word_codes"]),
+        Column(_strings(columns["labels"]), columns["label_codes"]),
+        columns["spaces"],
+        columns["offsets"],
+    )
+    return Reading(corpus, **header["reading"])
+
+
+def save(path: Path, reading: Reading) -> None:
+    """Write an entry beside its place, then rename it: readers see all of it or nothing."""
+    corpus = reading.corpus
+    columns: Mapping[str, np.ndarray] = {
+        "words": _bytes(corpus.words),
+        "word_codes": corpus.words.codes,
+        "labels": _bytes(corpus.labels),
+        "label_codes": corpus.labels.codes,
+        "spaces": corpus.spaces,
+        "offsets": corpus.offsets,
+    }
+    told = {name: value for name, value in asdict(reading).items() if name != "corpus"}
+    header = {"reading": told, "lengths": {name: len(column) for name, column in columns.items()}}
+    # spaces in the header bring the columns to an address that suits their types
+    lead = len(_MAGIC) + _DIGEST + 8
+    text = json.dumps(header).encode()
+    text += b" " * (-(lead + len(text)) % _ALIGN)
+    parts = [len(text).to_bytes(8, "little"), text]
+    for name, dtype in _DTYPES.items():
+        raw = np.ascontiguousarray(columns[name], dtype=dtype).tobytes()
+        parts += [raw, bytes(_padded(len(raw)) - len(raw))]
+    body = b"".join(parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".part", delete=False) as file:
+        part = Path(file.name)
+        try:
+            file.write(_MAGIC + _checksum(body) + body)
+            file.close()
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+def _checksum(body: bytes | memoryview) -> bytes:
+    return blake2b(body, digest_size=_DIGEST).digest()
+
+
+def _padded(n_bytes: int) -> int:
+    return n_bytes + -n_bytes % _ALIGN
+
+
+def _bytes(column: Column) -> np.ndarray:
+    # no word holds a line end, so it can part them; surrogates cannot come out of UTF-8
+    return np.frombuffer("".join(f"{text}\n" for text in column.vocabulary).encode("utf-8"), dtype=np.uint8)
+
+
+def _strings(raw: np.ndarray) -> tuple[str, ...]:
+    return tuple(raw.tobytes().decode("utf-8").split("\n")[:-1])

@@ -1,0 +1,107 @@
+"""`crossfill grid`: what a person sees, what a machine reads, and how it fails."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from crossfill.cli.app import app, main
+from tests.data.folders import bio, conllu, numbered, write
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write(
+        tmp_path / "data",
+        {
+            "ud/wo/train.conllu": conllu(*numbered(1200, "NOUN")),
+            "ud/wo/test.conllu": conllu(*numbered(3, "ADJ", start=2000)),
+            "ud/amh/test.conllu": conllu(*numbered(7, "NOUN")),
+            "ner/wol/train.bio": bio(*numbered(40, "S-PER")),
+            "ner/wol/test.bio": bio(*numbered(4, "B-PER", start=38)),
+        },
+    )
+
+
+def shown(data: Path, *options: str, width: int = 100) -> str:
+    result = RUN.invoke(app, ["grid", str(data), *options], env={"COLUMNS": str(width)})
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_person_sees_sizes_empty_cells_labels_and_problems(data: Path):
+    output = shown(data)
+    lines = {line.split()[0]: line for line in output.splitlines() if line.split()}
+    assert "2 languages × 2 tasks, 3 of 4 cells have data" in output
+    assert lines["wol"].split() == ["wol", "Wolof", "■", "38", "·", "4", "■", "1,200", "·", "3"]
+    assert lines["amh"].split() == ["amh", "Amharic", "□", "■", "·", "·", "7"]
+    assert lines["all"].split() == ["all", "38", "0", "4", "1,200", "0", "10"]
+    assert lines["pos"].split()[1] == "3"
+    assert "pos/wol  ADJ only in test (3 words)" in output
+    assert "ner/wol  2 training sentences that recur in dev or test left out" in output
+    assert "BIOES tags rewritten as IOB2" in output
+
+
+def test_no_width_breaks_the_matrix(data: Path):
+    for width in (30, 45, 60, 80, 200):
+        output = shown(data, "--task", "pos", "--task", "ner", "--task", "deprel", "--task", "xpos", width=width)
+        assert all(len(line.rstrip()) <= width for line in output.splitlines()[1:])
+        assert "…" not in output.split("training sentences")[0].partition("cells have data")[2]
+        assert output.count("1,200") == 3 * 2  # each of three tasks once in its row and once in its sum
+
+
+def test_a_machine_reads_all_of_it(data: Path):
+    found = json.loads(shown(data, "--json"))
+    assert found["cells"]["pos/wol"] == [
+        {
+            "corpus": "ud",
+            "sentences": {"train": 1200, "dev": 0, "test": 3, "surplus": 0},
+            "words": {"train": 2400, "dev": 0, "test": 6, "surplus": 0},
+        }
+    ]
+    assert found["empty"] == ["ner/amh"]
+    assert found["languages"] == {"amh": "Amharic", "wol": "Wolof"}
+    assert found["tasks"]["pos"]["labels"] == {"ADJ": 3, "NOUN": 1207, "VERB": 1210}
+    assert {"level": "warning", "where": "pos/wol", "message": "ADJ only in test (3 words)"} in found["problems"]
+
+
+def test_strict_fails_after_telling_everything(data: Path):
+    write(data, {"ner/yor/train.bio": "Ibadan\n", "ud/yor/train.conllu": "Ibadan\n"})
+    for options, code in (((), 0), (("--strict",), 2)):
+        result = RUN.invoke(app, ["grid", str(data), *options], env={"COLUMNS": "200"})
+        assert result.exit_code == code
+        assert "left out (2)" in result.output
+        assert "ner/yor ner/yor/train.bio:1: expected a word and a tag" in result.output
+        assert "pos/yor ud/yor/train.conllu:1: expected 10 columns" in result.output
+        assert "1,200" in result.output
+    assert RUN.invoke(app, ["grid", str(data / "ud"), "--strict"]).exit_code == 2
+
+
+def test_caps_and_caches(data: Path, tmp_path: Path):
+    assert "100" in shown(data, "--max-train", "100", "--cache", str(tmp_path / "named"))
+    assert len(list((tmp_path / "named" / "corpora").iterdir())) == 5
+    shown(data, "--no-cache")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_bad_input_is_one_message_and_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    for arguments, message in (
+        (["grid", str(tmp_path / "missing")], "expected a folder of corpora"),
+        (["data", "fetch", "udd"], "unknown corpus 'udd'; did you mean 'ud'?"),
+        (["data", "fetch", "ud", "wikiann", "--url", "http://x"], "expected one corpus with --url"),
+        (["data", "fetch", "ud", "--language", "zz"], "expected a language code"),
+        (["data", "fetch", "ud", "--url", "http://127.0.0.1:1/x.tgz", "--out", str(tmp_path)], "are you online?"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["crossfill", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert caught.value.code == 2
+        error = capsys.readouterr().err.splitlines()[-1]
+        assert error.startswith("error: ")
+        assert message in error

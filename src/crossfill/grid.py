@@ -43,16 +43,21 @@ class Splits:
     dev: Corpus = EMPTY
     test: Corpus = EMPTY
     surplus: Corpus = EMPTY
-    """The rest of a corpus that has only a test set: it may serve as training data."""
+    """The rest of a corpus that has (almost) only a test set: it trains besides the training set."""
 
     @property
     def training(self) -> Corpus:
-        """What trains when the cell is seen: the training set, or the surplus, or the test set (DESIGN rule 8)."""
-        return next((corpus for corpus in (self.train, self.surplus, self.test) if len(corpus)), EMPTY)
+        """What trains when the cell is seen: training set and surplus, or else the test set (DESIGN rule 8)."""
+        return joined((self.train, self.surplus)) if self.has_training_data else self.test
+
+    @property
+    def has_training_data(self) -> bool:
+        """Whether it need not train on its test set."""
+        return bool(len(self.train) or len(self.surplus))
 
     def evaluation(self, seen: bool) -> Corpus:
         """What is scored: the test set, unless it already served as training data."""
-        return EMPTY if seen and self.training is self.test else self.test
+        return self.test if self.has_training_data or not seen else EMPTY
 
 
 @dataclass(frozen=True)

@@ -182,9 +182,9 @@ def _splits(
     splits, dropped = without_leaks(Splits(name, **given))
     if dropped:
         told.append(("note", f"{dropped:,} training sentences that recur in dev or test left out"))
-    splits = replace(
-        splits, train=capped(splits.train, max_train, seed), surplus=capped(splits.surplus, max_train, seed)
-    )
+    train = capped(splits.train, max_train, seed)
+    room = None if max_train is None else max_train - len(train)
+    splits = replace(splits, train=train, surplus=capped(splits.surplus, room, seed))
 
     readings = [reading for part in parts.values() for reading in part]
     schemes = Counter(reading.scheme for reading in readings if len(reading.corpus))

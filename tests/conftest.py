@@ -1,7 +1,10 @@
 """Shapes and types are checked in every test: the hook instruments crossfill before it is first imported."""
 
+import torch
 from jaxtyping import install_import_hook
 
 import tests.typecheck
+
+torch.set_num_threads(1)  # small tensors: a second thread costs more than it brings
 
 install_import_hook("crossfill", f"{tests.typecheck.__name__}.check")

@@ -1,6 +1,7 @@
-"""Progress of long work: a bar with rate and time left on a terminal, a plain line now and then elsewhere."""
+"""Progress of long work: bars with rate and time left on a terminal, a plain line now and then elsewhere."""
 
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.console import Console
@@ -10,39 +11,46 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class ProgressBar:
-    """A context in which `update` shows how far the work is."""
+    """A context in which each piece of work that is added has a bar of its own."""
 
-    def __init__(self, title: str, total: int, done: int = 0, quiet: bool = False) -> None:
-        self.title, self.total, self.first, self.done = title, total, done, done
+    def __init__(self, quiet: bool = False) -> None:
         self.console = Console(stderr=True, quiet=quiet)
-        self.started = self.last_line = time.monotonic()
-        self.bar = Progress(
+        self.bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]} {task.fields[note]}"),
+            TextColumn("{task.fields[note]}"),
             TimeRemainingColumn(),
             console=self.console,
             transient=True,
             disable=quiet or not self.console.is_terminal,
         )
-        self.task = self.bar.add_task(title, total=total, completed=done, rate="", note="")
 
-    def update(self, done: int, note: str = "") -> None:
-        """Show that this much is done, with a few words on how it goes."""
-        self.done = done
-        rate = (done - self.first) / max(1e-9, time.monotonic() - self.started)
-        self.bar.update(self.task, completed=done, rate=f"{rate:.0f}/s", note=note)
-        if self.bar.disable and time.monotonic() - self.last_line > SECONDS_BETWEEN_LINES:
-            self.last_line = time.monotonic()
-            left = (self.total - done) / max(1e-9, rate)
-            self.console.print(f"{self.title}: {done}/{self.total}, {rate:.0f}/s, {left:.0f} s left, {note}")
+    def add(self, title: str, total: int) -> Callable[[int, str], None]:
+        """Add a piece of work; the function returned shows that this much of it is done, with a note on how it goes."""
+        task = self.bars.add_task(title, total=total, note="")
+        first: tuple[float, int] | None = None
+        last_line = time.monotonic()
+
+        def update(done: int, note: str) -> None:
+            nonlocal first, last_line
+            now = time.monotonic()
+            if first is None:
+                first = (now, done)
+            rate = (done - first[1]) / max(1e-9, now - first[0])
+            self.bars.update(task, completed=done, note=f"{rate:.0f}/s {note}")
+            if self.bars.disable and now - last_line > SECONDS_BETWEEN_LINES and done > first[1]:
+                last_line = now
+                left = (total - done) / rate
+                self.console.print(f"{title}: {done}/{total}, {rate:.0f}/s, {left:.0f} s left, {note}")
+
+        return update
 
     def __enter__(self) -> "ProgressBar":
-        self.bar.start()
+        self.bars.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.bar.stop()
+        self.bars.stop()

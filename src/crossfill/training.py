@@ -1,7 +1,7 @@
 """One loop for every method: draw a cell, take a step down the negative ELBO, validate on seen cells, keep the best."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,6 @@ from crossfill.metrics import score
 from crossfill.model import Model
 from crossfill.optimisers import Optimisers
 from crossfill.predict import predict
-from crossfill.progress import ProgressBar
 from crossfill.sentence import Corpus
 
 
@@ -99,17 +98,15 @@ class Trainer:
         self.recent: list[tuple[float, float, float]] = []
         self.description = checkpoint.describe(config, model.inventory, model.seen)
 
-    def run(self, resume: bool = False, quiet: bool = True) -> Progression:
-        """Train to the end; the model then has the weights of the best validation."""
-        settings = self.config.training
-        torch.manual_seed(settings.seed)
+    def run(self, resume: bool = False, report: Callable[[int, str], None] = lambda _step, _note: None) -> Progression:
+        """Train to the end; the model then has the weights of the best validation. `report` is told of every step."""
+        torch.manual_seed(self.config.training.seed)
         if self.out is not None:
             self._open(self.out, resume)
         at = self.progression
-        with ProgressBar(self.config.method, settings.steps, at.step, quiet) as bar:
-            while not at.finished:
-                self._advance()
-                bar.update(at.step, self._note())
+        while not at.finished:
+            self._advance()
+            report(at.step, self._note())
         self._load_best()
         return at
 

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from crossfill.cli import data, grid
+from crossfill.cli import data, demo, grid
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ def _root() -> None:
     """Fill the empty cells of a task × language grid."""
 
 
+app.command()(demo.demo)
 app.command()(grid.grid)
 app.add_typer(data.app, name="data")
 

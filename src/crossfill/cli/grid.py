@@ -45,9 +45,10 @@ def grid(
 def _progress(sources: "Sequence[SourceFile]") -> "Iterator[SourceFile]":
     from crossfill.progress import ProgressBar
 
-    with ProgressBar("Reading corpora", len(sources)) as bar:
+    with ProgressBar() as bars:
+        update = bars.add("Reading corpora", len(sources))
         for done, source in enumerate(sources):
-            bar.update(done)
+            update(done, "files")
             yield source
 
 

@@ -36,13 +36,13 @@ SETTINGS = ("inflections", "derivations", "particles", "verbs_first", "particles
 class SyntheticConfig:
     """How large and how diverse the grid is."""
 
-    families: int = 6
+    families: int = 13
     branches: int = 2
     """Branches of a family; each has made one sound change, and each of its languages one more."""
-    languages_per_family: int = 5
-    train_sentences: int = 120
-    dev_sentences: int = 30
-    test_sentences: int = 100
+    languages_per_family: int = 3
+    train_sentences: int = 60
+    dev_sentences: int = 20
+    test_sentences: int = 150
     diversity: float = 1.0
     """From 0 (all languages have the same settings) to 1 (those of two families are independent)."""
     drift: float = 0.1
@@ -123,7 +123,7 @@ def _languages(config: SyntheticConfig, rng: random.Random) -> tuple[Language, .
             words, choices = _descend(*branches[i % config.branches], config, rng)
             code = "q" + chr(ord("a") + len(languages) // 26) + chr(ord("a") + len(languages) % 26)
             sides = {"nominal": words[::2], "verbal": words[1::2]}
-            languages.append(Language(code, family, tuple(choices), rng.uniform(0.5, 1.0), sides))
+            languages.append(Language(code, family, tuple(choices), rng.uniform(0.3, 1.0), sides))
     return tuple(languages)
 
 

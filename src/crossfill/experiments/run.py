@@ -13,6 +13,7 @@ from crossfill.grid import Cell, Grid
 from crossfill.metrics import score
 from crossfill.model import Model
 from crossfill.predict import classify, draw_head, encode
+from crossfill.progress import ProgressBar
 from crossfill.sentence import Corpus
 from crossfill.training import Trainer, prepare, prepare_grid
 from crossfill.uncertainty import correlation
@@ -46,7 +47,9 @@ def train(
 ) -> Model:
     """A model of the config's method, trained on the seen cells."""
     model = build_model(config, grid.inventory, seen, encoder)
-    Trainer(model, *prepare_grid(model, grid), config, out).run(resume=resume, quiet=quiet)
+    with ProgressBar(quiet) as bar:
+        update = bar.add(config.method, config.training.steps)
+        Trainer(model, *prepare_grid(model, grid), config, out).run(resume, update)
     return model
 
 

@@ -1,0 +1,70 @@
+"""Files of a run: atomic, whole or refused, and never of another model."""
+
+import json
+
+import pytest
+import torch
+
+from crossfill import checkpoint
+from crossfill.baselines.methods import build_model, load_model
+from crossfill.errors import CheckpointError
+from tests.scenarios import INVENTORY, SEEN, SMALL
+
+
+def save(folder):
+    model = build_model(SMALL, INVENTORY, SEEN)
+    checkpoint.write_json(folder / checkpoint.DESCRIPTION, checkpoint.describe(SMALL, INVENTORY, SEEN))
+    checkpoint.write_tensors(folder / checkpoint.WEIGHTS, model.state_dict(), {"step": 3})
+    return model
+
+
+def test_a_model_comes_back_as_it_was(tmp_path):
+    model = save(tmp_path)
+    loaded, config = load_model(tmp_path)
+    assert config == SMALL
+    assert (loaded.inventory, loaded.seen) == (INVENTORY, SEEN)
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], tensor)
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    checkpoint.write_atomically(path, b"old")
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        checkpoint.write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_damaged_folders_are_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="is this a model folder"):
+        load_model(tmp_path)
+    save(tmp_path)
+    weights = tmp_path / checkpoint.WEIGHTS
+    whole = weights.read_bytes()
+    for broken in (whole[:100], whole[: len(whole) // 2], b"", b"\xff" * 64):
+        weights.write_bytes(broken)
+        with pytest.raises(CheckpointError, match="expected a whole safetensors file"):
+            load_model(tmp_path)
+    weights.unlink()
+    with pytest.raises(CheckpointError, match="found none"):
+        load_model(tmp_path)
+
+
+def test_weights_of_another_shape_are_refused(tmp_path):
+    save(tmp_path)
+    path = tmp_path / checkpoint.DESCRIPTION
+    description = json.loads(path.read_text())
+    description["languages"].append("ddd")
+    path.write_text(json.dumps(description))
+    with pytest.raises(CheckpointError, match=r"heads.languages.factor: expected \(4, 6\), got \(3, 6\)"):
+        load_model(tmp_path)
+    for wrong, message in (
+        ("{", "expected the description"),
+        ('{"format": 2}', "format 1, got 2"),
+        ("[]", "description"),
+    ):
+        path.write_text(wrong)
+        with pytest.raises(CheckpointError, match=message):
+            load_model(tmp_path)

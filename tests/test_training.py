@@ -129,7 +129,7 @@ def test_a_loss_that_is_not_finite_names_cell_step_and_checkpoint(tmp_path):
     with torch.no_grad():
         again.model.encoder.ngrams.weight.fill_(torch.nan)
     with pytest.raises(TrainingError) as caught:
-        again._advance()
+        again.advance()
     message = str(caught.value)
     assert "got nll nan" in message
     assert "in cell " in message

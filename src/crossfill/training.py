@@ -105,7 +105,7 @@ class Trainer:
             self._open(self.out, resume)
         at = self.progression
         while not at.finished:
-            self._advance()
+            self.advance()
             report(at.step, self._note())
         self._load_best()
         return at
@@ -134,7 +134,7 @@ class Trainer:
         scores = {task: float(np.mean(values)) for task, values in found.items()}
         return scores | {"mean": float(np.mean(list(scores.values())))} if scores else {}
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
         """One step, with whatever is due after it."""
         at, settings = self.progression, self.config.training
         self.model.train()

@@ -3,7 +3,7 @@
 import torch
 
 from crossfill.config import EncoderConfig
-from crossfill.encoders.compact import CompactEncoder
+from crossfill.encoders.compact import CompactEncoder, neighbours
 from crossfill.sentence import Corpus, Sentence
 
 SENTENCES = [Sentence(("a", "bcd", "é")), Sentence(("你好",)), Sentence(("x" * 50, "", "🙂", "bcd", "a"))]
@@ -38,3 +38,10 @@ def test_words_see_their_neighbours():
     made = encoder()
     one, two = (made(made.prepare(Corpus.from_sentences([Sentence(("a", word))])))[0] for word in ("b", "c"))
     assert not torch.allclose(one, two)
+
+
+def test_neighbours_stay_within_a_sentence():
+    words, sentences = torch.arange(1.0, 7.0).unsqueeze(1), torch.tensor([0, 0, 0, 1, 2, 2])
+    assert neighbours(words, sentences, 1).flatten().tolist() == [2, 3, 0, 0, 6, 0]
+    assert neighbours(words, sentences, -2).flatten().tolist() == [0, 0, 1, 0, 0, 0]
+    assert neighbours(words[:1], sentences[:1], 2).flatten().tolist() == [0]

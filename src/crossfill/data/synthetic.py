@@ -10,6 +10,7 @@ other three settings, of word order, show in the text. Everything follows from o
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,16 +31,18 @@ PARTICLES = ("na", "le")  # determiner and adposition, in an order that is a set
 RELATIONS = {"NOUN": "nsubj", "ADJ": "amod", "PROPN": "appos", "DET": "det", "ADP": "case"}
 RELATIONS |= {"VERB": "root", "ADV": "advmod", "AUX": "aux", "PART": "mark"}
 SETTINGS = ("inflections", "derivations", "particles", "verbs_first", "particles_follow", "modifiers_follow")
+N_HIDDEN = 3
+"""The first three settings do not show in the text."""
 
 
 @dataclass(frozen=True)
 class SyntheticConfig:
     """How large and how diverse the grid is."""
 
-    families: int = 13
+    families: int = 8
     branches: int = 2
     """Branches of a family; each has made one sound change, and each of its languages one more."""
-    languages_per_family: int = 3
+    languages_per_family: int = 5
     train_sentences: int = 60
     dev_sentences: int = 20
     test_sentences: int = 150
@@ -114,10 +117,13 @@ def synthetic_grid(config: SyntheticConfig, seed: int) -> SyntheticGrid:
 
 def _languages(config: SyntheticConfig, rng: random.Random) -> tuple[Language, ...]:
     forms = sorted({_root(rng) for _ in range(2 * config.roots)})  # one pool: families give the same form other classes
+    hidden = list(product((False, True), repeat=N_HIDDEN))  # each combination once in eight families, in random order
+    rng.shuffle(hidden)
     languages: list[Language] = []
     for family in range(config.families):
         roots = rng.sample(forms, config.roots)
-        settings = [rng.random() < 0.5 * config.diversity for _ in SETTINGS]
+        visible = tuple(rng.random() < 0.5 for _ in SETTINGS[N_HIDDEN:])
+        settings = [s and rng.random() < config.diversity for s in (*hidden[family % len(hidden)], *visible)]
         branches = [_descend(roots, settings, config, rng) for _ in range(config.branches)]
         for i in range(config.languages_per_family):
             words, choices = _descend(*branches[i % config.branches], config, rng)

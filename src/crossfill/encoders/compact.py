@@ -40,17 +40,14 @@ class CompactInputs(Inputs):
 
 
 class CompactEncoder(Encoder):
-    """x = mean of a word's n-gram vectors, then residual convolutions over the sentence."""
+    """x = mean of a word's n-gram vectors, then residual convolutions over the sentence, each reaching twice as far."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.n_features = config.hidden
         self.buckets, self.max_ngram = config.buckets, config.max_ngram
         self.ngrams = nn.EmbeddingBag(config.buckets, config.hidden, mode="mean", include_last_offset=True)
-        self.convolutions = nn.ModuleList(
-            nn.Conv1d(config.hidden, config.hidden, kernel_size=3, padding=2**i, dilation=2**i)
-            for i in range(config.layers)
-        )
+        self.convolutions = nn.ModuleList(nn.Linear(3 * config.hidden, config.hidden) for _ in range(config.layers))
         self.norms = nn.ModuleList(nn.LayerNorm(config.hidden) for _ in range(config.layers + 1))
         self.dropout = nn.Dropout(config.dropout)
 
@@ -66,13 +63,22 @@ class CompactEncoder(Encoder):
         assert isinstance(inputs, CompactInputs)  # noqa: S101
         bounds = functional.pad(inputs.ngrams_per_word.cumsum(0), (1, 0))
         words = self.dropout(self.norms[0](self.ngrams(inputs.ngrams, bounds)))
-        inside = torch.arange(int(inputs.lengths.max())) < inputs.lengths.unsqueeze(1)
-        state = words.new_zeros(*inside.shape, self.n_features)  # sentences, longest, features
-        state[inside] = words
-        for convolution, norm in zip(self.convolutions, self.norms[1:], strict=True):
-            update = functional.gelu(convolution(state.mT).mT)
-            state = norm(state + self.dropout(update)) * inside.unsqueeze(-1)
-        return state[inside]
+        sentences = torch.repeat_interleave(inputs.lengths, output_size=len(words))
+        for i, (convolution, norm) in enumerate(zip(self.convolutions, self.norms[1:], strict=True)):
+            before, after = (neighbours(words, sentences, distance) for distance in (-(2**i), 2**i))
+            update = functional.gelu(convolution(torch.cat([before, words, after], dim=-1)))
+            words = norm(words + self.dropout(update))
+        return words
+
+
+def neighbours(
+    words: Float[Tensor, "words features"], sentences: Int[Tensor, "words"], distance: int
+) -> Float[Tensor, "words features"]:
+    """The vector of the word at this distance from each word, zero where that is in another sentence or nowhere."""
+    moved = words.roll(-distance, dims=0)
+    places = torch.arange(len(words)) + distance
+    inside = (sentences.roll(-distance) == sentences) & (places >= 0) & (places < len(words))
+    return moved * inside.unsqueeze(-1)
 
 
 @lru_cache(maxsize=200_000)

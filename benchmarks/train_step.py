@@ -1,0 +1,66 @@
+"""Does a training step cost the same for one sample and three, and for 33 languages and 8,500?
+
+At the paper's sizes, features given, PF-lr, steps of the contestants taken in turn. Prints one JSON line.
+"""
+
+import argparse
+import json
+import statistics
+import time
+
+import torch
+
+from crossfill.baselines.methods import build_model
+from crossfill.config import Config, override
+from crossfill.encoders.features import FeatureEncoder, FeatureInputs
+from crossfill.grid import Cell, Inventory
+from crossfill.training import Labelled, Trainer
+
+FEATURES, SENTENCES, WORDS = 768, 8, 30
+LABELS = {"ner": 7, "pos": 17}
+
+
+def make_trainer(n_languages: int, n_samples: int) -> Trainer:
+    languages = tuple(f"l{i:04}" for i in range(n_languages))
+    inventory = Inventory({t: tuple(f"{t}{i}" for i in range(n)) for t, n in LABELS.items()}, languages)
+    cells = [Cell("pos", language) for language in languages]  # one task, so that all steps do the same work
+    lengths = torch.full((SENTENCES,), WORDS)
+    features = torch.randn(SENTENCES * WORDS, FEATURES)
+    data = Labelled(FeatureInputs(features, lengths), torch.randint(LABELS["pos"], (SENTENCES * WORDS,)))
+    config = override(Config(), [f"objective.samples={n_samples}"])
+    model = build_model(config, inventory, cells, FeatureEncoder(FEATURES))
+    return Trainer(model, dict.fromkeys(cells, data), {}, config)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    trainers = {name: make_trainer(*sizes) for name, sizes in CONTESTANTS.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in trainers}
+    for step in range(arguments.steps + 5):
+        for name, trainer in trainers.items():
+            started = time.perf_counter()
+            trainer.advance()
+            if step >= 5:
+                seconds[name].append(time.perf_counter() - started)
+    median = {name: statistics.median(values) for name, values in seconds.items()}
+    result = {
+        "benchmark": "train_step",
+        "milliseconds": {name: round(1000 * value, 1) for name, value in median.items()},
+        "three_samples_to_one": round(median["33 languages, 3 samples"] / median["33 languages, 1 sample"], 3),
+        "8500_languages_to_33": round(median["8500 languages, 3 samples"] / median["33 languages, 3 samples"], 3),
+    }
+    print(json.dumps(result))
+
+
+CONTESTANTS = {
+    "33 languages, 1 sample": (33, 1),
+    "33 languages, 3 samples": (33, 3),
+    "8500 languages, 3 samples": (8500, 3),
+}
+
+if __name__ == "__main__":
+    main()

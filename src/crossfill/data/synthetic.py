@@ -43,9 +43,9 @@ class SyntheticConfig:
     branches: int = 2
     """Branches of a family; each has made one sound change, and each of its languages one more."""
     languages_per_family: int = 5
-    train_sentences: int = 60
+    train_sentences: int = 100
     dev_sentences: int = 20
-    test_sentences: int = 150
+    test_sentences: int = 200
     diversity: float = 1.0
     """From 0 (all languages have the same settings) to 1 (those of two families are independent)."""
     drift: float = 0.1
@@ -170,7 +170,7 @@ def _sentence(language: Language, rng: random.Random) -> list[Word]:
 def _phrase(language: Language, side: Side, rng: random.Random) -> list[Word]:
     """A head, modifiers, or both, with or without a particle: alike on both sides of the grammar."""
     shape, derivation = rng.random(), rng.randrange(2)
-    n_modifiers = (1 + (rng.random() < 0.3)) if shape < 0.6 else 0
+    n_modifiers = (1 + (rng.random() < 0.3)) if shape < 0.7 else 0
     modifiers = [_word(language, side, derivation, rng) for _ in range(n_modifiers)]
     heads = [_word(language, side, None, rng)] if shape > 0.3 else []
     tagged = [*heads, *modifiers] if language.setting("modifiers_follow") else [*modifiers, *heads]

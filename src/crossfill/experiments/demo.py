@@ -32,16 +32,17 @@ SETTINGS = (
     "latents.rank=3",
     "generator.hidden=[64]",
     "generator.initial_variance=1e-4",
-    "objective.kl_factor=30",
-    "training.steps=1200",
+    "objective.kl_factor=40",
+    "training.steps=2500",
     "training.cells_per_step=8",
     "training.batch_sentences=4",
     "training.learning_rate=3e-3",
-    "training.latent_learning_rate=0.03",
+    "training.latent_learning_rate=0.05",
     "training.decay=linear",
     "training.weight_decay=0.1",
-    "training.validate_every=300",
-    "training.checkpoint_every=300",
+    "training.validate_every=250",
+    "training.checkpoint_every=500",
+    "prediction.samples=30",
 )
 
 
@@ -111,9 +112,9 @@ def run_method(
 def run_methods(
     seed: int, out: Path, watch: Callable[[Report], None], steps: int | None = None, grid: SyntheticConfig | None = None
 ) -> list[MethodRun]:
-    """Run all methods, two at a time, and pass on their reports; models land in `out/<method>`."""
+    """Run all methods at once and pass on their reports; models land in `out/<method>`."""
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager, ProcessPoolExecutor(max_workers=2, mp_context=context) as pool:
+    with context.Manager() as manager, ProcessPoolExecutor(len(METHODS), mp_context=context) as pool:
         reports = manager.Queue()
         jobs = [pool.submit(run_method, m, seed, out / m, reports.put, steps, grid) for m in METHODS]
         for report in _until_done(jobs, partial(reports.get, timeout=0.2)):

@@ -70,7 +70,7 @@ class Generator(nn.Module):
         language_latents: Float[Tensor, "samples cells latent"],
     ) -> list[HeadDistribution]:
         """The distributions of the heads of these cells; all cells and samples pass the trunk as one batch."""
-        t, l = task_latents, language_latents  # noqa: E741
+        t, l = task_latents, language_latents
         hidden = self.trunk(torch.cat([t, l, t - l, t * l], dim=-1))
         heads: dict[int, HeadDistribution] = {}
         for task in sorted(set(tasks)):

@@ -74,15 +74,15 @@ class FactorizedHeads(HeadSource):
         tasks, task_of = task_rows.unique(return_inverse=True)  # one draw of t for all cells of a task
         languages, language_of = language_rows.unique(return_inverse=True)
         t = self.tasks.sample(tasks, n_samples)[:, task_of]
-        l = self.languages.sample(languages, n_samples)[:, language_of]  # noqa: E741
+        l = self.languages.sample(languages, n_samples)[:, language_of]
         return [head.sample() for head in self.generator(task_rows.tolist(), t, l)]
 
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         tasks, languages = self._rows(cells)
-        t, l = self.tasks.sample(tasks, n_samples), self.languages.sample(languages, n_samples)  # noqa: E741
+        t, l = self.tasks.sample(tasks, n_samples), self.languages.sample(languages, n_samples)
         if self.latent_dropout:
             from_prior = torch.rand(*l.shape[:2], 1, device=l.device) < self.latent_dropout
-            l = torch.where(from_prior, torch.randn_like(l), l)  # noqa: E741
+            l = torch.where(from_prior, torch.randn_like(l), l)
         heads = self.generator(tasks.tolist(), t, l)
         task_kl = self.tasks.kl(tasks).expand(len(cells))
         language_kl = self.languages.kl(languages).expand(len(cells))

@@ -29,7 +29,7 @@ INFLECTIONS = ("ka", "mi")  # of nominal and verbal words, in an order that is a
 DERIVATIONS = ("sen", "rul")  # of names and adjectives, in an order that is a setting
 PARTICLES = ("na", "le")  # determiner and adposition, in an order that is a setting
 RELATIONS = {"NOUN": "nsubj", "ADJ": "amod", "PROPN": "appos", "DET": "det", "ADP": "case"}
-RELATIONS |= {"VERB": "root", "ADV": "advmod", "AUX": "aux", "PART": "mark"}
+RELATIONS |= {"VERB": "root", "ADV": "advmod", "AUX": "aux"}
 SETTINGS = ("inflections", "derivations", "particles", "verbs_first", "particles_follow", "modifiers_follow")
 N_HIDDEN = 3
 """The first three settings do not show in the text."""
@@ -176,8 +176,7 @@ def _phrase(language: Language, side: Side, rng: random.Random) -> list[Word]:
     tagged = [*heads, *modifiers] if language.setting("modifiers_follow") else [*modifiers, *heads]
     if rng.random() < 0.5:
         particle = rng.randrange(2)
-        nominal_tag = "ADP" if bool(particle) != language.setting("particles") else "DET"
-        word = (PARTICLES[particle], nominal_tag if side == "nominal" else "PART")
+        word = (PARTICLES[particle], "ADP" if bool(particle) != language.setting("particles") else "DET")
         tagged = [*tagged, word] if language.setting("particles_follow") else [word, *tagged]
     return _labelled(tagged, side)
 
@@ -197,16 +196,18 @@ def _word(language: Language, side: Side, derivation: int | None, rng: random.Ra
 
 
 def _labelled(tagged: Sequence[tuple[str, str]], side: Side) -> list[Word]:
-    """The labels of a phrase in all tasks. Names are places after an adposition; they are chunks of their own."""
+    """The labels of a phrase in all tasks. With an adposition, names are places; they are chunks of their own."""
     tags = [tag for _, tag in tagged]
     chunk = "VP" if side == "verbal" else "PP" if "ADP" in tags else "NP"
     entity = "LOC" if "ADP" in tags else "PER"
-    words = []
-    for i, (form, tag) in enumerate(tagged):
-        is_name, was_name = tag == "PROPN", i > 0 and tags[i - 1] == "PROPN"
+    words: list[Word] = []
+    for form, tag in tagged:
+        before = words[-1] if words else Word("", "", "O", "O", "")
+        is_name, was_name = tag == "PROPN", before.pos == "PROPN"
         ner = ("I-" if was_name else "B-") + entity if is_name else "O"
-        start = "B-" if i == 0 or is_name != was_name else "I-"
-        words.append(Word(form, tag, ner, start + chunk, "obl" if (tag, chunk) == ("NOUN", "PP") else RELATIONS[tag]))
+        start = "B-" if before.chunk == "O" or is_name != was_name else "I-"
+        relation = "obl" if (tag, chunk) == ("NOUN", "PP") else RELATIONS[tag]
+        words.append(Word(form, tag, ner, "O" if form in PARTICLES else start + chunk, relation))
     return words
 
 

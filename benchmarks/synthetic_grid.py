@@ -17,6 +17,7 @@ import torch
 
 from crossfill.baselines.methods import build_encoder, build_model
 from crossfill.baselines.oracle import oracle_heads
+from crossfill.config import override
 from crossfill.data.synthetic import SyntheticConfig
 from crossfill.experiments.demo import demo_config, demo_grid
 from crossfill.experiments.run import entropy_correlations, evaluate, task_means
@@ -28,12 +29,14 @@ class Job(NamedTuple):
     method: str
     seed: int
     diversity: float
+    steps: int
 
 
 def run(job: Job) -> dict:
     torch.set_num_threads(1)
     made, partition = demo_grid(job.seed, SyntheticConfig(diversity=job.diversity))
     config = demo_config("pf-lr" if job.method in ("oracle", "all-seen") else job.method, job.seed)
+    config = override(config, [f"training.steps={job.steps}"])
     inventory = made.grid.inventory
     seen = frozenset(made.grid.cells) if job.method == "all-seen" else partition.seen
     if job.method == "oracle":
@@ -66,15 +69,19 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--methods", nargs="+", default=["pf-lr", "pf-d", "jm", "oracle", "all-seen"])
     parser.add_argument("--diversities", type=float, nargs="+", default=[1.0])
+    parser.add_argument("--steps", type=int, default=demo_config("pf-lr").training.steps)
     arguments = parser.parse_args()
-    jobs = [Job(m, s, d) for d, m, s in product(arguments.diversities, arguments.methods, arguments.seeds)]
+    grid = product(arguments.methods, arguments.seeds, arguments.diversities)
+    jobs = [Job(method, seed, diversity, arguments.steps) for method, seed, diversity in grid]
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         runs = dict(zip(jobs, pool.map(run, jobs), strict=True))
     found = {
-        f"diversity {d:g}": {m: summarise([runs[Job(m, s, d)] for s in arguments.seeds]) for m in arguments.methods}
+        f"diversity {d:g}": {
+            m: summarise([runs[Job(m, s, d, arguments.steps)] for s in arguments.seeds]) for m in arguments.methods
+        }
         for d in arguments.diversities
     }
-    print(json.dumps({"benchmark": "synthetic_grid", "seeds": arguments.seeds, **found}))
+    print(json.dumps({"benchmark": "synthetic_grid", "seeds": arguments.seeds, "steps": arguments.steps, **found}))
 
 
 if __name__ == "__main__":

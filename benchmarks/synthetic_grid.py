@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--methods", nargs="+", default=["pf-lr", "pf-d", "jm", "oracle", "all-seen"])
     parser.add_argument("--diversities", type=float, nargs="+", default=[1.0])
-    parser.add_argument("--steps", type=int, default=demo_config("pf-lr").training.steps)
+    parser.add_argument("--steps", type=int, default=2500)
     arguments = parser.parse_args()
     grid = product(arguments.methods, arguments.seeds, arguments.diversities)
     jobs = [Job(method, seed, diversity, arguments.steps) for method, seed, diversity in grid]

@@ -9,18 +9,17 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     from crossfill.data.synthetic import Language
     from crossfill.experiments.demo import MethodRun, TaggedWord
     from crossfill.grid import Cell, Grid
     from crossfill.partition import Partition
 
-NAMES = {
-    "pf-lr": "PF-lr  factorised, low-rank covariance",
-    "pf-d": "PF-d   factorised, diagonal covariance",
-    "jm": "JM     one head per task for all languages",
-}
+NAMES = {"pf-lr": "PF-lr", "pf-d": "PF-d", "jm": "JM"}
+LEGEND = (
+    "PF-lr and PF-d: factorised, with low-rank and diagonal covariance. JM: one head per task for all languages.\n"
+    "Accuracy for deprel and pos, span F1 for chunk and ner; posterior means plugged in."
+)
 
 
 def demo(
@@ -60,7 +59,7 @@ def _show_grid(console: "Console", grid: "Grid", languages: "Sequence[Language]"
     n_words = sum(grid.training(cell).n_words for cell in partition.seen)
     console.print(
         f"\n[bold]{len(languages)} artificial languages × {len(grid.tasks)} tasks[/], {len(grid.cells)} cells: "
-        f"■ {len(partition.seen)} seen ({n_words:,} training words), □ {len(partition.unseen)} unseen\n"
+        f"■ {len(partition.seen)} seen, □ {len(partition.unseen)} unseen; {n_words:,} training words\n"
     )
     for task in grid.tasks:
         marks = ""
@@ -89,7 +88,7 @@ def _score_table(runs: "Sequence[MethodRun]") -> "Table":
         cells = [f"[bold]{100 * unseen[t]:.1f}[/]" if unseen[t] == best[t] else f"{100 * unseen[t]:.1f}" for t in tasks]
         mean, seen_mean = (100 * sum(part.values()) / len(tasks) for part in (unseen, seen))
         table.add_row(NAMES[summary["method"]], *cells, f"{mean:.1f}", f"{seen_mean:.1f}", f"{summary['seconds']:.0f}")
-    table.caption = "Means over cells: accuracy for deprel and pos, span F1 for chunk and ner; plug-in prediction."
+    table.caption = LEGEND
     table.caption_justify = "left"
     return table
 
@@ -103,28 +102,27 @@ def _correlation_table(runs: "Sequence[MethodRun]") -> "Table":
         column.justify = "right"
     for method, correlations in found:
         table.add_row(NAMES[method], *(f"{value:.2f}" for value in correlations.values()))
-    table.caption = "Correlation of a cell's mean entropy with its score, over unseen cells; −1 is perfect foresight."
+    table.caption = "Correlation of mean entropy and score over unseen cells; −1 is perfect foresight."
     table.caption_justify = "left"
     return table
 
 
 def _show_examples(console: "Console", examples: "Mapping[Cell, Sequence[TaggedWord]]") -> None:
-    console.print("\n[bold]Tagged by PF-lr in cells it never saw[/], ", end="")
-    console.print("[green]sure[/] [yellow]less so[/] [red]unsure[/]; a wrong label is followed by the right one\n")
+    console.print("\n[bold]Tagged by PF-lr in cells it never saw[/]: ", end="")
+    console.print("[green]sure[/], [yellow]less so[/], [red]unsure[/]; ✗ before the right label\n")
     for cell, words in examples.items():
-        console.print(_tagged(f"{cell} ", words), soft_wrap=False)
+        console.print(f"  {cell}", style="bold")
+        console.print(_tagged(words))
 
 
-def _tagged(title: str, words: "Sequence[TaggedWord]") -> "Text":
+def _tagged(words: "Sequence[TaggedWord]") -> "Table":
+    from rich.table import Table
     from rich.text import Text
 
-    text = Text("  ")
-    text.append(f"{title:<12}", style="bold")
-    for word in words:
-        colour = "green" if word.confidence > 0.9 else "yellow" if word.confidence > 0.6 else "red"
-        text.append(word.word + " ")
-        text.append(f"{word.label}·{word.confidence:.2f}", style=colour)
-        if word.label != word.gold:
-            text.append(f" ✗{word.gold}", style="dim")
-        text.append("  ")
-    return text
+    table = Table.grid(padding=(0, 2))
+    colours = ["green" if w.confidence > 0.9 else "yellow" if w.confidence > 0.6 else "red" for w in words]
+    labels = [w.label if w.label == w.gold else f"{w.label} ✗{w.gold}" for w in words]
+    table.add_row("", *(Text(w.word) for w in words))
+    table.add_row("", *(Text(label, colour) for label, colour in zip(labels, colours, strict=True)))
+    table.add_row("", *(Text(f"{w.confidence:.2f}", colour) for w, colour in zip(words, colours, strict=True)))
+    return table

@@ -33,7 +33,7 @@ SETTINGS = (
     "generator.hidden=[64]",
     "generator.initial_variance=1e-4",
     "objective.kl_factor=10",
-    "training.steps=2500",
+    "training.steps=1500",
     "training.cells_per_step=8",
     "training.batch_sentences=4",
     "training.learning_rate=3e-3",
@@ -148,7 +148,7 @@ def tag_examples(folder: Path, seed: int, cells: Sequence[Cell], n_samples: int 
     made, _ = demo_grid(seed)
     examples = {}
     for cell in cells:
-        sentence = _of_length(made.grid[cell][0].test, 8, 12)
+        sentence = _telling(made.grid[cell][0].test)
         inputs = model.encoder.prepare(Corpus.from_sentences([sentence]))
         found = predict(model, inputs, cell, n_samples)
         labels = [model.inventory.labels[cell.task][i] for i in found.labels.tolist()]
@@ -157,5 +157,7 @@ def tag_examples(folder: Path, seed: int, cells: Sequence[Cell], n_samples: int 
     return examples
 
 
-def _of_length(sentences: Sequence[Sentence], least: int, most: int) -> Sentence:
-    return next((s for s in sentences if least <= len(s) <= most), sentences[0])
+def _telling(sentences: Sequence[Sentence]) -> Sentence:
+    """A short sentence with many different labels."""
+    short = [sentence for sentence in sentences if 5 <= len(sentence) <= 7]
+    return max(short or sentences, key=lambda sentence: len(set(sentence.labels)))

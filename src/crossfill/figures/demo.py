@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 COLOURS = {"pf-lr": "#0072B2", "pf-d": "#56B4E9", "jm": "#E69F00"}  # Okabe and Ito's, safe for the colour-blind
-MARKERS = ("o", "s", "^", "D", "v", "P")
+TASK_COLOURS = ("#009E73", "#D55E00", "#CC79A7", "#0072B2")
+MARKERS = ("o", "s", "^", "D")
 
 
 def draw_demo(results: Mapping[str, Any], path: Path) -> None:
@@ -32,7 +33,8 @@ def _scores(axes: Axes, results: Mapping[str, Any]) -> None:
         drawn = axes.bar(places, heights, width * 0.92, label=run["method"], color=COLOURS[run["method"]])
         axes.bar_label(drawn, fmt="%.0f", fontsize=7, padding=1)
     axes.set_xticks(range(len(tasks)), tasks)
-    axes.set_ylim(0, 100)
+    axes.set_ylim(0, 112)
+    axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("score on unseen cells")
     axes.legend(frameon=False, ncols=3, loc="upper left", fontsize=8)
     axes.set_title("How well empty cells are filled", loc="left", fontsize=10)
@@ -41,12 +43,12 @@ def _scores(axes: Axes, results: Mapping[str, Any]) -> None:
 def _entropies(axes: Axes, results: Mapping[str, Any]) -> None:
     run = results["methods"][0]
     tasks = list(run["unseen"])
-    for task, marker in zip(tasks, MARKERS, strict=False):
+    for task, marker, colour in zip(tasks, MARKERS, TASK_COLOURS, strict=False):
         cells = [cell for cell in run["cells"] if cell["cell"].startswith(f"{task}/") and not cell["seen"]]
         label = f"{task}  r = {run['entropy_correlations'][task]:.2f}".replace("-", "−")
         entropies, scores = [c["entropy"] for c in cells], [100 * c["averaged_score"] for c in cells]
-        axes.scatter(entropies, scores, s=16, marker=marker, alpha=0.8, label=label)
+        axes.scatter(entropies, scores, s=16, marker=marker, color=colour, alpha=0.8, label=label)
     axes.set_xlabel(f"mean entropy of {run['method']}'s predictions in a cell, in nats")
     axes.set_ylabel("score in that cell")
     axes.legend(frameon=False, fontsize=8)
-    axes.set_title("Doubt foretells error", loc="left", fontsize=10)
+    axes.set_title("Does doubt foretell error?", loc="left", fontsize=10)

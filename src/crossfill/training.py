@@ -46,7 +46,7 @@ def prepare(encoder: Encoder, inventory: Inventory, cell: Cell, corpus: Corpus) 
     labels = torch.from_numpy(inventory.label_ids(cell.task, corpus.labels))
     if len(labels) != corpus.n_words:
         raise DataError(f"{cell}: expected a label for each of {corpus.n_words} words, got {len(labels)}")
-    return Labelled(encoder.prepare(corpus), labels)
+    return Labelled(encoder.prepare(corpus, cell.language), labels)
 
 
 def prepare_grid(model: Model, grid: Grid) -> tuple[dict[Cell, Labelled], dict[Cell, Labelled]]:

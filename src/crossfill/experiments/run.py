@@ -8,8 +8,8 @@ import numpy as np
 
 from crossfill.baselines.methods import build_model
 from crossfill.config import Config
-from crossfill.encoders.base import Encoder
-from crossfill.grid import Cell, Grid
+from crossfill.encoders.base import CentredEncoder, Encoder
+from crossfill.grid import Cell, Grid, joined
 from crossfill.metrics import score
 from crossfill.model import Model
 from crossfill.predict import classify, draw_head, encode
@@ -46,8 +46,24 @@ def train(
 ) -> Model:
     """A model of the config's method, trained on the seen cells."""
     model = build_model(config, grid.inventory, seen, encoder)
+    centre(model.encoder, grid, seen)
     Trainer(model, *prepare_grid(model, grid), config, out).run(resume=resume, quiet=quiet)
     return model
+
+
+def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:
+    """Give a frozen encoder each language's unlabelled text: training text of any of its tasks, seen or not.
+
+    Test text serves only where it trains, in seen cells that have nothing else.
+    """
+    if not isinstance(encoder, CentredEncoder):
+        return
+    texts: dict[str, list[Corpus]] = {language: [] for language in grid.languages}
+    for cell in grid.cells:
+        usable = [splits for splits in grid[cell] if cell in seen or splits.has_training_data]
+        if usable:
+            texts[cell.language].append(joined(splits.training for splits in usable))
+    encoder.centre_on(texts)
 
 
 def evaluate(model: Model, grid: Grid, config: Config) -> list[CellResult]:

@@ -33,7 +33,7 @@ class PretrainedConfig(Settings):
     """A pretrained encoder, named by hub name or folder. Its defaults are the paper's."""
 
     mode: Literal["finetune", "partial", "frozen"] = "finetune"
-    """`finetune`: all of it trains (paper). `partial`: from layer `freeze_below` up. `frozen`: none; features cached."""
+    """`finetune`: all of it trains (paper). `partial`: from layer `freeze_below` up. `frozen`: none of it, cached."""
     layer: NonNegativeInt | Literal["mix"] | None = None
     """Layer whose states are pooled, 0 for the embeddings; none is the last; `mix`: a learned weighted mean of all."""
     pooling: Literal["first", "last", "mean"] = "first"

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from crossfill.cli import data, grid, train
+from crossfill.cli import cache, data, grid, train
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ def _root() -> None:
 app.command()(grid.grid)
 app.command()(train.train)
 app.add_typer(data.app, name="data")
+app.add_typer(cache.app, name="cache")
 
 
 def main() -> None:

@@ -38,7 +38,9 @@ def train(
     max_train: Annotated[int | None, typer.Option(min=1, help="Most training sentences per corpus.")] = None,
     max_dev: Annotated[int | None, typer.Option(min=1, help="Most dev sentences per corpus.")] = None,
     max_test: Annotated[int | None, typer.Option(min=1, help="Most test sentences per corpus.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of random splits, caps and halves; training.seed is the model's.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of random splits, caps and halves; training.seed is the model's.")
+    ] = 0,
     cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
 ) -> None:
@@ -46,7 +48,7 @@ def train(
     from crossfill.baselines.methods import build_encoder
     from crossfill.data.folder import load_grid
     from crossfill.data.splits import capped_grid
-    from crossfill.distribution import first_process_first, is_first_process
+    from crossfill.distribution import is_first_process, leave
     from crossfill.experiments.run import evaluate
     from crossfill.experiments.run import train as run
 
@@ -58,11 +60,10 @@ def train(
     silent = quiet or not is_first_process()
     base = build_encoder(settings, grid.inventory, cache or True, silent)
     model = run(grid, partition.seen, settings, out, resume=resume, quiet=silent, encoder=base)
+    leave()
     trained = time.monotonic() - started
     if is_first_process():
-        results = evaluate(model, grid, settings)
-        _show(results, grid, partition.seen, out, trained)
-    first_process_first(lambda: None)
+        _show(evaluate(model, grid, settings), grid, partition.seen, out, trained)
 
 
 def _settings(
@@ -84,9 +85,7 @@ def _partition(grid: "Grid", held_out: list[str], halves: str | None, half: int,
         return partition.hold_out(grid.cells, map(Cell.parse, held_out))
     if held_out:
         raise DataError(f"expected --halves or --hold-out, got both: {halves} and {', '.join(held_out)}")
-    made = (
-        partition.random_halves(grid.cells, seed) if halves == "random" else partition.alternating_halves(grid.cells)
-    )
+    made = partition.random_halves(grid.cells, seed) if halves == "random" else partition.alternating_halves(grid.cells)
     if half > len(made):
         raise DataError(f"expected --half of 1 to {len(made)}, got {half}")
     return made[half - 1]

@@ -28,7 +28,7 @@ class Span(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """Stretches of a sentence's pieces that pass the encoder one at a time, and which of them each word is read from."""
+    """Stretches of a sentence's pieces that pass the encoder one at a time, and the one that each word is read from."""
 
     starts: Int[np.ndarray, "windows"]
     ends: Int[np.ndarray, "windows"]

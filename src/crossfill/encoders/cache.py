@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, BinaryIO, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 
@@ -70,8 +70,8 @@ class FeatureCache:
             return _filled(shape, dtype, fill)
         place = Path(part.name)
         try:
-            with part as file:
-                _write(file, {"label": label[-500:], **full}, shape, dtype, fill)
+            with part:
+                _write(part.file, {"label": label[-500:], **full}, shape, dtype, fill)
             place.replace(path)
         except BaseException:
             place.unlink(missing_ok=True)
@@ -115,7 +115,7 @@ def _name(about: Mapping[str, Any]) -> str:
     return blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=_DIGEST).hexdigest()
 
 
-def _write(file: BinaryIO, about: Mapping[str, Any], shape: tuple[int, int], dtype: str, fill: Fill) -> None:
+def _write(file: IO[bytes], about: Mapping[str, Any], shape: tuple[int, int], dtype: str, fill: Fill) -> None:
     text = json.dumps(about).encode()
     room = _HEADER - len(_MAGIC) - _DIGEST
     if len(text) > room:

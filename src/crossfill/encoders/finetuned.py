@@ -68,7 +68,7 @@ class FinetunedEncoder(Encoder):
         return self.dropout(vectors)
 
     def _freeze(self) -> list[nn.Module]:
-        """Freeze everything but the layers that train and what stands above them; the modules that are to stay calm."""
+        """Freeze all but the layers that train and what stands above them; the modules whose dropout stays off."""
         network = self.words.network
         trained = {id(p) for layer in list(network.layers)[self.n_frozen :] for p in layer.parameters()}
         lower = {id(p) for layer in list(network.layers)[: self.n_frozen] for p in layer.parameters()}

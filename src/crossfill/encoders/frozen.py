@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -123,7 +124,7 @@ class FrozenEncoder(CentredEncoder):
             label=self.source.name,
         )
 
-    def _about(self) -> dict[str, object]:
+    def _about(self) -> dict[str, Any]:
         """All that a word's vector depends on, besides the text."""
         names = ("layer", "pooling", "max_pieces", "overlap", "precision")
         return {"encoder": self.own_identity.hex()} | {name: getattr(self.config, name) for name in names}

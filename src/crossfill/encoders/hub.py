@@ -1,4 +1,4 @@
-"""A pretrained model's folder: found by hub name or path, checked before anything is loaded, and told apart by content."""
+"""A pretrained model's folder: found by hub name or path, checked before anything is loaded, told apart by content."""
 
 from hashlib import blake2b
 from pathlib import Path
@@ -30,12 +30,12 @@ def find_folder(name: str) -> Path:
     problem: Exception | None = None
     for offline in (True, False):
         try:
-            found = Path(snapshot_download(name, allow_patterns=_WANTED, ignore_patterns=["*/*"], local_files_only=offline))
-            _check_folder(found)
+            found = snapshot_download(name, allow_patterns=_WANTED, ignore_patterns=["*/*"], local_files_only=offline)
+            _check_folder(Path(found))
         except (OSError, ValueError, HFValidationError, EncoderError) as error:
             problem = error
         else:
-            return found
+            return Path(found)
     raise EncoderError(
         f"encoder '{name}': expected a folder, or a model of the hub that is in {HF_HUB_CACHE} or can be fetched; "
         f"got neither ({_first_line(problem)}). Two ways out: fetch it where there is a network (hf download {name}) "
@@ -63,7 +63,8 @@ def load_settings(folder: Path, name: str) -> "PreTrainedConfig":
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False).get_text_config()
     except (OSError, ValueError, KeyError) as error:
-        raise EncoderError(f"encoder '{name}': expected a config that transformers knows; {_first_line(error)}") from None
+        reason = _first_line(error)
+        raise EncoderError(f"encoder '{name}': expected a config that transformers knows; {reason}") from None
     if getattr(config, "is_encoder_decoder", False):
         raise EncoderError(f"encoder '{name}': expected an encoder or a decoder, got both ({config.model_type})")
     return config
@@ -78,7 +79,8 @@ def load_tokenizer(folder: Path, name: str, config: "PreTrainedConfig") -> "PreT
     except (OSError, ValueError, ImportError, KeyError) as error:
         raise EncoderError(f"encoder '{name}': expected a tokenizer in {folder}; {_first_line(error)}") from None
     if not tokenizer.is_fast:
-        raise EncoderError(f"encoder '{name}': expected a fast tokenizer (tokenizer.json), got {type(tokenizer).__name__}")
+        found = type(tokenizer).__name__
+        raise EncoderError(f"encoder '{name}': expected a fast tokenizer (tokenizer.json), got {found}")
     rows, pieces = config.vocab_size, max(tokenizer.get_vocab().values(), default=-1) + 1
     if pieces > rows or pieces < rows * (1 - _SPARE_ROWS) - 1000:
         raise EncoderError(
@@ -106,7 +108,8 @@ def load_network(folder: Path, name: str, precision: torch.dtype) -> "PreTrained
             output_loading_info=True,
         )
     except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise EncoderError(f"encoder '{name}': expected weights that transformers loads; {_first_line(error)}") from None
+        reason = _first_line(error)
+        raise EncoderError(f"encoder '{name}': expected weights that transformers loads; {reason}") from None
     finally:
         logging.set_verbosity(level)
         if bars:

@@ -48,7 +48,8 @@ class Source(NamedTuple):
 def check_settings(source: Source, config: PretrainedConfig) -> None:
     """Refuse settings that this model cannot follow."""
     if isinstance(config.layer, int) and config.layer > source.n_layers:
-        raise EncoderError(f"encoder.pretrained.layer: {source.name} has layers 0 to {source.n_layers}, got {config.layer}")
+        known = f"{source.name} has layers 0 to {source.n_layers}"
+        raise EncoderError(f"encoder.pretrained.layer: {known}, got {config.layer}")
     if config.centring != "none" and config.mode != "frozen":
         raise EncoderError(
             f"encoder.pretrained.centring: expected none in mode {config.mode}, got {config.centring}: "
@@ -59,10 +60,11 @@ def check_settings(source: Source, config: PretrainedConfig) -> None:
             raise EncoderError("encoder.pretrained.layer: mix needs all layers; use mode frozen or finetune")
         top = source.n_layers if config.layer is None else config.layer
         if config.freeze_below > top:
-            raise EncoderError(f"encoder.pretrained.freeze_below: expected at most layer {top}, got {config.freeze_below}")
+            found = config.freeze_below
+            raise EncoderError(f"encoder.pretrained.freeze_below: expected at most layer {top}, got {found}")
     limit = getattr(source.settings, "max_position_embeddings", None) or config.max_pieces
     if source.settings.model_type in ("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl"):
-        limit -= (source.settings.pad_token_id or 0) + 1  # their positions start after the padding index
+        limit -= 1 + (source.settings.pad_token_id or 0)  # their positions start after the padding index
     if config.max_pieces > limit:
         raise EncoderError(
             f"encoder.pretrained.max_pieces: {source.name} takes at most {limit} pieces, got {config.max_pieces}"
@@ -80,7 +82,7 @@ class WordEncoder(nn.Module):
         self.cutter = PieceCutter(tokenizer, config.max_pieces, config.overlap)
         self.network = LayeredNetwork(hub.load_network(source.folder, source.name, precision), source.name)
         pads = (tokenizer.pad_token_id, source.settings.pad_token_id)
-        self.pad = next((pad for pad in pads if pad is not None), 0)
+        self.pad = next((pad for pad in pads if isinstance(pad, int)), 0)
         self.layer = self.network.n_layers if config.layer in (None, "mix") else int(config.layer)
         self.n_features = source.size * (source.n_layers + 1 if config.layer == "mix" else 1)
 
@@ -112,9 +114,7 @@ class WordEncoder(nn.Module):
             return torch.zeros(0, self.n_features, device=self.device)
         return torch.cat(found)[torch.cat(places).argsort().to(self.device)]
 
-    def pool(
-        self, inputs: PieceInputs, states: Float[Tensor, "pieces features"]
-    ) -> Float[Tensor, "words features"]:
+    def pool(self, inputs: PieceInputs, states: Float[Tensor, "pieces features"]) -> Float[Tensor, "words features"]:
         """The vector of each word from those of its pieces: first, last or mean; zero where it has none."""
         if not len(states):
             return states.new_zeros(len(inputs.first), self.n_features)

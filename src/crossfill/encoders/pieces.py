@@ -137,10 +137,11 @@ class PieceCutter:
             texts = [rebuild(sentence.words, sentence.spaces) for sentence in sentences]
             encoded = self._encode([text.string for text in texts], special=False)
             for text, piece_ids, offsets in zip(texts, encoded["input_ids"], encoded["offset_mapping"], strict=True):
-                pieces, bounds = np.array(piece_ids, dtype=np.int64), np.array(offsets, dtype=np.int64).reshape(-1, 2)
-                span = align(text, bounds[:, 0], bounds[:, 1], self._blank(piece_ids))
-                parts = windows(span, len(pieces), self.capacity, self.overlap)
-                rows = [[*self.before, *pieces[s:e], *self.after] for s, e in zip(parts.starts, parts.ends, strict=True)]
+                covers = np.array(offsets, dtype=np.int64).reshape(-1, 2)
+                span = align(text, covers[:, 0], covers[:, 1], self._blank(piece_ids))
+                parts = windows(span, len(piece_ids), self.capacity, self.overlap)
+                bounds = zip(parts.starts.tolist(), parts.ends.tolist(), strict=True)
+                rows = [[*self.before, *piece_ids[start:end], *self.after] for start, end in bounds]
                 sizes = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
                 # a word's pieces, counted from the first piece of its sentence's first window
                 shift = (np.cumsum(sizes) - sizes + len(self.before) - parts.starts)[parts.window_of]

@@ -19,7 +19,8 @@ class _Tap(nn.Module):
 
     def __init__(self, instead: Tensor | None = None) -> None:
         super().__init__()
-        self.instead, self.reached = instead, None
+        self.instead = instead
+        self.reached: Tensor | None = None
 
     def forward(self, states: Tensor, *_: Any, **__: Any) -> Tensor:
         self.reached = states
@@ -54,7 +55,7 @@ class LayeredNetwork(nn.Module):
         """The states of layer `stop`; layers up to `start` are passed over where their `states` are given."""
         with self._cut(start, stop, states) as tap:
             found = self.network(input_ids=ids, attention_mask=_needed(mask), **self._options()).last_hidden_state
-            return found if tap is None else tap.reached
+            return found if tap is None or tap.reached is None else tap.reached
 
     def all_states(
         self, ids: Int[Tensor, "windows longest"], mask: Int[Tensor, "windows longest"]

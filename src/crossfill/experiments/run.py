@@ -8,6 +8,7 @@ import numpy as np
 
 from crossfill.baselines.methods import build_model
 from crossfill.config import Config
+from crossfill.distribution import Processes
 from crossfill.encoders.base import CentredEncoder, Encoder
 from crossfill.grid import Cell, Grid, joined
 from crossfill.metrics import score
@@ -45,9 +46,12 @@ def train(
     encoder: Encoder | None = None,
 ) -> Model:
     """A model of the config's method, trained on the seen cells."""
+    processes = Processes(config.training)
     model = build_model(config, grid.inventory, seen, encoder)
-    centre(model.encoder, grid, seen)
-    Trainer(model, *prepare_grid(model, grid), config, out).run(resume=resume, quiet=quiet)
+    with processes.first_goes_first():
+        centre(model.encoder, grid, seen)
+        data = prepare_grid(model, grid)
+    Trainer(model, *data, config, out, processes).run(resume=resume, quiet=quiet)
     return model
 
 
@@ -87,8 +91,8 @@ def evaluate_corpus(model: Model, cell: Cell, name: str, corpus: Corpus, config:
         name,
         cell in model.seen,
         len(gold),
-        score(gold, plug_in.labels.numpy(), labels, corpus.lengths),
-        score(gold, averaged.labels.numpy(), labels, corpus.lengths),
+        score(gold, plug_in.labels.cpu().numpy(), labels, corpus.lengths),
+        score(gold, averaged.labels.cpu().numpy(), labels, corpus.lengths),
         float(averaged.entropy.mean()),
         float(averaged.mutual_information.mean()),
     )

@@ -31,11 +31,13 @@ SIZES = {"num_hidden_layers": 3, "num_attention_heads": 2, "hidden_size": 16, "i
 
 def bert(folder: Path, **settings: object) -> Path:
     """WordPiece, [CLS] and [SEP]."""
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = sorted({letter for text in TEXTS for letter in text if letter != " "})
+    pairs = sorted({word[i : i + 2] for text in TEXTS[:2] for word in text.split() for i in range(len(word) - 1)})
+    pieces = [*special, *letters, *(f"##{piece}" for piece in (*letters, *pairs)), "fox", "quick", "Dakar", "mooy"]
+    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=160, special_tokens=special))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[(t, special.index(t)) for t in ("[CLS]", "[SEP]")]
     )

@@ -128,7 +128,6 @@ class WordEncoder(nn.Module):
                 vectors = _mean(states, first, last)
         return vectors * (inputs.first != NO_PIECE).to(states.device).unsqueeze(1)
 
-    @torch.inference_mode()
     def encode(
         self, inputs: PieceInputs, watch: Callable[[int], None] = lambda _: None
     ) -> Iterator[tuple[Int[Tensor, "chosen"], Float[Tensor, "words features"]]]:
@@ -139,7 +138,9 @@ class WordEncoder(nn.Module):
         done = 0
         for sentences in _shares(inputs):
             part = inputs.take(sentences)
-            yield sentences, self(part)
+            with torch.inference_mode():
+                vectors = self(part)
+            yield sentences, vectors
             done += len(part.ids)
             watch(done)
 

@@ -151,7 +151,7 @@ class TrainingConfig(Settings):
     device: Literal["auto", "cpu"] = "auto"
     """`auto`: the accelerator that this process is given, if any."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """bfloat16: encoder and heads compute under autocast; latents and KL stay in float32."""
+    """bfloat16: the encoder computes under autocast; latents, heads and KL stay in float32."""
 
 
 class PredictionConfig(Settings):

@@ -56,7 +56,7 @@ class Processes:
         return slice(self.rank, None, self.size)
 
     def autocast(self) -> AbstractContextManager[None]:
-        """Where the encoder and the heads compute."""
+        """What the encoder computes under: training.precision."""
         return self.accelerator.autocast() if self.accelerator is not None else nullcontext()
 
     def first_goes_first(self) -> AbstractContextManager[None]:

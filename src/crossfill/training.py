@@ -126,22 +126,22 @@ class Trainer:
         batches = [self.train_data[draw.cell].take(torch.from_numpy(draw.sentences[share])) for draw in draws]
         kl_weight = self.kl_weight(self.progression.step)
         found = []
-        with self.processes.autocast():
-            with self.processes.own_randomness(self.progression.step):
-                features = self._encode([batch.inputs for batch in batches])
-            parts = features.split([len(batch.labels) for batch in batches])
-            heads = self.model.heads.training_draw([draw.cell for draw in draws], self.config.objective.samples)
-            for draw, batch, part, (head, divergences) in zip(draws, batches, parts, heads, strict=True):
-                likelihoods = log_likelihood(head.log_probabilities(part), batch.labels.to(device)) * n_processes
-                divergence = total_divergence(divergences, partial(self.sampler.probability, cell=draw.cell))
-                found.append(negative_elbo(likelihoods, divergence, draw.expected_words, kl_weight))
+        with self.processes.own_randomness(self.progression.step), self.processes.autocast():
+            features = self._encode([batch.inputs for batch in batches])
+        parts = features.split([len(batch.labels) for batch in batches])
+        heads = self.model.heads.training_draw([draw.cell for draw in draws], self.config.objective.samples)
+        for draw, batch, part, (head, divergences) in zip(draws, batches, parts, heads, strict=True):
+            likelihoods = log_likelihood(head.log_probabilities(part), batch.labels.to(device)) * n_processes
+            divergence = total_divergence(divergences, partial(self.sampler.probability, cell=draw.cell))
+            found.append(negative_elbo(likelihoods, divergence, draw.expected_words, kl_weight))
         return found
 
     def _encode(self, parts: Sequence[Inputs]) -> Float[Tensor, "words features"]:
         inputs = parts[0].followed_by(parts[1:])
         if not len(inputs.lengths):  # more processes than sentences
             return torch.zeros(0, self.model.encoder.n_features, device=self.processes.device)
-        return self.model.encoder(inputs)
+        features = self.model.encoder(inputs)
+        return features.to(torch.promote_types(features.dtype, torch.float32))
 
     def validate(self) -> dict[str, float]:
         """Plug-in scores on dev data of seen cells: the mean over cells for each task, and over tasks."""

@@ -1,5 +1,7 @@
 """Words, pieces and windows against loops over characters."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ def test_text_is_that_of_the_sentence_and_words_stand_where_they_are_said_to(wor
 def test_words_get_the_pieces_they_share_a_character_with(words: list[str], data: st.DataObject):
     text = rebuild(tuple(words), tuple(data.draw(st.booleans()) for _ in words))
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text.string)))) | {0, len(text.string)})
-    bounds = np.array(list(zip(cuts, cuts[1:], strict=False)), dtype=np.int64).reshape(-1, 2)
+    bounds = np.array(list(pairwise(cuts)), dtype=np.int64).reshape(-1, 2)
     blank = np.array([not text.string[a:b].strip() for a, b in bounds], dtype=np.bool_)
     span = align(text, bounds[:, 0], bounds[:, 1], blank)
     for start, end, first, last in zip(text.starts, text.ends, span.first, span.last, strict=True):

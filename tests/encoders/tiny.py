@@ -1,4 +1,4 @@
-"""Tiny pretrained models of every tokenizer family, built from nothing: random weights, tokenizers trained on a few lines."""
+"""Tiny pretrained models of every tokenizer family: random weights, and tokenizers made from a few lines of text."""
 
 from collections.abc import Callable
 from pathlib import Path

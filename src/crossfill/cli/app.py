@@ -23,8 +23,8 @@ def _root() -> None:
 
 app.command()(grid.grid)
 app.command()(train.train)
+app.command()(cache.cache)
 app.add_typer(data.app, name="data")
-app.add_typer(cache.app, name="cache")
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ damaged one is found and built anew; and it is renamed into place when whole, so
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -87,9 +87,9 @@ class FeatureCache:
             return []
         return [Entry(path, path.stat().st_size, _about(path)) for path in sorted(self.folder.glob("*.features"))]
 
-    def damaged(self) -> Iterator[Entry]:
-        """The entries that are not what was written."""
-        return (entry for entry in self.entries() if _open(entry.path) is None)
+    def is_whole(self, entry: Entry) -> bool:
+        """Whether an entry is what was written."""
+        return _open(entry.path) is not None
 
     def remove(self, entries: list[Entry]) -> None:
         """Delete these entries."""

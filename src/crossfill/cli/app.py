@@ -34,3 +34,7 @@ def main() -> None:
     except CrossfillError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -37,7 +37,8 @@ class FinetunedEncoder(Encoder):
         self.dropout = nn.Dropout(config.dropout)
         self.n_frozen = self.config.freeze_below - 1 if self.config.mode == "partial" else 0
         """Layers that do not train, besides the embeddings."""
-        self._frozen = self._freeze() if self.config.mode == "partial" else []
+        if self.config.mode == "partial":
+            self._freeze()
         self.identity = hub.identity(self.source.folder)
         if self.config.checkpoint_gradients:
             network = self.words.network.network
@@ -60,26 +61,29 @@ class FinetunedEncoder(Encoder):
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
         if not isinstance(inputs, PieceInputs):
             raise DataError(f"expected PieceInputs, got {type(inputs).__name__}")
-        for module in self._frozen:
-            module.eval()
+        if self.config.mode == "partial":
+            self._silence_frozen()
         vectors = self.words(inputs, self.n_frozen)
         if self.mix is not None:
             vectors = self.mix(vectors.unflatten(1, (-1, self.n_features)))
         return self.dropout(vectors)
 
-    def _freeze(self) -> list[nn.Module]:
-        """Freeze all but the layers that train and what stands above them; the modules whose dropout stays off."""
+    def _freeze(self) -> None:
+        """Freeze all but the layers from `freeze_below` up and a last norm above them."""
         network = self.words.network
-        trained = {id(p) for layer in list(network.layers)[self.n_frozen :] for p in layer.parameters()}
         lower = {id(p) for layer in list(network.layers)[: self.n_frozen] for p in layer.parameters()}
-        for name, parameter in network.named_parameters():
-            above = "norm" in name.rsplit(".", 2)[-2].lower() and "embed" not in name.lower()
-            parameter.requires_grad_(id(parameter) in trained or (above and id(parameter) not in lower))
-        return [
-            module
-            for name, module in network.named_modules()
-            if "embed" in name.lower().rpartition(".")[2] or module in list(network.layers)[: self.n_frozen]
-        ]
+        trained = {id(p) for layer in list(network.layers)[self.n_frozen :] for p in layer.parameters()}
+        for name, module in network.named_modules():
+            if "norm" in type(module).__name__.lower() and "embed" not in name.lower():
+                trained |= {id(p) for p in module.parameters()} - lower
+        for parameter in network.parameters():
+            parameter.requires_grad_(id(parameter) in trained)
+
+    def _silence_frozen(self) -> None:
+        """No dropout below the layers that train."""
+        self.words.network.eval()
+        for layer in list(self.words.network.layers)[self.n_frozen :]:
+            layer.train(self.training)
 
     @torch.inference_mode()
     def _run_frozen(self, inputs: PieceInputs, rows: np.ndarray) -> None:

@@ -38,7 +38,12 @@ def together(runs: dict[str, list[str]]) -> list[list[dict[str, Any]]]:
         )
         for rank in ("0", "1")
     ]
-    reports = [process.communicate(timeout=250)[0] for process in started]
+    try:
+        reports = [process.communicate(timeout=250)[0] for process in started]
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
     assert [process.returncode for process in started] == [0, 0]
     return [json.loads(report.splitlines()[-1]) for report in reports]
 

@@ -117,6 +117,9 @@ class PieceCutter:
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", max_pieces: int, overlap: int) -> None:
         self.tokenizer, self.overlap = tokenizer, overlap
+        vocabulary = tokenizer.get_vocab()
+        self.blank = np.zeros(max(vocabulary.values(), default=-1) + 1, dtype=np.bool_)
+        self.blank[[i for piece, i in vocabulary.items() if not piece.strip(BLANK)]] = True
         special = self._encode(["a"], special=True)["special_tokens_mask"][0]
         ids = self._encode(["a"], special=True)["input_ids"][0]
         n_before = special.index(0) if 0 in special else len(special)
@@ -176,8 +179,7 @@ class PieceCutter:
         )
 
     def _blank(self, ids: list[int]) -> np.ndarray:
-        tokens = self.tokenizer.convert_ids_to_tokens(ids)
-        return np.array([not token.strip(BLANK) for token in tokens], dtype=np.bool_)
+        return self.blank[np.array(ids, dtype=np.int64)]
 
 
 def _runs(lengths: Sequence[int], budget: int) -> Iterator[tuple[int, int]]:

@@ -1,8 +1,6 @@
 """Files of a run: tensors as safetensors, the rest as JSON, each written atomically. Never pickle."""
 
 import json
-import os
-import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,27 +11,13 @@ from torch import Tensor, nn
 
 from crossfill.config import Config, parse_config
 from crossfill.errors import CheckpointError
+from crossfill.files import write_atomically
 from crossfill.grid import Cell, Inventory
 
 WEIGHTS = "model.safetensors"
 DESCRIPTION = "config.json"
 STATE = "training.safetensors"
 HISTORY = "history.json"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, also if the process is killed or the machine goes down."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def remove_leftovers(folder: Path) -> None:

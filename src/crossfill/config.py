@@ -5,7 +5,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+)
 
 from crossfill.errors import ConfigError, unknown
 
@@ -20,21 +29,49 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
+class PretrainedConfig(Settings):
+    """A pretrained encoder, named by hub name or folder. Its defaults are the paper's."""
+
+    mode: Literal["finetune", "partial", "frozen"] = "finetune"
+    """`finetune`: all of it trains (paper). `partial`: from layer `freeze_below` up. `frozen`: none of it, cached."""
+    layer: NonNegativeInt | Literal["mix"] | None = None
+    """Layer whose states are pooled, 0 for the embeddings; none is the last; `mix`: a learned weighted mean of all."""
+    pooling: Literal["first", "last", "mean"] = "first"
+    """The piece of a word that stands for it, or the mean of its pieces. Causal models want `last`."""
+    max_pieces: PositiveInt = 250
+    """Pieces that pass the encoder at once, special tokens included; longer sentences pass in overlapping windows."""
+    overlap: NonNegativeInt = 50
+    """Pieces that two such windows share."""
+    freeze_below: PositiveInt = 3
+    """`partial` trains from this layer up: 3 freezes the embeddings and layers 1 and 2, as the joint baseline does."""
+    cache_frozen_layers: bool = True
+    """`partial` keeps the states of the frozen part on disk, so that it runs once per corpus."""
+    centring: Literal["none", "mean", "standard"] = "none"
+    """`frozen` subtracts each language's mean vector, or also divides by its standard deviations (`standard`)."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Numbers that `frozen` encodes with; bfloat16 is faster where the processor has instructions for it."""
+    piece_budget: PositiveInt = 2048
+    """Pieces in one batch of `frozen` encoding and of prediction, padding included."""
+    checkpoint_gradients: bool = False
+    """Compute layers again on the way back instead of keeping them: less memory, a third more time."""
+
+
 class EncoderConfig(Settings):
     """The network under the heads."""
 
     name: str = "compact"
-    """`compact` (built in, trained from scratch)."""
+    """`compact` (built in, trained from scratch), or a pretrained model's hub name or folder."""
     hidden: PositiveInt = 128
-    """Size of a word's vector."""
+    """Size of a word's vector (`compact` only)."""
     layers: PositiveInt = 2
-    """Convolutions over words, each with twice the reach of the one before."""
+    """Convolutions over words, each with twice the reach of the one before (`compact` only)."""
     buckets: PositiveInt = 4096
-    """Rows of the hashed table of character n-grams."""
+    """Rows of the hashed table of character n-grams (`compact` only)."""
     max_ngram: PositiveInt = 4
-    """Longest character n-gram."""
+    """Longest character n-gram (`compact` only)."""
     dropout: Probability = 0.1
     """Dropout on a word's vector."""
+    pretrained: PretrainedConfig = PretrainedConfig()
 
 
 class LatentConfig(Settings):
@@ -111,6 +148,10 @@ class TrainingConfig(Settings):
     """Steps between checkpoints from which a killed run resumes."""
     seed: int = 0
     """Seed of everything random."""
+    device: Literal["auto", "cpu"] = "auto"
+    """`auto`: the accelerator that this process is given, if any."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """bfloat16: the encoder computes under autocast; latents, heads and KL stay in float32."""
 
 
 class PredictionConfig(Settings):

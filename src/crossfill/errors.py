@@ -16,6 +16,10 @@ class DataError(CrossfillError):
     """A corpus, label or cell that is not what the grid needs."""
 
 
+class EncoderError(CrossfillError):
+    """A pretrained encoder that is not there, not whole, or not one that can be used."""
+
+
 class CheckpointError(CrossfillError):
     """A model folder that is missing, damaged, or of another run."""
 

@@ -160,5 +160,13 @@ class Corpus(Sequence[Sentence]):
         digest.update(np.ascontiguousarray(self.spaces, dtype=np.uint8).tobytes())
         return digest.hexdigest()
 
+    def text_hash(self) -> str:
+        """A hash of words, spaces and sentence bounds: tasks that label the same text share it."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.offsets, dtype="<i8").tobytes())
+        digest.update("\x1f".join(self.words).encode("utf-8", "surrogatepass") + b"\x1e")
+        spaces = self.spaces if len(self.spaces) else np.ones(self.n_words, dtype=np.bool_)
+        digest.update(np.ascontiguousarray(spaces, dtype=np.uint8).tobytes())
+        return digest.hexdigest()
+
 
 EMPTY = Corpus.from_sentences(())

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from crossfill import checkpoint
 from crossfill.config import Config
 from crossfill.data.batching import CellSampler, CellSize, Draw
+from crossfill.distribution import Processes
 from crossfill.elbo import KlWeight, Objective, log_likelihood, negative_elbo, total_divergence
 from crossfill.encoders.base import Encoder, Inputs, ranges
 from crossfill.errors import CheckpointError, DataError, TrainingError
@@ -45,7 +46,7 @@ def prepare(encoder: Encoder, inventory: Inventory, cell: Cell, corpus: Corpus) 
     labels = torch.from_numpy(inventory.label_ids(cell.task, corpus.labels))
     if len(labels) != corpus.n_words:
         raise DataError(f"{cell}: expected a label for each of {corpus.n_words} words, got {len(labels)}")
-    return Labelled(encoder.prepare(corpus), labels)
+    return Labelled(encoder.prepare(corpus, cell.language), labels)
 
 
 def prepare_grid(model: Model, grid: Grid) -> tuple[dict[Cell, Labelled], dict[Cell, Labelled]]:
@@ -86,8 +87,11 @@ class Trainer:
         dev: Mapping[Cell, Labelled],
         config: Config,
         out: Path | None = None,
+        processes: Processes | None = None,
     ) -> None:
+        self.processes = processes or Processes(config.training)
         self.model, self.train_data, self.dev_data, self.config, self.out = model, train, dev, config, out
+        model.to(self.processes.device)
         sizes = {c: CellSize(len(d.inputs.lengths), len(d.labels)) for c, d in train.items()}
         settings = config.training
         scheme = config.objective.cell_sampling
@@ -111,26 +115,43 @@ class Trainer:
         return at
 
     def objectives(self, draws: Sequence[Draw]) -> list[Objective]:
-        """The estimate of the negative ELBO that each draw gives; all of them pass the encoder as one batch."""
-        batches = [self.train_data[draw.cell].take(torch.from_numpy(draw.sentences)) for draw in draws]
-        features = self.model.encoder(batches[0].inputs.followed_by([batch.inputs for batch in batches[1:]]))
-        parts = features.split([len(batch.labels) for batch in batches])
-        heads = self.model.heads.training_draw([draw.cell for draw in draws], self.config.objective.samples)
+        """The estimate of the negative ELBO that each draw gives; all of them pass the encoder as one batch.
+
+        Of several processes each takes its share of the sentences, and the mean of their estimates is the estimate.
+        """
+        share, n_processes, device = self.processes.share, self.processes.size, self.processes.device
+        batches = [self.train_data[draw.cell].take(torch.from_numpy(draw.sentences[share])) for draw in draws]
         kl_weight = self.kl_weight(self.progression.step)
         found = []
+        with self.processes.own_randomness(self.progression.step), self.processes.autocast():
+            features = self._encode([batch.inputs for batch in batches])
+        parts = features.split([len(batch.labels) for batch in batches])
+        heads = self.model.heads.training_draw([draw.cell for draw in draws], self.config.objective.samples)
         for draw, batch, part, (head, divergences) in zip(draws, batches, parts, heads, strict=True):
-            likelihoods = log_likelihood(head.log_probabilities(part), batch.labels)
+            likelihoods = log_likelihood(head.log_probabilities(part), batch.labels.to(device)) * n_processes
             divergence = total_divergence(divergences, partial(self.sampler.probability, cell=draw.cell))
             found.append(negative_elbo(likelihoods, divergence, draw.expected_words, kl_weight))
         return found
 
+    def _encode(self, parts: Sequence[Inputs]) -> Float[Tensor, "words features"]:
+        inputs = parts[0].followed_by(parts[1:])
+        if not len(inputs.lengths):  # more processes than sentences
+            return torch.zeros(0, self.model.encoder.n_features, device=self.processes.device)
+        features = self.model.encoder(inputs)
+        return features.to(torch.promote_types(features.dtype, torch.float32))
+
     def validate(self) -> dict[str, float]:
         """Plug-in scores on dev data of seen cells: the mean over cells for each task, and over tasks."""
-        found: dict[str, list[float]] = {}
-        for cell, data in self.dev_data.items():
-            predicted = predict(self.model, data.inputs, cell, n_samples=0).labels.numpy()
+        cells = list(self.dev_data)
+        values = torch.zeros(len(cells), dtype=torch.float64, device=self.processes.device)
+        for i in range(len(cells))[self.processes.share]:
+            cell, data = cells[i], self.dev_data[cells[i]]
+            predicted = predict(self.model, data.inputs, cell, n_samples=0).labels.cpu().numpy()
             labels, lengths = self.model.inventory.labels[cell.task], data.inputs.lengths.numpy()
-            found.setdefault(cell.task, []).append(score(data.labels.numpy(), predicted, labels, lengths))
+            values[i] = score(data.labels.numpy(), predicted, labels, lengths)
+        found: dict[str, list[float]] = {}
+        for cell, value in zip(cells, self.processes.total(values).tolist(), strict=True):
+            found.setdefault(cell.task, []).append(value)
         scores = {task: float(np.mean(values)) for task, values in found.items()}
         return scores | {"mean": float(np.mean(list(scores.values())))} if scores else {}
 
@@ -144,8 +165,10 @@ class Trainer:
             if not torch.isfinite(objective.loss):
                 raise TrainingError(self._not_finite(draw.cell, objective))
         mean = Objective(*(torch.stack(column).mean() for column in zip(*objectives, strict=True)))
-        self.recent.append((mean.nll.item(), mean.kl.item(), mean.loss.item()))
+        told = self.processes.total(torch.stack([mean.nll, mean.kl, mean.loss]).detach()) / self.processes.size
+        self.recent.append((told[0].item(), told[1].item(), told[2].item()))
         mean.loss.backward()
+        self.processes.average_gradients(self.optimisers.parameters)
         self.optimisers.step(at.step)
         at.step += 1
         last = at.step >= settings.steps
@@ -171,28 +194,34 @@ class Trainer:
         weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         if self.out is None:
             self.best = weights
-        else:
+        elif self.processes.is_first:
             checkpoint.write_tensors(self.out / checkpoint.WEIGHTS, weights, {"step": self.progression.best_step})
 
     def _load_best(self) -> None:
         if self.out is None:
             self.model.load_state_dict(self.best)
         else:
+            self.processes.wait()
             path = self.out / checkpoint.WEIGHTS
             checkpoint.load_weights(self.model, checkpoint.read_tensors(path)[0], path)
         self.model.eval()
 
     def _open(self, out: Path, resume: bool) -> None:
         """Start a run folder, or take up the run that is in it."""
-        out.mkdir(parents=True, exist_ok=True)
-        checkpoint.remove_leftovers(out)
-        if resume and (out / checkpoint.STATE).exists():
+        state = out / checkpoint.STATE
+        if self.processes.is_first:
+            out.mkdir(parents=True, exist_ok=True)
+            checkpoint.remove_leftovers(out)
+            if not (resume and state.exists()):
+                state.unlink(missing_ok=True)
+                checkpoint.write_json(out / checkpoint.DESCRIPTION, self.description)
+        self.processes.wait()
+        if state.exists():
             self._load_state(out)
-        else:
-            (out / checkpoint.STATE).unlink(missing_ok=True)
-            checkpoint.write_json(out / checkpoint.DESCRIPTION, self.description)
 
     def _save_state(self, out: Path) -> None:
+        if not self.processes.is_first:
+            return
         at = self.progression
         tensors = {f"model/{name}": tensor for name, tensor in self.model.state_dict().items()}
         tensors |= {f"optimiser/{name}": tensor for name, tensor in self.optimisers.state().items()}

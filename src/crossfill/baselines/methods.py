@@ -10,7 +10,6 @@ from crossfill.baselines.joint import JointHeads
 from crossfill.config import Config, MethodName
 from crossfill.encoders.base import Encoder
 from crossfill.encoders.compact import CompactEncoder
-from crossfill.errors import ConfigError, unknown
 from crossfill.grid import Cell, Inventory
 from crossfill.model import FactorizedHeads, HeadSource, Model
 
@@ -26,15 +25,21 @@ def build_model(config: Config, inventory: Inventory, seen: Collection[Cell], en
     torch.manual_seed(config.training.seed)
     for cell in seen:
         inventory.check(cell)
-    base = encoder or build_encoder(config)
+    base = encoder or build_encoder(config, inventory)
     return Model(base, METHODS[config.method](inventory, seen, base.n_features, config), inventory, seen)
 
 
-def build_encoder(config: Config) -> Encoder:
-    """The encoder that the config names."""
-    if config.encoder.name != "compact":
-        raise ConfigError(f"encoder.name: {unknown('encoder', config.encoder.name, ['compact'])}")
-    return CompactEncoder(config.encoder)
+def build_encoder(config: Config, inventory: Inventory, cache: Path | bool = True, quiet: bool = True) -> Encoder:
+    """The encoder that the config names; `cache` is the folder for its features, or whether to use the default one."""
+    if config.encoder.name == "compact":
+        return CompactEncoder(config.encoder)
+    if config.encoder.pretrained.mode == "frozen":
+        from crossfill.encoders.frozen import FrozenEncoder
+
+        return FrozenEncoder(config.encoder, inventory.languages, cache, quiet)
+    from crossfill.encoders.finetuned import FinetunedEncoder
+
+    return FinetunedEncoder(config.encoder, cache, quiet)
 
 
 def load_model(folder: Path) -> tuple[Model, Config]:

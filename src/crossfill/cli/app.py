@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from crossfill.cli import data, demo, grid
+from crossfill.cli import cache, data, demo, grid, train
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -23,6 +23,8 @@ def _root() -> None:
 
 app.command()(demo.demo)
 app.command()(grid.grid)
+app.command()(train.train)
+app.command()(cache.cache)
 app.add_typer(data.app, name="data")
 
 
@@ -33,3 +35,7 @@ def main() -> None:
     except CrossfillError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

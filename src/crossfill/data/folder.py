@@ -13,8 +13,9 @@ from crossfill.data.labels import LabelColumn, iob2, scheme, task_name
 from crossfill.data.layout import UD, SourceFile, Split, find_sources
 from crossfill.data.report import Level, Problem
 from crossfill.data.splits import capped, eighty_ten_ten, without_leaks
-from crossfill.data.storage import Reading, default_cache
+from crossfill.data.storage import Reading
 from crossfill.errors import DataError, unknown
+from crossfill.files import default_cache
 from crossfill.grid import Cell, Grid, Splits, joined
 from crossfill.sentence import Column, Corpus, Sentence
 

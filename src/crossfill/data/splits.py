@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from crossfill.grid import Splits
+from crossfill.grid import Grid, Splits
 from crossfill.sentence import Corpus
 
 
@@ -22,6 +22,18 @@ def capped(corpus: Corpus, most: int | None, seed: int) -> Corpus:
     if most is None or len(corpus) <= most:
         return corpus
     return corpus.take(sorted(_shuffled(len(corpus), seed)[:most]))
+
+
+def capped_grid(grid: Grid, max_dev: int | None, max_test: int | None, seed: int) -> Grid:
+    """The grid with at most this many dev and test sentences in each corpus, at random; order is kept."""
+    return Grid(
+        {
+            cell: tuple(
+                replace(s, dev=capped(s.dev, max_dev, seed), test=capped(s.test, max_test, seed)) for s in grid[cell]
+            )
+            for cell in grid.cells
+        }
+    )
 
 
 def without_leaks(splits: Splits) -> tuple[Splits, int]:

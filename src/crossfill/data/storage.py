@@ -6,7 +6,6 @@ so a damaged one is found and built anew; and it is renamed into place when whol
 
 import json
 import mmap
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
@@ -43,13 +42,6 @@ class Reading:
     """Words that were not in Unicode's composed form (NFC)."""
     prefix: str = ""
     """The language prefix taken off every word."""
-
-
-def default_cache() -> Path:
-    """`$CROSSFILL_CACHE`, or `crossfill` in the user's cache folder."""
-    if named := os.environ.get("CROSSFILL_CACHE"):
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crossfill"
 
 
 def entry_name(data: bytes, *how: str) -> str:

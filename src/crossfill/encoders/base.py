@@ -1,7 +1,7 @@
 """What every encoder offers: a corpus made ready once, then one vector per word for any of its sentences."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -32,12 +32,20 @@ class Encoder(nn.Module, ABC):
     """Size of a word's vector."""
 
     @abstractmethod
-    def prepare(self, corpus: Corpus) -> Inputs:
-        """Make a corpus ready for `forward`: the work that does not depend on the encoder's weights."""
+    def prepare(self, corpus: Corpus, language: str = "") -> Inputs:
+        """Make a corpus of a language ready for `forward`: the work that does not depend on weights that train."""
 
     @abstractmethod
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
         """One vector for each word of these sentences, one sentence after the other."""
+
+
+class CentredEncoder(Encoder, ABC):
+    """An encoder that can bring languages closer together by what is common to all words of each."""
+
+    @abstractmethod
+    def centre_on(self, texts: Mapping[str, Sequence[Corpus]]) -> None:
+        """Take what is common to a language's words from its unlabelled text."""
 
 
 def ranges(starts: Int[Tensor, "n"], lengths: Int[Tensor, "n"]) -> Int[Tensor, "total"]:

@@ -51,7 +51,7 @@ class CompactEncoder(Encoder):
         self.norms = nn.ModuleList(nn.LayerNorm(config.hidden) for _ in range(config.layers + 1))
         self.dropout = nn.Dropout(config.dropout)
 
-    def prepare(self, corpus: Corpus) -> CompactInputs:
+    def prepare(self, corpus: Corpus, language: str = "") -> CompactInputs:  # noqa: ARG002
         words = [_hashed_ngrams(word, self.max_ngram, self.buckets) for word in corpus.words]
         return CompactInputs(
             torch.tensor([ngram for word in words for ngram in word], dtype=torch.long),

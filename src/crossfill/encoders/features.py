@@ -18,8 +18,12 @@ class FeatureInputs(Inputs):
 
     features: Float[Tensor, "words features"]
     lengths: Int[Tensor, "sentences"]
+    checked: bool = False
+    """Whether the features are known to be finite, so that batches of them need not be looked through again."""
 
     def __post_init__(self) -> None:
+        if self.checked:
+            return
         if len(self.features) != int(self.lengths.sum()):
             raise DataError(f"expected {int(self.lengths.sum())} word vectors, got {len(self.features)}")
         finite = torch.isfinite(self.features).all(dim=-1)
@@ -34,11 +38,12 @@ class FeatureInputs(Inputs):
     def take(self, sentences: Int[Tensor, "chosen"]) -> "FeatureInputs":
         starts = self.lengths.cumsum(0) - self.lengths
         words = ranges(starts[sentences], self.lengths[sentences])
-        return FeatureInputs(self.features[words], self.lengths[sentences])
+        return FeatureInputs(self.features[words], self.lengths[sentences], checked=True)
 
     def followed_by(self, others: Sequence[Inputs]) -> "FeatureInputs":
         parts = [self, *(other for other in others if isinstance(other, FeatureInputs))]
-        return FeatureInputs(torch.cat([p.features for p in parts]), torch.cat([p.lengths for p in parts]))
+        features, lengths = torch.cat([p.features for p in parts]), torch.cat([p.lengths for p in parts])
+        return FeatureInputs(features, lengths, checked=True)
 
 
 class FeatureEncoder(Encoder):
@@ -48,7 +53,7 @@ class FeatureEncoder(Encoder):
         super().__init__()
         self.n_features = n_features
 
-    def prepare(self, corpus: Corpus) -> Inputs:
+    def prepare(self, corpus: Corpus, language: str = "") -> Inputs:  # noqa: ARG002
         raise DataError(f"expected given features for this corpus of {len(corpus)} sentences, got text")
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:

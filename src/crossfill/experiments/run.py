@@ -8,8 +8,9 @@ import numpy as np
 
 from crossfill.baselines.methods import build_model
 from crossfill.config import Config
-from crossfill.encoders.base import Encoder
-from crossfill.grid import Cell, Grid
+from crossfill.distribution import Processes
+from crossfill.encoders.base import CentredEncoder, Encoder
+from crossfill.grid import Cell, Grid, joined
 from crossfill.metrics import score
 from crossfill.model import Model
 from crossfill.predict import classify, draw_head, encode
@@ -46,11 +47,30 @@ def train(
     encoder: Encoder | None = None,
 ) -> Model:
     """A model of the config's method, trained on the seen cells."""
+    processes = Processes(config.training)
     model = build_model(config, grid.inventory, seen, encoder)
-    with ProgressBar(quiet) as bar:
-        update = bar.add(config.method, config.training.steps)
-        Trainer(model, *prepare_grid(model, grid), config, out).run(resume, update)
+    with processes.first_goes_first():
+        centre(model.encoder, grid, seen)
+        data = prepare_grid(model, grid)
+    with ProgressBar(quiet or not processes.is_first) as bars:
+        update = bars.add(config.method, config.training.steps)
+        Trainer(model, *data, config, out, processes).run(resume, update)
     return model
+
+
+def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:
+    """Give a frozen encoder each language's unlabelled text: training text of any of its tasks, seen or not.
+
+    Test text serves only where it trains, in seen cells that have nothing else.
+    """
+    if not isinstance(encoder, CentredEncoder):
+        return
+    texts: dict[str, list[Corpus]] = {language: [] for language in grid.languages}
+    for cell in grid.cells:
+        usable = [splits for splits in grid[cell] if cell in seen or splits.has_training_data]
+        if usable:
+            texts[cell.language].append(joined(splits.training for splits in usable))
+    encoder.centre_on(texts)
 
 
 def evaluate(model: Model, grid: Grid, config: Config) -> list[CellResult]:
@@ -74,8 +94,8 @@ def evaluate_corpus(model: Model, cell: Cell, name: str, corpus: Corpus, config:
         name,
         cell in model.seen,
         len(gold),
-        score(gold, plug_in.labels.numpy(), labels, corpus.lengths),
-        score(gold, averaged.labels.numpy(), labels, corpus.lengths),
+        score(gold, plug_in.labels.cpu().numpy(), labels, corpus.lengths),
+        score(gold, averaged.labels.cpu().numpy(), labels, corpus.lengths),
         float(averaged.entropy.mean()),
         float(averaged.mutual_information.mean()),
     )

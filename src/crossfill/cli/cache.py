@@ -1,0 +1,74 @@
+"""`crossfill cache`: list, check and clear cached features."""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from crossfill.encoders.cache import Entry, FeatureCache
+
+
+def cache(
+    action: Annotated[Literal["list", "check", "clear"], typer.Argument(help="What to do.")] = "list",
+    encoder: Annotated[str, typer.Option(help="Only features of encoders whose name holds this.")] = "",
+    cache: Annotated[Path | None, typer.Option(help="The cache. [default: the user's]")] = None,
+) -> None:
+    """List cached features, check that they are whole, or clear them.
+
+    `check` names damaged entries and ends with code 1 if there are any; they are built anew when next needed.
+    """
+    from crossfill.encoders.cache import FeatureCache
+
+    store = FeatureCache(cache or True)
+    entries = [entry for entry in store.entries() if encoder in str(entry.about.get("label", ""))]
+    match action:
+        case "list":
+            _list(store, entries)
+        case "check":
+            _check(store, entries)
+        case "clear":
+            store.remove(entries)
+            left = 0 if encoder else store.remove_leftovers()
+            freed = _megabytes(sum(entry.bytes for entry in entries))
+            more = f", and {left} unfinished" * bool(left)
+            typer.echo(f"{store.folder}: {len(entries)} entries removed, {freed}{more}")
+
+
+def _list(store: "FeatureCache", entries: "list[Entry]") -> None:
+    groups: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        groups[_settings(entry)].append(entry)
+    typer.echo(str(store.folder))
+    for settings, members in sorted(groups.items()):
+        rows = sum(int(entry.about.get("rows", 0)) for entry in members)
+        size = _megabytes(sum(entry.bytes for entry in members))
+        typer.echo(f"  {settings}: {len(members)} corpora, {rows:,} rows, {size}")
+    if not groups:
+        typer.echo("  no features")
+
+
+def _check(store: "FeatureCache", entries: "list[Entry]") -> None:
+    damaged = [entry for entry in entries if not store.is_whole(entry)]
+    for entry in damaged:
+        typer.echo(f"{entry.path}: damaged")
+    typer.echo(f"{store.folder}: {len(entries)} entries, {len(damaged)} damaged")
+    if damaged:
+        raise typer.Exit(1)
+
+
+def _settings(entry: "Entry") -> str:
+    about = entry.about
+    if not about:
+        return "unreadable"
+    what = (
+        f"states after layer {about['pieces_of_layer']}"
+        if "pieces_of_layer" in about
+        else f"layer {about.get('layer') or 'last'}, {about.get('pooling')} piece, {about.get('precision')}"
+    )
+    return f"{about.get('label')} ({str(about.get('encoder'))[:8]}): {what}, windows of {about.get('max_pieces')}"
+
+
+def _megabytes(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:,.1f} MB"

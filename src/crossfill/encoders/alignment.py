@@ -1,0 +1,102 @@
+"""Words, the text they make, and the pieces that a tokenizer cuts that text into.
+
+A piece belongs to every word it shares a character with, so scripts without spaces come out right even where one piece
+holds two words. Pieces that stand for nothing but a space belong to no word, unless a word has no other piece.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+NO_PIECE = -1
+
+
+class Text(NamedTuple):
+    """A sentence as one string, and where its words stand in it."""
+
+    string: str
+    starts: Int[np.ndarray, "words"]
+    ends: Int[np.ndarray, "words"]
+
+
+class Span(NamedTuple):
+    """The first and last piece of each word; both `NO_PIECE` for a word that has none."""
+
+    first: Int[np.ndarray, "words"]
+    last: Int[np.ndarray, "words"]
+
+
+class Windows(NamedTuple):
+    """Stretches of a sentence's pieces that pass the encoder one at a time, and the one that each word is read from."""
+
+    starts: Int[np.ndarray, "windows"]
+    ends: Int[np.ndarray, "windows"]
+    window_of: Int[np.ndarray, "words"]
+
+
+def rebuild(words: tuple[str, ...], spaces: tuple[bool, ...] = ()) -> Text:
+    """The sentence as it was written; without `spaces`, one space follows every word."""
+    lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
+    gaps = np.array(spaces, dtype=np.int64) if spaces else np.ones(len(words), dtype=np.int64)
+    ends = np.cumsum(lengths + gaps) - gaps
+    string = " ".join(words) if not spaces else "".join(w + " " * s for w, s in zip(words, spaces, strict=True))
+    return Text(string, ends - lengths, ends)
+
+
+def align(
+    text: Text, starts: Int[np.ndarray, "pieces"], ends: Int[np.ndarray, "pieces"], blank: Bool[np.ndarray, "pieces"]
+) -> Span:
+    """The pieces of each word, by the characters that both cover."""
+    first, last = _overlaps(text, starts, ends, np.flatnonzero(~blank))
+    if blank.any() and (first == NO_PIECE).any():
+        any_first, any_last = _overlaps(text, starts, ends, np.arange(len(starts)))
+        missing = first == NO_PIECE
+        first, last = np.where(missing, any_first, first), np.where(missing, any_last, last)
+    return Span(first, last)
+
+
+def windows(span: Span, n_pieces: int, capacity: int, overlap: int) -> Windows:
+    """Windows of `capacity` pieces that share `overlap`; each word is read where it has most context on both sides.
+
+    A word that no such window holds whole gets a window around it; of one that is longer than a window, its first
+    `capacity` pieces count.
+    """
+    if n_pieces <= capacity:
+        return Windows(np.array([0]), np.array([n_pieces]), np.zeros(len(span.first), dtype=np.int64))
+    last_start = n_pieces - capacity
+    starts = np.append(np.arange(0, last_start, capacity - overlap), last_start)
+    before = span.first[:, None] - starts  # words × windows: pieces of context
+    after = starts + capacity - 1 - span.last[:, None]
+    context = np.minimum(
+        np.where((starts == 0) & (before >= 0), n_pieces, before),
+        np.where((starts == last_start) & (after >= 0), n_pieces, after),
+    )
+    window_of = context.argmax(axis=1)
+    whole = context.max(axis=1) >= 0
+    own = []
+    for word in np.flatnonzero(~whole & (span.first != NO_PIECE)):
+        length = min(int(span.last[word] - span.first[word]) + 1, capacity)
+        window_of[word] = len(starts) + len(own)
+        own.append(min(max(0, int(span.first[word]) - (capacity - length) // 2), last_start))
+    starts = np.append(starts, np.array(own, dtype=np.int64))
+    return Windows(starts, starts + capacity, window_of)
+
+
+def _overlaps(
+    text: Text,
+    starts: Int[np.ndarray, "pieces"],
+    ends: Int[np.ndarray, "pieces"],
+    kept: Int[np.ndarray, "kept"],
+) -> tuple[Int[np.ndarray, "words"], Int[np.ndarray, "words"]]:
+    if not len(kept):
+        nothing = np.full(len(text.starts), NO_PIECE)
+        return nothing, nothing
+    piece_starts, piece_ends = np.maximum.accumulate(starts[kept]), np.maximum.accumulate(ends[kept])
+    first = np.searchsorted(piece_ends, text.starts, side="right")
+    last = np.searchsorted(piece_starts, text.ends, side="left") - 1
+    found = (first <= last) & (text.starts < text.ends)
+    places = np.append(kept, NO_PIECE)
+    return np.where(found, places[np.where(found, first, -1)], NO_PIECE), np.where(
+        found, places[np.where(found, last, -1)], NO_PIECE
+    )

@@ -1,0 +1,165 @@
+"""Features on disk: one file per encoder, settings and text, mapped into memory when it is opened again.
+
+An entry is named by a hash of what its features depend on, so it can never be stale; it carries a checksum, so a
+damaged one is found and built anew; and it is renamed into place when whole, so many processes can share a folder.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, Any, Literal
+
+import numpy as np
+
+from crossfill.errors import EncoderError
+from crossfill.files import default_cache
+
+Fill = Callable[[np.ndarray], None]
+"""Writes all rows of the array it is given."""
+
+_MAGIC = b"crossfill features 1\n"
+_DIGEST = 16
+_HEADER = 4096
+"""Bytes before the first row, a whole page."""
+_BLOCK = 1 << 24
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of the cache."""
+
+    path: Path
+    bytes: int
+    about: Mapping[str, Any]
+    """What the features were made of and how: encoder, layer, pooling, text."""
+
+
+class FeatureCache:
+    """A folder of features; or none, and then features are computed and kept in memory."""
+
+    def __init__(self, cache: Path | bool = True) -> None:
+        root = default_cache() if cache is True else cache or None
+        self.folder = None if root is None else root / "features"
+
+    def fetch(
+        self,
+        about: Mapping[str, Any],
+        shape: tuple[int, int],
+        dtype: Literal["<f2", "<f4"],
+        fill: Fill,
+        label: str = "",
+    ) -> np.ndarray:
+        """The features that `about` describes: opened where they are on disk and whole, else filled and kept.
+
+        `label` is the encoder's name for people; it may change without making the entry another one.
+        """
+        if self.folder is None or not shape[0]:
+            return _filled(shape, dtype, fill)
+        full = {**about, "rows": shape[0], "columns": shape[1], "dtype": dtype}
+        path = self.folder / f"{_name(full)}.features"
+        if (found := _open(path)) is not None:
+            return found
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            part = NamedTemporaryFile(dir=self.folder, prefix=".", suffix=".part", delete=False)  # noqa: SIM115
+        except OSError:  # a cache that cannot be written only costs time
+            return _filled(shape, dtype, fill)
+        place = Path(part.name)
+        try:
+            with part:
+                _write(part.file, {"label": label[-500:], **full}, shape, dtype, fill)
+            place.replace(path)
+        except BaseException:
+            place.unlink(missing_ok=True)
+            raise
+        found = _open(path)
+        if found is None:
+            raise EncoderError(f"{path}: expected the features that were just written; is the disk full or failing?")
+        return found
+
+    def entries(self) -> list[Entry]:
+        """All files of the cache, whole or not; one without a readable header says nothing about itself."""
+        if self.folder is None or not self.folder.is_dir():
+            return []
+        return [Entry(path, path.stat().st_size, _about(path)) for path in sorted(self.folder.glob("*.features"))]
+
+    def is_whole(self, entry: Entry) -> bool:
+        """Whether an entry is what was written."""
+        return _open(entry.path) is not None
+
+    def remove(self, entries: list[Entry]) -> None:
+        """Delete these entries."""
+        for entry in entries:
+            entry.path.unlink(missing_ok=True)
+
+    def remove_leftovers(self) -> int:
+        """Delete what killed writers left behind; how many files that were."""
+        parts = list(self.folder.glob(".*.part")) if self.folder is not None else []
+        for part in parts:
+            part.unlink(missing_ok=True)
+        return len(parts)
+
+
+def _filled(shape: tuple[int, int], dtype: str, fill: Fill) -> np.ndarray:
+    rows = np.zeros(shape, dtype)
+    if shape[0]:
+        fill(rows)
+    return rows
+
+
+def _name(about: Mapping[str, Any]) -> str:
+    return blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=_DIGEST).hexdigest()
+
+
+def _write(file: IO[bytes], about: Mapping[str, Any], shape: tuple[int, int], dtype: str, fill: Fill) -> None:
+    text = json.dumps(about).encode()
+    room = _HEADER - len(_MAGIC) - _DIGEST
+    if len(text) > room:
+        raise EncoderError(f"expected a description of features of at most {room} bytes, got {len(text)}")
+    file.truncate(_HEADER + shape[0] * shape[1] * np.dtype(dtype).itemsize)
+    rows = np.memmap(file.name, dtype, "r+", _HEADER, shape)
+    fill(rows)
+    rows.flush()
+    file.seek(len(_MAGIC) + _DIGEST)
+    file.write(text.ljust(room))
+    file.flush()
+    digest = _checksum(Path(file.name))
+    file.seek(0)
+    file.write(_MAGIC + digest)
+
+
+def _open(path: Path) -> np.ndarray | None:
+    """The rows of an entry; none where there is no entry, or a damaged one."""
+    about = _about(path)
+    with suppress(OSError, KeyError, ValueError, TypeError):
+        shape = (int(about["rows"]), int(about["columns"]))
+        if path.stat().st_size != _HEADER + shape[0] * shape[1] * np.dtype(about["dtype"]).itemsize:
+            return None
+        with path.open("rb") as file:
+            digest = file.read(len(_MAGIC) + _DIGEST)[len(_MAGIC) :]
+        if digest != _checksum(path):
+            return None
+        return np.memmap(path, about["dtype"], "c", _HEADER, shape)  # private: torch wants memory it may write to
+    return None
+
+
+def _about(path: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError), path.open("rb") as file:
+        header = file.read(_HEADER)
+        found = json.loads(header[len(_MAGIC) + _DIGEST :])
+        if header.startswith(_MAGIC) and isinstance(found, dict):
+            return found
+    return {}
+
+
+def _checksum(path: Path) -> bytes:
+    digest = blake2b(digest_size=_DIGEST)
+    with path.open("rb") as file:
+        file.seek(len(_MAGIC) + _DIGEST)
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.digest()

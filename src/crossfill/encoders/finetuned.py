@@ -1,0 +1,102 @@
+"""A pretrained encoder that trains, all of it or from a layer up."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from crossfill.config import EncoderConfig
+from crossfill.encoders import hub
+from crossfill.encoders.base import Encoder, Inputs
+from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.huggingface import Source, WordEncoder
+from crossfill.encoders.mixing import LayerMix
+from crossfill.encoders.pieces import PieceInputs
+from crossfill.errors import DataError
+from crossfill.progress import ProgressBar
+from crossfill.sentence import Corpus
+
+
+class FinetunedEncoder(Encoder):
+    """The whole network trains (`finetune`), or the layers from `freeze_below` up (`partial`).
+
+    The frozen part of `partial` runs without dropout. It so gives the same states for a piece every time, and these
+    are computed once per corpus and kept on disk in float32.
+    """
+
+    def __init__(self, config: EncoderConfig, cache: Path | bool = True, quiet: bool = True) -> None:
+        super().__init__()
+        self.config, self.quiet = config.pretrained, quiet
+        self.source = Source.find(config.name)
+        self.words = WordEncoder(self.source, self.config)
+        self.cache = FeatureCache(cache)
+        self.mix = LayerMix(self.source.n_layers + 1) if self.config.layer == "mix" else None
+        self.n_features = self.source.size
+        self.dropout = nn.Dropout(config.dropout)
+        self.n_frozen = self.config.freeze_below - 1 if self.config.mode == "partial" else 0
+        """Layers that do not train, besides the embeddings."""
+        if self.config.mode == "partial":
+            self._freeze()
+        self.identity = hub.identity(self.source.folder)
+        if self.config.checkpoint_gradients:
+            network = self.words.network.network
+            network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+    def prepare(self, corpus: Corpus, language: str = "") -> PieceInputs:  # noqa: ARG002
+        inputs = self.words.cutter.cut(corpus)
+        if not (self.n_frozen and self.config.cache_frozen_layers):
+            return inputs
+        settings = {"pieces_of_layer": self.n_frozen} | {n: getattr(self.config, n) for n in ("max_pieces", "overlap")}
+        states = self.cache.fetch(
+            {"encoder": self.identity.hex(), **settings, "text": corpus.text_hash()},
+            (len(inputs.ids), self.source.size),
+            "<f4",
+            lambda rows: self._run_frozen(inputs, rows),
+            label=self.source.name,
+        )
+        return inputs.with_states(torch.from_numpy(states))
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
+        if not isinstance(inputs, PieceInputs):
+            raise DataError(f"expected PieceInputs, got {type(inputs).__name__}")
+        if self.config.mode == "partial":
+            self._silence_frozen()
+        vectors = self.words(inputs, self.n_frozen)
+        if self.mix is not None:
+            vectors = self.mix(vectors.unflatten(1, (-1, self.n_features)))
+        return self.dropout(vectors)
+
+    def _freeze(self) -> None:
+        """Freeze all but the layers from `freeze_below` up and a last norm above them."""
+        network = self.words.network
+        lower = {id(p) for layer in list(network.layers)[: self.n_frozen] for p in layer.parameters()}
+        trained = {id(p) for layer in list(network.layers)[self.n_frozen :] for p in layer.parameters()}
+        for name, module in network.named_modules():
+            if "norm" in type(module).__name__.lower() and "embed" not in name.lower():
+                trained |= {id(p) for p in module.parameters()} - lower
+        for parameter in network.parameters():
+            parameter.requires_grad_(id(parameter) in trained)
+
+    def _silence_frozen(self) -> None:
+        """No dropout below the layers that train."""
+        self.words.network.eval()
+        for layer in list(self.words.network.layers)[self.n_frozen :]:
+            layer.train(self.training)
+
+    @torch.inference_mode()
+    def _run_frozen(self, inputs: PieceInputs, rows: np.ndarray) -> None:
+        training = self.training
+        self.eval()
+        done = 0
+        starts = inputs.pieces_per_sentence.cumsum(0) - inputs.pieces_per_sentence
+        with ProgressBar(self.quiet) as bars:
+            update = bars.add(f"Encoding {len(inputs.lengths):,} sentences", len(inputs.ids))
+            for part in torch.arange(len(inputs.lengths)).split(1024):
+                states = self.words.piece_states(inputs.take(part), self.n_frozen)
+                first = int(starts[part[0]])
+                rows[first : first + len(states)] = states.cpu().numpy()
+                done += len(states)
+                update(done, "pieces")
+        self.train(training)

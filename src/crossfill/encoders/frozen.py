@@ -1,0 +1,190 @@
+"""A pretrained encoder that does not train: every corpus passes it once, and its word vectors are kept on disk."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from crossfill.config import EncoderConfig
+from crossfill.encoders import hub
+from crossfill.encoders.base import CentredEncoder, Inputs, ranges
+from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.features import FeatureInputs
+from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
+from crossfill.encoders.mixing import LayerMix
+from crossfill.errors import DataError, EncoderError, unknown
+from crossfill.progress import ProgressBar
+from crossfill.sentence import Corpus
+
+_LARGEST = float(np.finfo(np.float16).max)
+_NO_SCALE = 1e-6
+_ROWS_AT_ONCE = 2**14
+
+
+@dataclass(frozen=True)
+class FrozenInputs(Inputs):
+    """The cached vectors of a corpus, and the language that each sentence is centred as."""
+
+    given: FeatureInputs
+    languages: Int[Tensor, "sentences"]
+
+    @property
+    def lengths(self) -> Int[Tensor, "sentences"]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.given.lengths
+
+    def take(self, sentences: Int[Tensor, "chosen"]) -> "FrozenInputs":
+        return FrozenInputs(self.given.take(sentences), self.languages[sentences])
+
+    def followed_by(self, others: Sequence[Inputs]) -> "FrozenInputs":
+        parts = [other for other in others if isinstance(other, FrozenInputs)]
+        given = self.given.followed_by([part.given for part in parts])
+        return FrozenInputs(given, torch.cat([self.languages, *(part.languages for part in parts)]))
+
+
+class FrozenEncoder(CentredEncoder):
+    """x = dropout((v − mean of the language) / scale of the language), v the cached vector of a word.
+
+    Means and scales are those of unlabelled text; they are saved with the model, and so is the encoder's identity, so
+    that a model is never used over another encoder than its own.
+    """
+
+    mean: Float[Tensor, "languages features"]
+    scale: Float[Tensor, "languages features"]
+    identity: Int[Tensor, "bytes"]
+
+    def __init__(
+        self, config: EncoderConfig, languages: Sequence[str], cache: Path | bool = True, quiet: bool = True
+    ) -> None:
+        super().__init__()
+        self.config, self.languages, self.quiet = config.pretrained, tuple(languages), quiet
+        self.source = Source.find(config.name)
+        check_settings(self.source, self.config)
+        self.cache = FeatureCache(cache)
+        self.mix = LayerMix(self.source.n_layers + 1) if self.config.layer == "mix" else None
+        self.n_features = self.source.size
+        self.width = self.source.size * (self.source.n_layers + 1 if self.mix else 1)
+        self.own_identity = hub.identity(self.source.folder)
+        self.register_buffer("mean", torch.zeros(len(languages), self.width))
+        self.register_buffer("scale", torch.ones(len(languages), self.width))
+        self.register_buffer("identity", torch.tensor(list(self.own_identity), dtype=torch.uint8))
+        self.dropout = nn.Dropout(config.dropout)
+        self.n_without_piece = 0
+        """Words of the corpora encoded so far that the tokenizer had nothing for."""
+        self._encoder: list[WordEncoder] = []  # loaded when a corpus is not in the cache; no part of the model
+
+    def prepare(self, corpus: Corpus, language: str = "") -> FrozenInputs:
+        row = self._row(language)
+        features = torch.from_numpy(self.vectors(corpus))
+        given = FeatureInputs(features, torch.from_numpy(corpus.lengths), checked=True)
+        return FrozenInputs(given, torch.full((len(corpus),), row))
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
+        if not isinstance(inputs, FrozenInputs):
+            raise DataError(f"expected FrozenInputs, got {type(inputs).__name__}")
+        vectors = inputs.given.features.to(self.mean.device, self.mean.dtype)
+        if self.config.centring != "none":
+            rows = torch.repeat_interleave(inputs.languages, inputs.lengths).to(self.mean.device)
+            vectors = (vectors - self.mean[rows]) / self.scale[rows]
+        if self.mix is not None:
+            vectors = self.mix(vectors.unflatten(1, (-1, self.n_features)))
+        return self.dropout(vectors)
+
+    @torch.no_grad()
+    def centre_on(self, texts: Mapping[str, Sequence[Corpus]]) -> None:
+        """Take each language's mean and standard deviation from its unlabelled text; without any, from all text."""
+        if self.config.centring == "none":
+            return
+        found = {language: _Moments.of(map(self.vectors, corpora), self.width) for language, corpora in texts.items()}
+        everything = sum(found.values(), start=_Moments.of((), self.width))
+        for language in self.languages:
+            moments = found.get(language, everything)
+            moments = moments if moments.count else everything
+            mean, scale = moments.summary()
+            self.mean[self._row(language)] = torch.from_numpy(mean)
+            if self.config.centring == "standard":
+                self.scale[self._row(language)] = torch.from_numpy(scale)
+
+    def vectors(self, corpus: Corpus) -> np.ndarray:
+        """The word vectors of a corpus in float16, from the cache where they are in it."""
+        if bytes(self.identity.tolist()) != self.own_identity:
+            raise EncoderError(
+                f"encoder '{self.source.name}': expected the one this model was trained over, found other weights in "
+                f"{self.source.folder}; name the right one or train again"
+            )
+        return self.cache.fetch(
+            {**self._about(), "text": corpus.text_hash()},
+            (corpus.n_words, self.width),
+            "<f2",
+            lambda rows: self._encode(corpus, rows),
+            label=self.source.name,
+        )
+
+    def _about(self) -> dict[str, Any]:
+        """All that a word's vector depends on, besides the text."""
+        names = ("layer", "pooling", "max_pieces", "overlap", "precision")
+        return {"encoder": self.own_identity.hex()} | {name: getattr(self.config, name) for name in names}
+
+    def _encode(self, corpus: Corpus, rows: np.ndarray) -> None:
+        """Write the vectors of all words to `rows`."""
+        if not self._encoder:
+            precision = torch.bfloat16 if self.config.precision == "bfloat16" else torch.float32
+            self._encoder.append(WordEncoder(self.source, self.config, precision).eval().to(self.mean.device))
+        encoder = self._encoder[0]
+        inputs = encoder.cutter.cut(corpus)
+        self.n_without_piece += inputs.n_without_piece
+        starts = np.asarray(corpus.offsets[:-1])
+        with ProgressBar(self.quiet) as bars:
+            update = bars.add(f"Encoding {len(corpus):,} sentences", len(inputs.ids))
+            for sentences, vectors in encoder.encode(inputs, lambda done: update(done, "pieces")):
+                places = ranges(torch.from_numpy(starts)[sentences], inputs.lengths[sentences]).numpy()
+                rows[places] = _checked(vectors, self.source.name).numpy()
+
+    def _row(self, language: str) -> int:
+        if language in self.languages:
+            return self.languages.index(language)
+        if self.config.centring == "none":
+            return 0
+        raise DataError(unknown("language", language, self.languages) + "; centring needs to know it")
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Sums over words from which mean and standard deviation follow."""
+
+    count: int
+    total: Float[np.ndarray, "features"]
+    squares: Float[np.ndarray, "features"]
+
+    @classmethod
+    def of(cls, parts: Iterable[np.ndarray], width: int) -> "_Moments":
+        count, total, squares = 0, np.zeros(width), np.zeros(width)
+        for part in parts:
+            for start in range(0, len(part), _ROWS_AT_ONCE):
+                rows = part[start : start + _ROWS_AT_ONCE].astype(np.float64)
+                count, total, squares = count + len(rows), total + rows.sum(0), squares + (rows**2).sum(0)
+        return cls(count, total, squares)
+
+    def __add__(self, other: "_Moments") -> "_Moments":
+        return _Moments(self.count + other.count, self.total + other.total, self.squares + other.squares)
+
+    def summary(self) -> tuple[Float[np.ndarray, "features"], Float[np.ndarray, "features"]]:
+        """Mean and standard deviation; a feature that does not vary is left as large as it is."""
+        mean = self.total / max(1, self.count)
+        scale = np.sqrt(np.maximum(0.0, self.squares / max(1, self.count) - mean**2))
+        return mean, np.where(scale > _NO_SCALE, scale, 1.0)
+
+
+def _checked(vectors: Float[Tensor, "words features"], name: str) -> Float[Tensor, "words features"]:
+    """The vectors as float16, if they fit."""
+    if not bool((vectors.abs() <= _LARGEST).all()):
+        found = "NaN or infinity" if not bool(torch.isfinite(vectors).all()) else f"{float(vectors.abs().max()):.0f}"
+        raise EncoderError(
+            f"encoder '{name}': expected features of at most {_LARGEST:.0f}, got {found}; "
+            "choose another encoder.pretrained.layer, or precision float32"
+        )
+    return vectors.half().cpu()

@@ -1,0 +1,148 @@
+"""A pretrained model's folder: found by hub name or path, checked before anything is loaded, told apart by content."""
+
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from crossfill.errors import EncoderError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+_WANTED = ["*.json", "*.safetensors", "*.model", "*.txt"]
+_TOKENIZERS = ("tokenizer.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
+_SPARE_ROWS = 0.1
+"""Embeddings are often padded by some rows; a tokenizer that leaves more of them unused is another model's."""
+
+
+def find_folder(name: str) -> Path:
+    """The folder of a model: the path itself, else the hub's copy in the local cache, else fetched from the hub."""
+    path = Path(name).expanduser()
+    if path.exists():
+        _check_folder(path)
+        return path
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.errors import HFValidationError
+
+    problem: Exception | None = None
+    for offline in (True, False):
+        try:
+            found = snapshot_download(name, allow_patterns=_WANTED, ignore_patterns=["*/*"], local_files_only=offline)
+            _check_folder(Path(found))
+        except (OSError, ValueError, HFValidationError, EncoderError) as error:
+            problem = error
+        else:
+            return Path(found)
+    raise EncoderError(
+        f"encoder '{name}': expected a folder, or a model of the hub that is in {HF_HUB_CACHE} or can be fetched; "
+        f"got neither ({_first_line(problem)}). Two ways out: fetch it where there is a network (hf download {name}) "
+        "and copy that cache here (HF_HOME names its place), or pass the path of a folder with config.json, "
+        "model.safetensors and tokenizer.json"
+    ) from None
+
+
+def identity(folder: Path) -> bytes:
+    """A hash of the model's settings, tokenizer and weights: the same model is the same wherever it lies."""
+    digest = blake2b(digest_size=16)
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".safetensors" or path.name in ("config.json", *_TOKENIZERS):
+            digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+            with path.open("rb") as file:
+                while block := file.read(1 << 24):
+                    digest.update(block)
+    return digest.digest()
+
+
+def load_settings(folder: Path, name: str) -> "PreTrainedConfig":
+    """The model's own config, if it is one that gives a vector per piece."""
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False).get_text_config()
+    except (OSError, ValueError, KeyError) as error:
+        reason = _first_line(error)
+        raise EncoderError(f"encoder '{name}': expected a config that transformers knows; {reason}") from None
+    if getattr(config, "is_encoder_decoder", False):
+        raise EncoderError(f"encoder '{name}': expected an encoder or a decoder, got both ({config.model_type})")
+    return config
+
+
+def load_tokenizer(folder: Path, name: str, config: "PreTrainedConfig") -> "PreTrainedTokenizerBase":
+    """The model's tokenizer, if it is a fast one and made for this model."""
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
+    except (OSError, ValueError, ImportError, KeyError) as error:
+        raise EncoderError(f"encoder '{name}': expected a tokenizer in {folder}; {_first_line(error)}") from None
+    if not tokenizer.is_fast:
+        found = type(tokenizer).__name__
+        raise EncoderError(f"encoder '{name}': expected a fast tokenizer (tokenizer.json), got {found}")
+    rows, pieces = config.vocab_size, max(tokenizer.get_vocab().values(), default=-1) + 1
+    if pieces > rows or pieces < rows * (1 - _SPARE_ROWS) - 1000:
+        raise EncoderError(
+            f"encoder '{name}': expected a tokenizer for the model's {rows:,} pieces, got one of {pieces:,}: "
+            f"it belongs to another model; put the right tokenizer.json into {folder}"
+        )
+    return tokenizer
+
+
+def load_network(folder: Path, name: str, precision: torch.dtype) -> "PreTrainedModel":
+    """The model with its weights, from safetensors only, without remote code."""
+    from transformers import AutoModel
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        network, report = AutoModel.from_pretrained(
+            folder,
+            dtype=precision,
+            attn_implementation="sdpa",
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        reason = _first_line(error)
+        raise EncoderError(f"encoder '{name}': expected weights that transformers loads; {reason}") from None
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
+    if missing:
+        raise EncoderError(
+            f"encoder '{name}': expected weights for all of the model, found none in {folder} for {len(missing)} "
+            f"tensors, such as {missing[0]}; is config.json of another model?"
+        )
+    return network
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise EncoderError(f"encoder '{folder}': expected a folder with config.json, model.safetensors and a tokenizer")
+    names = {path.name for path in folder.iterdir()}
+    if "config.json" not in names:
+        raise EncoderError(f"encoder '{folder}': expected config.json in it, found {_shown(names)}")
+    if not any(name.endswith(".safetensors") for name in names):
+        pickled = sorted(name for name in names if name.endswith((".bin", ".pt", ".pth", ".ckpt")))
+        reason = f"only {', '.join(pickled)}, which can run code when it is loaded" if pickled else _shown(names)
+        raise EncoderError(
+            f"encoder '{folder}': expected weights as safetensors, found {reason}; "
+            "save the model again with save_pretrained, which writes safetensors"
+        )
+    if not names.intersection(_TOKENIZERS):
+        raise EncoderError(f"encoder '{folder}': expected a tokenizer (tokenizer.json), found {_shown(names)}")
+
+
+def _shown(names: set[str]) -> str:
+    return ", ".join(sorted(names)[:8]) or "nothing"
+
+
+def _first_line(error: Exception | None) -> str:
+    return str(error).strip().partition("\n")[0][:300]

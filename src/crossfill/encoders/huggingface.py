@@ -1,0 +1,162 @@
+"""Pretrained encoders: any `AutoModel` with a fast tokenizer, its states pooled to one vector per word."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from crossfill.config import PretrainedConfig
+from crossfill.encoders import hub
+from crossfill.encoders.alignment import NO_PIECE
+from crossfill.encoders.base import ranges
+from crossfill.encoders.pieces import Batch, PieceCutter, PieceInputs, batches
+from crossfill.encoders.transformer import LayeredNetwork
+from crossfill.errors import EncoderError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
+
+PIECES_AT_ONCE = 2**13
+"""Pieces whose states are held at once while a corpus is encoded."""
+
+
+class Source(NamedTuple):
+    """A pretrained model that was found, with nothing loaded yet."""
+
+    name: str
+    folder: Path
+    settings: "PreTrainedConfig"
+
+    @classmethod
+    def find(cls, name: str) -> "Source":
+        """The model of this hub name or path."""
+        folder = hub.find_folder(name)
+        return cls(name, folder, hub.load_settings(folder, name))
+
+    @property
+    def n_layers(self) -> int:
+        return int(self.settings.num_hidden_layers)
+
+    @property
+    def size(self) -> int:
+        return int(self.settings.hidden_size)
+
+
+def check_settings(source: Source, config: PretrainedConfig) -> None:
+    """Refuse settings that this model cannot follow."""
+    if isinstance(config.layer, int) and config.layer > source.n_layers:
+        known = f"{source.name} has layers 0 to {source.n_layers}"
+        raise EncoderError(f"encoder.pretrained.layer: {known}, got {config.layer}")
+    if config.centring != "none" and config.mode != "frozen":
+        raise EncoderError(
+            f"encoder.pretrained.centring: expected none in mode {config.mode}, got {config.centring}: "
+            "an encoder that trains moves its features; use mode frozen"
+        )
+    if config.mode == "partial":
+        if config.layer == "mix":
+            raise EncoderError("encoder.pretrained.layer: mix needs all layers; use mode frozen or finetune")
+        top = source.n_layers if config.layer is None else config.layer
+        if config.freeze_below > top:
+            found = config.freeze_below
+            raise EncoderError(f"encoder.pretrained.freeze_below: expected at most layer {top}, got {found}")
+    limit = getattr(source.settings, "max_position_embeddings", None) or config.max_pieces
+    if source.settings.model_type in ("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl"):
+        limit -= 1 + (source.settings.pad_token_id or 0)  # their positions start after the padding index
+    if config.max_pieces > limit:
+        raise EncoderError(
+            f"encoder.pretrained.max_pieces: {source.name} takes at most {limit} pieces, got {config.max_pieces}"
+        )
+
+
+class WordEncoder(nn.Module):
+    """Pieces in, one vector per word out: the network and its pooling, without a view on training."""
+
+    def __init__(self, source: Source, config: PretrainedConfig, precision: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        check_settings(source, config)
+        self.config = config
+        tokenizer = hub.load_tokenizer(source.folder, source.name, source.settings)
+        self.cutter = PieceCutter(tokenizer, config.max_pieces, config.overlap)
+        self.network = LayeredNetwork(hub.load_network(source.folder, source.name, precision), source.name)
+        pads = (tokenizer.pad_token_id, source.settings.pad_token_id)
+        self.pad = next((pad for pad in pads if isinstance(pad, int)), 0)
+        self.layer = self.network.n_layers if config.layer in (None, "mix") else int(config.layer)
+        self.n_features = source.size * (source.n_layers + 1 if config.layer == "mix" else 1)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.network.parameters()).device
+
+    def batches(self, inputs: PieceInputs) -> Iterator[Batch]:
+        """The inputs in batches for the network."""
+        return batches(inputs, self.config.piece_budget, self.pad)
+
+    def forward(self, inputs: PieceInputs, start: int = 0) -> Float[Tensor, "words features"]:
+        """One vector per word; the layers of all of them side by side if they are to be mixed."""
+        return self.pool(inputs, self.piece_states(inputs, self.layer, start))
+
+    def piece_states(self, inputs: PieceInputs, layer: int, start: int = 0) -> Float[Tensor, "pieces features"]:
+        """The states of a layer for all pieces, in their order."""
+        found, places = [], []
+        for batch in self.batches(inputs):
+            ids, mask = batch.ids.to(self.device), batch.mask.to(self.device)
+            if self.config.layer == "mix":
+                states = self.network.all_states(ids, mask).flatten(2)
+            else:
+                given = None if batch.states is None else batch.states.to(self.device)
+                states = self.network(ids, mask, layer, start, given)
+            found.append(states[mask.bool()].float())
+            places.append(batch.pieces)
+        if not found:
+            return torch.zeros(0, self.n_features, device=self.device)
+        return torch.cat(found)[torch.cat(places).argsort().to(self.device)]
+
+    def pool(self, inputs: PieceInputs, states: Float[Tensor, "pieces features"]) -> Float[Tensor, "words features"]:
+        """The vector of each word from those of its pieces: first, last or mean; zero where it has none."""
+        if not len(states):
+            return states.new_zeros(len(inputs.first), self.n_features)
+        first, last = (places.to(states.device) for places in inputs.word_pieces())
+        match self.config.pooling:
+            case "first":
+                vectors = states[first]
+            case "last":
+                vectors = states[last]
+            case "mean":
+                vectors = _mean(states, first, last)
+        return vectors * (inputs.first != NO_PIECE).to(states.device).unsqueeze(1)
+
+    def encode(
+        self, inputs: PieceInputs, watch: Callable[[int], None] = lambda _: None
+    ) -> Iterator[tuple[Int[Tensor, "chosen"], Float[Tensor, "words features"]]]:
+        """Word vectors of some sentences after the other, longest first, so that batches hold little padding.
+
+        `watch` is told after each share how many pieces are done.
+        """
+        done = 0
+        for sentences in _shares(inputs):
+            part = inputs.take(sentences)
+            with torch.inference_mode():
+                vectors = self(part)
+            yield sentences, vectors
+            done += len(part.ids)
+            watch(done)
+
+
+def _shares(inputs: PieceInputs) -> Iterator[Int[Tensor, "chosen"]]:
+    """Sentences by falling length, as many at a time as `PIECES_AT_ONCE` allows."""
+    order = inputs.pieces_per_sentence.argsort(descending=True, stable=True)
+    share = inputs.pieces_per_sentence[order].cumsum(0) // PIECES_AT_ONCE
+    yield from (part for part in order.split(torch.unique_consecutive(share, return_counts=True)[1].tolist()))
+
+
+def _mean(
+    states: Float[Tensor, "pieces features"], first: Int[Tensor, "words"], last: Int[Tensor, "words"]
+) -> Float[Tensor, "words features"]:
+    counts = last - first + 1
+    owners = torch.repeat_interleave(torch.arange(len(first), device=states.device), counts)
+    pieces = ranges(first.cpu(), counts.cpu()).to(states.device)
+    sums = states.new_zeros(len(first), states.shape[1]).index_add(0, owners, states[pieces])
+    return sums / counts.unsqueeze(1)

@@ -1,0 +1,203 @@
+"""A corpus as the pieces of a tokenizer: cut once, then any of its sentences at hand as tensors."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from crossfill.encoders.alignment import NO_PIECE, align, rebuild, windows
+from crossfill.encoders.base import Inputs, ranges
+from crossfill.errors import EncoderError
+from crossfill.sentence import Corpus
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+BLANK = "▁Ġ \u00a0\t\n"
+"""What a piece is made of that stands for space alone, in SentencePiece's and byte BPE's spelling."""
+MOST_PADDING = 0.08
+"""Share of a batch that may be padding; beyond it the next batch begins."""
+_SENTENCES_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class PieceInputs(Inputs):
+    """The pieces of a corpus, window after window, and the pieces of each word, counted from its sentence's first."""
+
+    ids: Int[Tensor, "pieces"]
+    pieces_per_window: Int[Tensor, "windows"]
+    windows_per_sentence: Int[Tensor, "sentences"]
+    pieces_per_sentence: Int[Tensor, "sentences"]
+    first: Int[Tensor, "words"]
+    last: Int[Tensor, "words"]
+    lengths: Int[Tensor, "sentences"]
+    states: Float[Tensor, "pieces features"] | None = None
+    """What a frozen lower part of the encoder made of the pieces, where that was computed before."""
+
+    @property
+    def n_without_piece(self) -> int:
+        """Words that the tokenizer has nothing for: their vector is zero."""
+        return int((self.first == NO_PIECE).sum())
+
+    def take(self, sentences: Int[Tensor, "chosen"]) -> "PieceInputs":
+        words = ranges(_starts(self.lengths)[sentences], self.lengths[sentences])
+        pieces = ranges(_starts(self.pieces_per_sentence)[sentences], self.pieces_per_sentence[sentences])
+        kept = ranges(_starts(self.windows_per_sentence)[sentences], self.windows_per_sentence[sentences])
+        return PieceInputs(
+            self.ids[pieces],
+            self.pieces_per_window[kept],
+            self.windows_per_sentence[sentences],
+            self.pieces_per_sentence[sentences],
+            self.first[words],
+            self.last[words],
+            self.lengths[sentences],
+            None if self.states is None else self.states[pieces],
+        )
+
+    def followed_by(self, others: Sequence[Inputs]) -> "PieceInputs":
+        parts = [self, *(other for other in others if isinstance(other, PieceInputs))]
+        states = [part.states for part in parts if part.states is not None]
+        return PieceInputs(
+            torch.cat([part.ids for part in parts]),
+            torch.cat([part.pieces_per_window for part in parts]),
+            torch.cat([part.windows_per_sentence for part in parts]),
+            torch.cat([part.pieces_per_sentence for part in parts]),
+            torch.cat([part.first for part in parts]),
+            torch.cat([part.last for part in parts]),
+            torch.cat([part.lengths for part in parts]),
+            torch.cat(states) if len(states) == len(parts) else None,
+        )
+
+    def with_states(self, states: Float[Tensor, "pieces features"]) -> "PieceInputs":
+        """The same with the states of a frozen lower part."""
+        return replace(self, states=states)
+
+    def word_pieces(self) -> tuple[Int[Tensor, "words"], Int[Tensor, "words"]]:
+        """First and last piece of each word as positions in `ids`; those of a word without one mean nothing."""
+        offsets = torch.repeat_interleave(_starts(self.pieces_per_sentence), self.lengths)
+        return offsets + self.first.clamp(min=0), offsets + self.last.clamp(min=0)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Windows that pass the encoder at once."""
+
+    ids: Int[Tensor, "windows longest"]
+    mask: Int[Tensor, "windows longest"]
+    pieces: Int[Tensor, "pieces"]
+    """Where the batch's pieces stand in the inputs, window after window."""
+    states: Float[Tensor, "windows longest features"] | None
+
+
+def batches(inputs: PieceInputs, budget: int, pad: int) -> Iterator[Batch]:
+    """All windows, sorted by length; a batch has at most `budget` pieces, of which `MOST_PADDING` is padding."""
+    lengths = inputs.pieces_per_window
+    order = lengths.argsort(descending=True, stable=True)
+    order = order[: int((lengths > 0).sum())]  # an empty sentence has no piece where the tokenizer adds none
+    starts = _starts(lengths)
+    for place, end in _runs(lengths[order].tolist(), budget):
+        longest, chosen = int(lengths[order[place]]), order[place:end]
+        mask = torch.arange(longest) < lengths[chosen].unsqueeze(1)
+        pieces = ranges(starts[chosen], lengths[chosen])
+        ids = torch.full(mask.shape, pad, dtype=torch.long)
+        ids[mask] = inputs.ids[pieces]
+        states = None
+        if inputs.states is not None:
+            states = torch.zeros(*mask.shape, inputs.states.shape[1])
+            states[mask] = inputs.states[pieces]
+        yield Batch(ids, mask.long(), pieces, states)
+
+
+class PieceCutter:
+    """A tokenizer, made ready for corpora."""
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase", max_pieces: int, overlap: int) -> None:
+        self.tokenizer, self.overlap = tokenizer, overlap
+        vocabulary = tokenizer.get_vocab()
+        self.blank = np.zeros(max(vocabulary.values(), default=-1) + 1, dtype=np.bool_)
+        self.blank[[i for piece, i in vocabulary.items() if not piece.strip(BLANK)]] = True
+        special = self._encode(["a"], special=True)["special_tokens_mask"][0]
+        ids = self._encode(["a"], special=True)["input_ids"][0]
+        n_before = special.index(0) if 0 in special else len(special)
+        n_after = special[::-1].index(0) if 0 in special else 0
+        self.before, self.after = ids[:n_before], ids[len(ids) - n_after :]
+        self.capacity = max_pieces - n_before - n_after
+        if self.capacity <= overlap:
+            raise EncoderError(
+                f"encoder.pretrained.max_pieces: expected more than {overlap + n_before + n_after} "
+                f"(overlap and special tokens), got {max_pieces}; raise it or lower encoder.pretrained.overlap"
+            )
+
+    def cut(self, corpus: Corpus) -> PieceInputs:
+        """The pieces of all sentences."""
+        ids, window_sizes, n_windows, n_pieces, first, last = ([] for _ in range(6))
+        for begin in range(0, len(corpus), _SENTENCES_AT_ONCE):
+            sentences = list(corpus[begin : begin + _SENTENCES_AT_ONCE])
+            texts = [rebuild(sentence.words, sentence.spaces) for sentence in sentences]
+            encoded = self._encode([text.string for text in texts], special=False)
+            for text, piece_ids, offsets in zip(texts, encoded["input_ids"], encoded["offset_mapping"], strict=True):
+                covers = np.array(offsets, dtype=np.int64).reshape(-1, 2)
+                span = align(text, covers[:, 0], covers[:, 1], self._blank(piece_ids))
+                parts = windows(span, len(piece_ids), self.capacity, self.overlap)
+                bounds = zip(parts.starts.tolist(), parts.ends.tolist(), strict=True)
+                rows = [[*self.before, *piece_ids[start:end], *self.after] for start, end in bounds]
+                sizes = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+                # a word's pieces, counted from the first piece of its sentence's first window
+                shift = (np.cumsum(sizes) - sizes + len(self.before) - parts.starts)[parts.window_of]
+                limit = parts.ends[parts.window_of] - 1
+                first.append(np.where(span.first == NO_PIECE, NO_PIECE, span.first + shift))
+                last.append(np.where(span.first == NO_PIECE, NO_PIECE, np.minimum(span.last, limit) + shift))
+                ids += [np.array(row, dtype=np.int64) for row in rows]
+                window_sizes.append(sizes)
+                n_windows.append(len(rows))
+                n_pieces.append(int(sizes.sum()))
+        return PieceInputs(
+            _joined(ids),
+            _joined(window_sizes),
+            torch.tensor(n_windows, dtype=torch.long),
+            torch.tensor(n_pieces, dtype=torch.long),
+            _joined(first),
+            _joined(last),
+            torch.from_numpy(corpus.lengths),
+        )
+
+    def _encode(self, texts: list[str], special: bool) -> dict[str, list[list[int]]]:
+        return dict(
+            self.tokenizer(
+                texts,
+                add_special_tokens=special,
+                padding=False,
+                truncation=False,
+                return_offsets_mapping=True,
+                return_special_tokens_mask=special,
+                verbose=False,
+            )
+        )
+
+    def _blank(self, ids: list[int]) -> np.ndarray:
+        return self.blank[np.array(ids, dtype=np.int64)]
+
+
+def _runs(lengths: Sequence[int], budget: int) -> Iterator[tuple[int, int]]:
+    """Runs of falling lengths that make a batch each."""
+    place = real = 0
+    for i, length in enumerate(lengths):
+        padded = (i - place + 1) * lengths[place]
+        if i > place and (padded > budget or real + length < (1 - MOST_PADDING) * padded):
+            yield place, i
+            place, real = i, 0
+        real += length
+    if lengths:
+        yield place, len(lengths)
+
+
+def _starts(counts: Int[Tensor, "n"]) -> Int[Tensor, "n"]:
+    return counts.cumsum(0) - counts
+
+
+def _joined(parts: Sequence[np.ndarray]) -> Int[Tensor, "n"]:
+    return torch.from_numpy(np.concatenate(parts)) if parts else torch.zeros(0, dtype=torch.long)

@@ -1,0 +1,94 @@
+"""A pretrained network that can stop at a layer, or take up the states of a lower one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from crossfill.errors import EncoderError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+class _Tap(nn.Module):
+    """Stands where a layer stood: keeps what reaches it, and hands on that, or other states instead."""
+
+    def __init__(self, instead: Tensor | None = None) -> None:
+        super().__init__()
+        self.instead = instead
+        self.reached: Tensor | None = None
+
+    def forward(self, states: Tensor, *_: Any, **__: Any) -> Tensor:
+        self.reached = states
+        return states if self.instead is None else self.instead
+
+
+class LayeredNetwork(nn.Module):
+    """The states of any layer of a pretrained network: 0 the embeddings, n the last, as `hidden_states` counts them."""
+
+    def __init__(self, network: "PreTrainedModel", name: str) -> None:
+        super().__init__()
+        self.network = network
+        settings = network.config.get_text_config()
+        self.n_layers, self.size = int(settings.num_hidden_layers), int(settings.hidden_size)
+        lists = [m for m in network.modules() if isinstance(m, nn.ModuleList) and len(m) == self.n_layers]
+        if not lists:
+            raise EncoderError(f"encoder '{name}': expected a stack of {self.n_layers} layers in {settings.model_type}")
+        self._layers = [lists[0]]  # in a list, so that it is not a second owner of the layers
+
+    @property
+    def layers(self) -> nn.ModuleList:
+        return self._layers[0]
+
+    def forward(
+        self,
+        ids: Int[Tensor, "windows longest"],
+        mask: Int[Tensor, "windows longest"],
+        stop: int,
+        start: int = 0,
+        states: Float[Tensor, "windows longest features"] | None = None,
+    ) -> Float[Tensor, "windows longest features"]:
+        """The states of layer `stop`; layers up to `start` are passed over where their `states` are given."""
+        with self._cut(start, stop, states) as tap:
+            found = self.network(input_ids=ids, attention_mask=_needed(mask), **self._options()).last_hidden_state
+            return found if tap is None or tap.reached is None else tap.reached
+
+    def all_states(
+        self, ids: Int[Tensor, "windows longest"], mask: Int[Tensor, "windows longest"]
+    ) -> Float[Tensor, "windows longest layers features"]:
+        """The states of all layers."""
+        found = self.network(
+            input_ids=ids, attention_mask=_needed(mask), output_hidden_states=True, **self._options()
+        ).hidden_states
+        return torch.stack(found, dim=2)
+
+    def _options(self) -> dict[str, Any]:
+        # keys and values are for writing text; asking an encoder not to keep them would be an error
+        return {"use_cache": False} if getattr(self.network.config, "use_cache", None) is not None else {}
+
+    @contextmanager
+    def _cut(self, start: int, stop: int, states: Tensor | None) -> Iterator[_Tap | None]:
+        """Put taps in the place of the layers that are not to run; they are back afterwards."""
+        kept = list(self.layers)
+        tap = _Tap() if stop < self.n_layers else None
+        try:
+            if states is not None:
+                for i in range(start):
+                    self.layers[i] = _Tap(states if i == start - 1 else None)
+            if tap is not None:
+                self.layers[stop] = tap
+                for i in range(stop + 1, self.n_layers):
+                    self.layers[i] = _Tap()
+            yield tap
+        finally:
+            for i, layer in enumerate(kept):
+                self.layers[i] = layer
+
+
+def _needed(mask: Tensor) -> Tensor | None:
+    """No mask at all where nothing is padded: attention is faster without."""
+    return None if bool(mask.all()) else mask

@@ -1,0 +1,27 @@
+"""Where crossfill keeps files of its own, and how it writes them: whole or not at all."""
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def default_cache() -> Path:
+    """`$CROSSFILL_CACHE`, or `crossfill` in the user's cache folder."""
+    if named := os.environ.get("CROSSFILL_CACHE"):
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crossfill"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, also if the process is killed or the machine goes down."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,103 @@
+"""`crossfill train` and `crossfill cache`, as a person types them."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from crossfill.cli.app import app, main
+from crossfill.encoders.cache import FeatureCache
+from tests.data.folders import bio, conllu, write
+from tests.encoders.tiny import bert
+
+RUN = CliRunner()
+SMALL = [
+    *("--set", "training.steps=6", "--set", "training.validate_every=3", "--set", "latents.size=3"),
+    *("--set", "encoder.pretrained.max_pieces=60", "--set", "prediction.samples=3"),
+]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    def tagged(n: int, start: int) -> list[list[tuple[str, str]]]:
+        return [[(f"erwa{i}", "NOUN"), ("moku", "VERB")] for i in range(start, start + n)]
+
+    def named(n: int, start: int) -> list[list[tuple[str, str]]]:
+        return [[(f"erwa{i}", "B-PER"), ("moku", "O")] for i in range(start, start + n)]
+
+    files = {}
+    for language in ("wol", "yor", "amh"):
+        for split, n, start in (("train", 8, 0), ("dev", 4, 20), ("test", 4, 40)):
+            files[f"ud/{language}/{split}.conllu"] = conllu(*tagged(n, start))
+            files[f"ner/{language}/{split}.bio"] = bio(*named(n, start))
+    return write(tmp_path / "data", files)
+
+
+def train(data: Path, *options: str) -> str:
+    result = RUN.invoke(app, ["train", str(data), "--quiet", *SMALL, *options])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_frozen_encoder_from_end_to_end(data: Path, tmp_path: Path):
+    folder, out = bert(tmp_path / "bert"), tmp_path / "model"
+    frozen = ["--config", "configs/frozen.yaml", "--encoder", str(folder), "--method", "pf-lr", "--out", str(out)]
+    output = train(data, *frozen, "--hold-out", "ner/wol", "--max-train", "5", "--max-dev", "3", "--max-test", "2")
+    assert "seen cells (5): ner " in output
+    assert "unseen cells (1): ner " in output
+    assert "5 of 6 cells seen, 6 steps" in output
+    results = json.loads((out / "results.json").read_text())
+    assert [r["cell"] for r in results if not r["seen"]] == ["ner/wol"]
+    # both tasks of a language label the same text: one entry per split, the training text of the unseen cell included
+    entries = FeatureCache().entries()
+    assert {entry.about["rows"] for entry in entries} == {10, 6, 4}
+    kept = {entry.path: entry.path.stat().st_mtime_ns for entry in entries}
+    train(data, *frozen, "--halves", "random", "--half", "2", "--max-train", "5", "--max-dev", "3", "--max-test", "2")
+    assert {entry.path: entry.path.stat().st_mtime_ns for entry in FeatureCache().entries()} == kept
+
+
+def test_finetuning_and_its_defaults(data: Path, tmp_path: Path):
+    folder = bert(tmp_path / "bert")
+    output = train(data, "--encoder", str(folder), "--layer", "2", "--method", "jm", "--out", str(tmp_path / "model"))
+    assert "6 of 6 cells seen" in output
+    described = json.loads((tmp_path / "model" / "config.json").read_text())["config"]
+    assert described["encoder"]["pretrained"] | {"mode": "finetune", "layer": 2} == described["encoder"]["pretrained"]
+    assert described["training"]["learning_rate"] == 5e-6
+    train(data, "--encoder", "compact", "--resume", "--out", str(tmp_path / "compact"))
+
+
+def test_the_cache_is_listed_checked_and_cleared(data: Path, tmp_path: Path):
+    assert "no features" in RUN.invoke(app, ["cache"]).output
+    folder = bert(tmp_path / "bert")
+    train(data, "--encoder", str(folder), "--set", "encoder.pretrained.mode=frozen", "--out", str(tmp_path / "model"))
+    listed = RUN.invoke(app, ["cache", "list"]).output
+    assert "layer last, first piece, float32, windows of 60: 3 corpora, 32 rows" in listed
+    assert "3 entries, 0 damaged" in RUN.invoke(app, ["cache", "check"]).output
+    path = FeatureCache().entries()[0].path
+    path.write_bytes(path.read_bytes()[:-1])
+    result = RUN.invoke(app, ["cache", "check"])
+    assert result.exit_code == 1
+    assert f"{path}: damaged" in result.output
+    assert "0 entries removed" in RUN.invoke(app, ["cache", "clear", "--encoder", "xlm"]).output
+    assert "3 entries removed" in RUN.invoke(app, ["cache", "clear", "--encoder", "bert"]).output
+    assert FeatureCache().entries() == []
+
+
+def test_bad_input_is_one_message_and_code_2(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    for options, message in (
+        (["--method", "pf"], "method"),
+        (["--set", "training.step=5"], "did you mean 'steps'?"),
+        (["--encoder", str(tmp_path)], "expected config.json in it"),
+        (["--encoder", "compact", "--hold-out", "ner/xho"], "unknown cell 'ner/xho'"),
+        (["--encoder", "compact", "--hold-out", "ner/wol", "--halves", "random"], "got both"),
+        (["--encoder", "compact", "--halves", "random", "--half", "3"], "expected --half of 1 to 2"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["crossfill", "train", str(data), "--out", str(tmp_path / "out"), *options])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert caught.value.code == 2
+        assert message in capsys.readouterr().err

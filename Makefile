@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/crossfill demo
 
 test: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 check: static test
 

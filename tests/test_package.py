@@ -24,3 +24,13 @@ def test_public_names_load_on_first_use():
     for name in crossfill.__all__:
         assert getattr(crossfill, name) is not None
     assert sorted(crossfill.__all__) == dir(crossfill)
+
+
+def test_light_commands_stay_light():
+    program = (
+        "import sys, crossfill, crossfill.cli.app\n"
+        "assert 'torch' not in sys.modules\n"
+        "import crossfill.training, crossfill.experiments.run\n"
+        "assert not {'transformers', 'accelerate', 'tokenizers'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -41,7 +41,7 @@ def run(job: Job) -> dict:
     seen = frozenset(made.grid.cells) if job.method == "all-seen" else partition.seen
     if job.method == "oracle":
         torch.manual_seed(job.seed)
-        encoder = build_encoder(config)
+        encoder = build_encoder(config, inventory)
         heads = oracle_heads(inventory, seen, encoder.n_features, config, made.typology)
         model = Model(encoder, heads, inventory, seen)
     else:

@@ -137,7 +137,7 @@ class FrozenEncoder(CentredEncoder):
         encoder = self._encoder[0]
         inputs = encoder.cutter.cut(corpus)
         self.n_without_piece += inputs.n_without_piece
-        starts = np.asarray(corpus.offsets[:-1])
+        starts = np.array(corpus.offsets[:-1])  # a copy: the corpus is mapped read-only
         with ProgressBar(self.quiet) as bars:
             update = bars.add(f"Encoding {len(corpus):,} sentences", len(inputs.ids))
             for sentences, vectors in encoder.encode(inputs, lambda done: update(done, "pieces")):

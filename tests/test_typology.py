@@ -9,7 +9,7 @@ import pytest
 
 from crossfill import typology
 from crossfill.errors import DataError
-from crossfill.typology import URIEL, Typology, load_typology, trigram_similarity
+from crossfill.typology import URIEL, Typology, load_typology, place, trigram_similarity
 
 
 def write(folder: Path, **tables: str) -> Path:
@@ -84,3 +84,20 @@ def test_trigrams_against_the_formula():
     assert math.isnan(similarity("a", "c"))
     assert math.isnan(similarity("d", "a"))
     assert isinstance(load_typology(), Typology)
+
+
+def test_places_have_the_similarities_as_inner_products():
+    near = {frozenset("ab"): 0.9, frozenset("ac"): 0.5, frozenset("bc"): 0.6}
+    points = place("abc", lambda a, b: near[frozenset((a, b))], size=4, power=2.0)
+    gram = {(a, b): float(points[a] @ points[b]) for a in "abc" for b in "abc"}
+    assert gram["a", "b"] == pytest.approx(0.8**2, abs=1e-6)  # (0.9 − 0.5) / (1 − 0.5), squared
+    assert gram["a", "c"] == pytest.approx(0.0, abs=1e-6)
+    assert gram["b", "c"] == pytest.approx(0.2**2, abs=1e-6)
+    assert [gram[a, a] for a in "abc"] == pytest.approx([1.0] * 3, abs=1e-6)
+    assert points["a"].shape == (4,)
+
+
+def test_a_language_without_similarities_is_placed_at_zero():
+    points = place("abx", lambda a, b: math.nan if "x" in (a, b) else 0.5, size=2, power=1.0)
+    assert not points["x"].any()
+    assert points["a"].any()

@@ -92,6 +92,14 @@ class LatentConfig(Settings):
     """B starts from the uniform distribution over this range (pf-lr only)."""
     dropout: Probability = 0.0
     """Probability that a training draw of a language vector comes from the prior, which so becomes a language."""
+    prior: Literal["standard", "typology"] = "standard"
+    """Of a language vector: `standard` N(0, I) (paper); `typology` N(a, I), a placed by similarity of languages."""
+    typology: tuple[str, ...] = ("syntax_knn",)
+    """Blocks of URIEL that place the languages, from `sources.vectors`."""
+    typology_power: PositiveFloat = 2.0
+    """Similarities are scaled to 0 to 1 and raised to this power: more leaves only near languages alike."""
+    typology_scale: PositiveFloat = 1.0
+    """Length of a, in units of the prior's scale."""
 
 
 class GeneratorConfig(Settings):
@@ -135,6 +143,8 @@ class TrainingConfig(Settings):
     """Adam's learning rate."""
     latent_learning_rate: PositiveFloat | None = None
     """Learning rate of the posteriors, where it should differ from the rest."""
+    deviation_learning_rate: PositiveFloat | None = None
+    """Learning rate of the generator's weights, where it should differ: lower keeps cells near their task's head."""
     decay: Literal["constant", "linear"] = "constant"
     """Learning rate over training: constant (paper) or falling linearly to zero at `steps`."""
     weight_decay: NonNegativeFloat = 0.0

@@ -105,6 +105,33 @@ def read_block(path: Path) -> Block:
     return Block(rows, unit_rows(np.array(values)))
 
 
+def place(
+    languages: Sequence[str], similarity: Similarity, size: int, power: float
+) -> dict[str, Float[np.ndarray, "size"]]:
+    """A point for each language, such that inner products are as near as `size` numbers allow to its similarities.
+
+    Similarities of different languages are scaled to 0 to 1 and raised to `power`; the points are the leading
+    components of their matrix (kernel PCA without centring), so all have at most unit length. A language without any
+    known similarity is at zero.
+    """
+    n = len(languages)
+    found = np.full((n, n), np.nan)
+    for i, first in enumerate(languages):
+        for j in range(i):
+            found[i, j] = found[j, i] = similarity(first, languages[j])
+    known = ~np.isnan(found)
+    low = found[known].min() if known.any() else 0.0
+    kernel = np.where(known, np.clip((found - low) / max(1.0 - low, 1e-9), 0.0, 1.0), 0.0) ** power
+    np.fill_diagonal(kernel, known.any(axis=1))
+    values, vectors = np.linalg.eigh(kernel)
+    order = np.argsort(-values)[:size]
+    points = vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0))
+    points *= np.sign(points[np.abs(points).argmax(axis=0), np.arange(len(order))] + 1e-300)  # one of two equal answers
+    points = np.pad(points, ((0, 0), (0, size - len(order)))).astype(np.float32)
+    points[~known.any(axis=1)] = 0.0
+    return {language: points[i] for i, language in enumerate(languages)}
+
+
 def unit_rows(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
     """The matrix with each row scaled to unit norm; rows of zeros stay."""
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)

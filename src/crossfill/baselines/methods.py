@@ -15,7 +15,7 @@ from crossfill.encoders.base import Encoder
 from crossfill.encoders.compact import CompactEncoder
 from crossfill.errors import ConfigError, unknown
 from crossfill.grid import Cell, Grid, Inventory
-from crossfill.model import Model
+from crossfill.model import FactorizedHeads, Model
 
 
 @cache
@@ -85,7 +85,9 @@ def load_model(folder: Path) -> tuple[Model, Config]:
     return model.eval(), config
 
 
-def serve_sources(model: Model, plan: Plan) -> None:
-    """Tell the heads which language serves which cell, where the method picks one."""
+def follow_plan(model: Model, plan: Plan) -> None:
+    """Tell the heads what the plan chose for them: which language serves which cell, where priors are centred."""
     if isinstance(model.heads, SourcedHeads):
         model.heads.serve(plan.sources)
+    if isinstance(model.heads, FactorizedHeads):
+        model.heads.anchor(plan.anchors)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
 from crossfill.encoders.base import CentredEncoder, Inputs, ranges
 from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.dropout import Dropout
 from crossfill.encoders.features import FeatureInputs
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
 from crossfill.encoders.mixing import LayerMix
@@ -72,7 +73,7 @@ class FrozenEncoder(CentredEncoder):
         self.register_buffer("mean", torch.zeros(len(languages), self.width))
         self.register_buffer("scale", torch.ones(len(languages), self.width))
         self.register_buffer("identity", torch.tensor(list(self.own_identity), dtype=torch.uint8))
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.n_without_piece = 0
         """Words of the corpora encoded so far that the tokenizer had nothing for."""
         self._encoder: list[WordEncoder] = []  # loaded when a corpus is not in the cache; no part of the model
@@ -89,7 +90,9 @@ class FrozenEncoder(CentredEncoder):
         vectors = inputs.given.features.to(self.mean.device, self.mean.dtype)
         if self.config.centring != "none":
             rows = torch.repeat_interleave(inputs.languages, inputs.lengths).to(self.mean.device)
-            vectors = (vectors - self.mean[rows]) / self.scale[rows]
+            vectors = vectors - self.mean[rows]
+        if self.config.centring == "standard":
+            vectors = vectors / self.scale[rows]
         if self.mix is not None:
             vectors = self.mix(vectors.unflatten(1, (-1, self.n_features)))
         return self.dropout(vectors)

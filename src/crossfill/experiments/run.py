@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crossfill.baselines.methods import build_model, plan_training, serve_sources
+from crossfill.baselines.methods import build_model, plan_training, follow_plan
 from crossfill.config import Config
 from crossfill.distribution import Processes
 from crossfill.encoders.base import CentredEncoder, Encoder
@@ -31,7 +31,7 @@ def train(
     processes = Processes(config.training)
     plan = plan_training(grid, seen, config)
     model = build_model(config, grid.inventory, plan.seen, encoder)
-    serve_sources(model, plan)
+    follow_plan(model, plan)
     with processes.first_goes_first():
         centre(model.encoder, grid, seen)
         data = prepare_grid(model, plan.grid, plan.cells)

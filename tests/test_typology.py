@@ -9,7 +9,7 @@ import pytest
 
 from crossfill import typology
 from crossfill.errors import DataError
-from crossfill.typology import URIEL, Typology, load_typology, place, trigram_similarity
+from crossfill.typology import URIEL, Typology, cosine, load_typology, place, trigram_similarity
 
 
 def write(folder: Path, **tables: str) -> Path:
@@ -88,7 +88,7 @@ def test_trigrams_against_the_formula():
 
 def test_places_have_the_similarities_as_inner_products():
     near = {frozenset("ab"): 0.9, frozenset("ac"): 0.5, frozenset("bc"): 0.6}
-    points = place("abc", lambda a, b: near[frozenset((a, b))], size=4, power=2.0)
+    points = place("abc", [lambda a, b: near[frozenset((a, b))]], size=4, power=2.0)
     gram = {(a, b): float(points[a] @ points[b]) for a in "abc" for b in "abc"}
     assert gram["a", "b"] == pytest.approx(0.8**2, abs=1e-6)  # (0.9 − 0.5) / (1 − 0.5), squared
     assert gram["a", "c"] == pytest.approx(0.0, abs=1e-6)
@@ -97,7 +97,22 @@ def test_places_have_the_similarities_as_inner_products():
     assert points["a"].shape == (4,)
 
 
-def test_a_language_without_similarities_is_placed_at_zero():
-    points = place("abx", lambda a, b: math.nan if "x" in (a, b) else 0.5, size=2, power=1.0)
-    assert not points["x"].any()
-    assert points["a"].any()
+def test_several_similarities_count_alike_and_an_unknown_language_is_unlike_all():
+    first = {frozenset("ab"): 1.0, frozenset("ac"): 0.0, frozenset("bc"): 0.0}
+
+    def second(a: str, b: str) -> float:
+        return math.nan if "c" in (a, b) else 0.0 if "x" in (a, b) else 0.5
+
+    points = place("abc", [lambda a, b: first[frozenset((a, b))], second], size=3, power=1.0)
+    assert float(points["a"] @ points["b"]) == pytest.approx((1.0 + 0.0) / 2, abs=1e-6)
+    assert float(points["c"] @ points["a"]) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_leading_components_are_the_best_approximation():
+    """Against numpy's own decomposition: size 2 leaves the sum of the squares of the other eigenvalues."""
+    vectors = np.random.default_rng(0).normal(size=(6, 3))
+    points = place("abcdef", [lambda a, b: cosine(*(vectors[ord(x) - 97] for x in (a, b)))], size=2, power=1.0)
+    whole = place("abcdef", [lambda a, b: cosine(*(vectors[ord(x) - 97] for x in (a, b)))], size=6, power=1.0)
+    kernel, near = (np.array([[p[a] @ p[b] for b in "abcdef"] for a in "abcdef"]) for p in (whole, points))
+    values = np.sort(np.linalg.eigvalsh(kernel))[::-1]
+    assert ((kernel - near) ** 2).sum() == pytest.approx((values[2:] ** 2).sum(), rel=1e-4)

@@ -92,13 +92,13 @@ class LatentConfig(Settings):
     """B starts from the uniform distribution over this range (pf-lr only)."""
     dropout: Probability = 0.0
     """Probability that a training draw of a language vector comes from the prior, which so becomes a language."""
-    prior: Literal["standard", "typology"] = "standard"
-    """Of a language vector: `standard` N(0, I) (paper); `typology` N(a, I), a placed by similarity of languages."""
-    typology: tuple[str, ...] = ("syntax_knn",)
-    """Blocks of URIEL that place the languages, from `sources.vectors`."""
-    typology_power: PositiveFloat = 2.0
+    prior: Literal["standard", "similar"] = "standard"
+    """Of a language vector l: `standard` N(0, I) (paper); `similar` N(a, I), so that like languages start alike."""
+    similarity: tuple[str, ...] = ("syntax_knn", "centroid")
+    """What makes languages alike: blocks of URIEL, read from `sources.vectors`, and `centroid`, their mean features."""
+    similarity_power: PositiveFloat = 1.5
     """Similarities are scaled to 0 to 1 and raised to this power: more leaves only near languages alike."""
-    typology_scale: PositiveFloat = 1.0
+    anchor_scale: PositiveFloat = 1.0
     """Length of a, in units of the prior's scale."""
 
 

@@ -105,31 +105,41 @@ def read_block(path: Path) -> Block:
     return Block(rows, unit_rows(np.array(values)))
 
 
-def place(
-    languages: Sequence[str], similarity: Similarity, size: int, power: float
-) -> dict[str, Float[np.ndarray, "size"]]:
-    """A point for each language, such that inner products are as near as `size` numbers allow to its similarities.
+def cosine(first: Float[np.ndarray, "features"], second: Float[np.ndarray, "features"]) -> float:
+    """Cosine similarity; NaN where either vector is zero."""
+    norm = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(first @ second) / norm if norm else math.nan
 
-    Similarities of different languages are scaled to 0 to 1 and raised to `power`; the points are the leading
-    components of their matrix (kernel PCA without centring), so all have at most unit length. A language without any
-    known similarity is at zero.
+
+def place(
+    languages: Sequence[str], similarities: Sequence[Similarity], size: int, power: float
+) -> dict[str, Float[np.ndarray, "size"]]:
+    """A point for each language, so that inner products come as near to the similarities as `size` numbers allow.
+
+    Each similarity is scaled to 0 to 1 over pairs of languages and raised to `power`, and their mean is taken. The
+    points are the leading components of that matrix (kernel PCA without centring), so none is longer than one. A
+    language of which a similarity knows nothing is unlike all others.
     """
-    n = len(languages)
-    found = np.full((n, n), np.nan)
+    kernel = np.mean([_scaled(languages, similarity) ** power for similarity in similarities], axis=0)
+    values, vectors = np.linalg.eigh(kernel)
+    order = np.argsort(-values)[:size]
+    points = vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0))
+    points *= np.where(points[np.abs(points).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)  # one of two signs
+    points = np.pad(points, ((0, 0), (0, size - len(order)))).astype(np.float32)
+    return {language: points[i] for i, language in enumerate(languages)}
+
+
+def _scaled(languages: Sequence[str], similarity: Similarity) -> Float[np.ndarray, "languages languages"]:
+    """The similarities of all pairs, the lowest 0 and that of a language with itself 1; unknown ones are 0."""
+    found = np.full((len(languages), len(languages)), np.nan)
     for i, first in enumerate(languages):
         for j in range(i):
             found[i, j] = found[j, i] = similarity(first, languages[j])
     known = ~np.isnan(found)
     low = found[known].min() if known.any() else 0.0
-    kernel = np.where(known, np.clip((found - low) / max(1.0 - low, 1e-9), 0.0, 1.0), 0.0) ** power
-    np.fill_diagonal(kernel, known.any(axis=1))
-    values, vectors = np.linalg.eigh(kernel)
-    order = np.argsort(-values)[:size]
-    points = vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0))
-    points *= np.sign(points[np.abs(points).argmax(axis=0), np.arange(len(order))] + 1e-300)  # one of two equal answers
-    points = np.pad(points, ((0, 0), (0, size - len(order)))).astype(np.float32)
-    points[~known.any(axis=1)] = 0.0
-    return {language: points[i] for i, language in enumerate(languages)}
+    scaled = np.where(known, np.clip((found - low) / max(1.0 - low, 1e-9), 0.0, 1.0), 0.0)
+    np.fill_diagonal(scaled, 1.0)
+    return scaled
 
 
 def unit_rows(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:

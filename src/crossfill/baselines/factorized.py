@@ -1,30 +1,41 @@
 """PF, parameter space factorization: the method of the paper, with a low-rank or a diagonal covariance."""
 
-from crossfill.baselines.method import Method, Plan
+import numpy as np
+
+from crossfill.baselines.method import Method
 from crossfill.config import Config
-from crossfill.grid import Cell, Grid
+from crossfill.encoders.base import CentredEncoder, Encoder
+from crossfill.errors import ConfigError
 from crossfill.model import FactorizedHeads
-from crossfill.typology import load_typology, place
+from crossfill.partition import Similarity
+from crossfill.typology import cosine, load_typology, place
 
 
-def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
-    """Train on the seen cells, with the priors of languages where the config wants them."""
-    if config.latents.prior == "standard":
-        return Plan(grid, seen, seen)
-    latents, typology = config.latents, load_typology(config.sources.vectors)
-    placed = place(
-        grid.inventory.languages,
-        lambda a, b: typology.similarity(a, b, latents.typology),
-        latents.size,
-        latents.typology_power,
-    )
-    unknown = [language for language, vector in placed.items() if not vector.any()]
-    notes = (f"without typological vectors, so that the prior is N(0, I): {', '.join(unknown)}",) if unknown else ()
-    anchors = {language: latents.typology_scale * vector for language, vector in placed.items()}
-    return Plan(grid, seen, seen, anchors=anchors, notes=notes)
+def anchor_priors(heads: FactorizedHeads, encoder: Encoder, config: Config) -> None:
+    """Centre the priors of language vectors where the config wants them; the encoder knows its languages by now."""
+    latents = config.latents
+    if latents.prior == "standard":
+        return
+    similarities = [similarity(block, encoder, config) for block in latents.similarity]
+    points = place(heads.inventory.languages, similarities, latents.size, latents.similarity_power)
+    heads.anchor({language: latents.anchor_scale * point for language, point in points.items()})
+
+
+def similarity(block: str, encoder: Encoder, config: Config) -> Similarity:
+    """How alike two languages are, by a block of typological features or by the centroids of their features."""
+    if block != "centroid":
+        typology = load_typology(config.sources.vectors)
+        return lambda a, b: typology.similarity(a, b, (block,))
+    centroids = encoder.centroids() if isinstance(encoder, CentredEncoder) else {}
+    if not centroids:
+        raise ConfigError(
+            "latents.similarity: centroid needs a frozen encoder with encoder.pretrained.centring mean or standard"
+        )
+    middle = np.mean(list(centroids.values()), axis=0)
+    return lambda a, b: cosine(centroids[a] - middle, centroids[b] - middle)
 
 
 METHODS = (
-    Method("pf-lr", "factorised, low-rank covariance", FactorizedHeads, plan),
-    Method("pf-d", "factorised, diagonal covariance", FactorizedHeads, plan),
+    Method("pf-lr", "factorised, low-rank covariance", FactorizedHeads),
+    Method("pf-d", "factorised, diagonal covariance", FactorizedHeads),
 )

@@ -4,9 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-from jaxtyping import Float
-
 from crossfill.config import Config
 from crossfill.grid import Cell, Grid, Inventory
 from crossfill.model import HeadSource
@@ -29,8 +26,6 @@ class Plan:
     """The language whose head serves a cell, where the method picks one."""
     notes: tuple[str, ...] = ()
     """What a user should know of these choices: fallbacks, shortfalls."""
-    anchors: Mapping[str, Float[np.ndarray, "latent"]] = field(default_factory=dict)
-    """Where the priors of language vectors are centred, if not at zero."""
 
 
 def train_on_seen(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:  # noqa: ARG001

@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from crossfill import baselines, checkpoint
+from crossfill.baselines.factorized import anchor_priors
 from crossfill.baselines.method import Method, Plan, SourcedHeads
 from crossfill.config import Config, override
 from crossfill.encoders.base import Encoder
@@ -85,9 +86,9 @@ def load_model(folder: Path) -> tuple[Model, Config]:
     return model.eval(), config
 
 
-def follow_plan(model: Model, plan: Plan) -> None:
-    """Tell the heads what the plan chose for them: which language serves which cell, where priors are centred."""
+def follow_plan(model: Model, plan: Plan, config: Config) -> None:
+    """Tell the heads what is settled before training: which language serves which cell, where priors are centred."""
     if isinstance(model.heads, SourcedHeads):
         model.heads.serve(plan.sources)
     if isinstance(model.heads, FactorizedHeads):
-        model.heads.anchor(plan.anchors)
+        anchor_priors(model.heads, model.encoder, config)

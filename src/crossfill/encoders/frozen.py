@@ -112,6 +112,11 @@ class FrozenEncoder(CentredEncoder):
             if self.config.centring == "standard":
                 self.scale[self._row(language)] = torch.from_numpy(scale)
 
+    def centroids(self) -> dict[str, Float[np.ndarray, "width"]]:
+        if self.config.centring == "none":
+            return {}
+        return {language: self.mean[row].cpu().numpy() for row, language in enumerate(self.languages)}
+
     def vectors(self, corpus: Corpus) -> np.ndarray:
         """The word vectors of a corpus in float16, from the cache where they are in it."""
         if bytes(self.identity.tolist()) != self.own_identity:

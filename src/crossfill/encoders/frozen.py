@@ -88,8 +88,8 @@ class FrozenEncoder(CentredEncoder):
         if not isinstance(inputs, FrozenInputs):
             raise DataError(f"expected FrozenInputs, got {type(inputs).__name__}")
         vectors = inputs.given.features.to(self.mean.device, self.mean.dtype)
+        rows = torch.repeat_interleave(inputs.languages, inputs.lengths).to(self.mean.device)
         if self.config.centring != "none":
-            rows = torch.repeat_interleave(inputs.languages, inputs.lengths).to(self.mean.device)
             vectors = vectors - self.mean[rows]
         if self.config.centring == "standard":
             vectors = vectors / self.scale[rows]

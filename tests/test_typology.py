@@ -32,7 +32,8 @@ def test_similarity_is_the_cosine_of_blocks_of_unit_norm(tmp_path: Path):
     expected = long_x @ long_y / (np.linalg.norm(long_x) * np.linalg.norm(long_y))
     assert found.similarity("xxx", "yyy") == pytest.approx(expected) == pytest.approx(found.similarity("yyy", "xxx"))
     assert found.similarity("xxx", "yyy", ("fam",)) == pytest.approx(1 / math.sqrt(2))
-    assert found.similarity("xxx", "iso") == pytest.approx(1 / math.sqrt(3))  # an isolate: compared on the rest
+    assert found.similarity("xxx", "iso") == pytest.approx((0 + 1 / math.sqrt(3)) / 2)  # an isolate: of no family
+    assert math.isnan(found.similarity("xxx", "iso", ("fam",)))
     assert math.isnan(found.similarity("xxx", "zzz"))
     assert found.similarity("xxx", "yyy", ("extra",)) == pytest.approx(-1)
     with pytest.raises(DataError, match="expected typological features syntax_knn, got extra, fam, geo"):
@@ -116,3 +117,13 @@ def test_the_leading_components_are_the_best_approximation():
     kernel, near = (np.array([[p[a] @ p[b] for b in "abcdef"] for a in "abcdef"]) for p in (whole, points))
     values = np.sort(np.linalg.eigvalsh(kernel))[::-1]
     assert ((kernel - near) ** 2).sum() == pytest.approx((values[2:] ** 2).sum(), rel=1e-4)
+
+
+def test_an_isolate_is_not_the_nearest_of_everyone():
+    found = load_typology()
+    others = ("fin", "heb", "tur", "vie", "kor", "tam", "eus")
+    for language, kin in (("est", "fin"), ("ara", "heb"), ("kaz", "tur"), ("tel", "tam")):
+        assert max(others, key=lambda other, a=language: found.similarity(a, other)) == kin
+    assert found.similarity("eus", "fin") == pytest.approx(
+        sum(found.similarity("eus", "fin", (name,)) for name in URIEL[1:]) / 4
+    )

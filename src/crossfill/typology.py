@@ -33,12 +33,19 @@ class Block:
     rows: Mapping[str, int]
     matrix: Float[np.ndarray, "languages features"]
 
+    def describes(self, language: str) -> bool:
+        """Whether the language is there and not all zeros."""
+        return language in self.rows and bool(self.matrix[self.rows[language]].any())
+
     def cosine(self, first: str, second: str) -> float:
-        """Cosine similarity; NaN where either language is missing or all zero."""
+        """Cosine similarity; NaN where either language is missing, 0 where either row is all zero.
+
+        Such a row is not a gap: an isolate is akin to no language. Were its block left out, it would be the nearest
+        source of almost every language, since families set others apart more than any other features do.
+        """
         if first not in self.rows or second not in self.rows:
             return math.nan
-        a, b = self.matrix[self.rows[first]], self.matrix[self.rows[second]]
-        return float(a @ b) if a.any() and b.any() else math.nan
+        return float(self.matrix[self.rows[first]] @ self.matrix[self.rows[second]])
 
 
 @dataclass(frozen=True)
@@ -53,14 +60,19 @@ class Typology:
         return frozenset(language for block in self.blocks.values() for language in block.rows)
 
     def similarity(self, first: str, second: str, features: Sequence[str] = ()) -> float:
-        """Cosine of the concatenated blocks, each of unit norm, over those that both languages have; NaN without any.
+        """The mean cosine of the blocks that both languages have: that of all of them concatenated, each of unit norm.
+
+        NaN without a common block, or where a language is all zeros.
 
         `features` names the blocks; by default URIEL's four, or all blocks of a folder that has none of these.
         """
         if missing := [name for name in features if name not in self.blocks]:
             raise DataError(f"expected typological features {', '.join(missing)}, got {', '.join(self.blocks)}")
         chosen = features or [name for name in URIEL if name in self.blocks] or list(self.blocks)
-        cosines = [self.blocks[name].cosine(first, second) for name in chosen]
+        blocks = [self.blocks[name] for name in chosen]
+        if not all(any(block.describes(language) for block in blocks) for language in (first, second)):
+            return math.nan
+        cosines = [block.cosine(first, second) for block in blocks]
         known = [value for value in cosines if not math.isnan(value)]
         return sum(known) / len(known) if known else math.nan
 

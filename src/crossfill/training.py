@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -49,10 +49,13 @@ def prepare(encoder: Encoder, inventory: Inventory, cell: Cell, corpus: Corpus) 
     return Labelled(encoder.prepare(corpus, cell.language), labels)
 
 
-def prepare_grid(model: Model, grid: Grid) -> tuple[dict[Cell, Labelled], dict[Cell, Labelled]]:
-    """Training and development data of the model's seen cells."""
+def prepare_grid(
+    model: Model, grid: Grid, selection: Literal["seen", "oracle"] = "seen"
+) -> tuple[dict[Cell, Labelled], dict[Cell, Labelled]]:
+    """Training data of the model's seen cells, and the development data that selects: theirs, or unseen cells'."""
     training = {cell: grid.training(cell) for cell in sorted(model.seen)}
-    development = {cell: grid.development(cell) for cell in sorted(model.seen)}
+    selecting = model.seen if selection == "seen" else set(grid.cells) - model.seen
+    development = {cell: grid.development(cell) for cell in sorted(selecting)}
     empty = [str(cell) for cell, corpus in training.items() if not len(corpus)]
     if empty:
         raise DataError(f"expected training sentences in every seen cell, got none in {', '.join(empty)}")

@@ -51,7 +51,7 @@ def train(
     model = build_model(config, grid.inventory, seen, encoder)
     with processes.first_goes_first():
         centre(model.encoder, grid, seen)
-        data = prepare_grid(model, grid)
+        data = prepare_grid(model, grid, config.training.selection)
     with ProgressBar(quiet or not processes.is_first) as bars:
         update = bars.add(config.method, config.training.steps)
         Trainer(model, *data, config, out, processes).run(resume, update)

@@ -5,6 +5,7 @@
     jobs/<id>/result.json all of a job's results, written whole or not at all: it is there if and only if the job is done
     jobs/<id>/log.txt     what the job printed
     jobs/<id>/failed.json why it failed, if it did
+    similarity.json       how alike the languages are by typology
     results.jsonl         one line per method, partition, seed, variant and corpus of a cell: flat, for pandas
 
 docs/results-format.md lists every field. Nothing here loads torch: reports and figures are made from these files alone.
@@ -24,6 +25,7 @@ from crossfill.files import write_atomically
 FORMAT = 1
 RESULT, FAILED, LOG, TRAINING = "result.json", "failed.json", "log.txt", "training"
 STUDY, PLAN, ROWS, LOCK = "study.json", "plan.json", "results.jsonl", ".lock"
+SIMILARITY, TYPOLOGY = "similarity.json", "typology"
 
 
 def job_folder(run: Path, job: str) -> Path:
@@ -31,8 +33,12 @@ def job_folder(run: Path, job: str) -> Path:
     return run / "jobs" / job
 
 
-def write_run(run: Path, study: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
-    """Write down what the run is to do."""
+def write_run(
+    run: Path, study: Mapping[str, Any], plan: Mapping[str, Any], similarity: Mapping[str, Any] | None = None
+) -> None:
+    """Write down what the run is to do, and how alike its languages are."""
+    if similarity is not None:
+        _write(run / SIMILARITY, similarity, indent=None)
     _write(run / STUDY, study)
     _write(run / PLAN, plan)
 
@@ -114,15 +120,44 @@ class Results:
         """The full results of an entry, one per corpus of a cell: with entropies, bins and counts."""
         return self.jobs[entry["job"]]["methods"][entry["method"]]["cells"]
 
-    def proper(self, method: str | None = None) -> list[dict[str, Any]]:
-        """Entries of the study proper, without ablations and without subsets of languages."""
+    @cached_property
+    def groups(self) -> list[str]:
+        """Groups of partitions, without subsets of languages, in the study's order; the first is what figures show."""
+        names = list(dict.fromkeys(entry["group"] for entry in self.entries))
+        return [name for name in names if not is_subset(name)] or names
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        return sorted({entry["seed"] for entry in self.entries})
+
+    def proper(self, method: str | None = None, group: str | None = None) -> list[dict[str, Any]]:
+        """Entries of the study proper, without ablations: those of a group of partitions, or else of the first."""
+        wanted = group or self.groups[0]
         return [
             entry
             for entry in self.entries
-            if not entry["ablation"]
-            and not is_subset(entry["group"])
-            and (method is None or entry["method"] == method)
+            if not entry["ablation"] and entry["group"] == wanted and (method is None or entry["method"] == method)
         ]
+
+    @cached_property
+    def bayesian(self) -> str:
+        """The method whose doubt the figures show: pf-lr, or pf-d, or else the study's last."""
+        return next((method for method in ("pf-lr", "pf-d") if method in self.methods), self.methods[-1])
+
+    @cached_property
+    def rival(self) -> str:
+        """The method it is shown beside: jm, or else the study's first."""
+        return "jm" if "jm" in self.methods else self.methods[0]
+
+    @cached_property
+    def similarity(self) -> dict[str, Any] | None:
+        """How alike the grid's languages are, and by what: languages, similarity (a matrix), source."""
+        path = self.run / SIMILARITY
+        return _read(path) if path.exists() else None
+
+    @cached_property
+    def unseen_rows(self) -> list[dict[str, Any]]:
+        return [row for row in self.rows if not row["seen"]]
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

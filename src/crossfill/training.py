@@ -1,11 +1,11 @@
 """One loop for every method: draw a cell, take a step down the negative ELBO, validate on seen cells, keep the best."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -50,12 +50,12 @@ def prepare(encoder: Encoder, inventory: Inventory, cell: Cell, corpus: Corpus) 
 
 
 def prepare_grid(
-    model: Model, grid: Grid, selection: Literal["seen", "oracle"] = "seen"
+    model: Model, grid: Grid, cells: Collection[Cell] | None = None
 ) -> tuple[dict[Cell, Labelled], dict[Cell, Labelled]]:
-    """Training data of the model's seen cells, and the development data that selects: theirs, or unseen cells'."""
-    training = {cell: grid.training(cell) for cell in sorted(model.seen)}
-    selecting = model.seen if selection == "seen" else set(grid.cells) - model.seen
-    development = {cell: grid.development(cell) for cell in sorted(selecting)}
+    """Training and development data of the model's seen cells, or of the cells given."""
+    chosen = sorted(model.seen if cells is None else cells)
+    training = {cell: grid.training(cell) for cell in chosen}
+    development = {cell: grid.development(cell) for cell in chosen}
     empty = [str(cell) for cell, corpus in training.items() if not len(corpus)]
     if empty:
         raise DataError(f"expected training sentences in every seen cell, got none in {', '.join(empty)}")

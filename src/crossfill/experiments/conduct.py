@@ -11,6 +11,7 @@ from crossfill.experiments import results
 from crossfill.experiments.costs import calibration, job_seconds, machine_speed
 from crossfill.experiments.executors.base import Executor, Failed, Finished, Lost, Started
 from crossfill.experiments.plan import CheckedStudy, Job
+from crossfill.experiments.similarity import write_vectors
 from crossfill.files import locked
 
 
@@ -75,7 +76,8 @@ def run_study(
     if checked.study is None or checked.problems:
         raise StudyError("\n".join(checked.problems))
     with _alone(run):
-        results.write_run(run, checked.study.model_dump(mode="json"), checked.plan.as_dict())
+        results.write_run(run, checked.study.model_dump(mode="json"), checked.plan.as_dict(), checked.plan.similarity)
+        write_vectors(checked.study.data, run / results.TYPOLOGY)
         todo = missing_jobs(checked, run)
         costs = estimate(checked, run)
         jobs = checked.plan.jobs

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from crossfill import __version__
 from crossfill.experiments.grids import StudyGrid, load_study_grid
 from crossfill.experiments.plan import Job
-from crossfill.experiments.results import FORMAT, LOG, TRAINING, job_folder
+from crossfill.experiments.results import FORMAT, LOG, TRAINING, TYPOLOGY, job_folder
+from crossfill.experiments.similarity import typology_folder
 from crossfill.experiments.study import DataSettings
 from crossfill.files import locked
 from crossfill.grid import Cell, Grid
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from crossfill.config import Config
     from crossfill.encoders.base import Encoder
-    from crossfill.experiments.run import CellResult
     from crossfill.model import Model
 
 DECIMALS = 6
@@ -39,27 +39,30 @@ def run_job(job: Job, run: Path, threads: int = 1) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     # a worker of a run that was killed may live a moment longer: it must not write into this one's checkpoint
     with locked(folder / ".lock", wait=True), _logged(folder / LOG):
-        return _run(job, folder, threads)
+        return _run(job, run, threads)
 
 
-def _run(job: Job, folder: Path, threads: int) -> dict[str, Any]:
+def _run(job: Job, run: Path, threads: int) -> dict[str, Any]:
+    from crossfill.baselines.methods import plan_training
     from crossfill.experiments.run import train
 
-    started = time.monotonic()
+    folder, started = job_folder(run, job.id), time.monotonic()
     _forget_peak()
     part = _study_grid(job.data.model_dump_json()).only(job.languages)
     seen = frozenset(map(Cell.parse, job.seen))
-    grid, trained = _grid_for(job.config.method, part, seen)
+    grid = part.with_sources() if job.config.method == "ls" else part.grid
+    config = _settings(job, run)
     encoder = _encoder(job, grid)
-    model = train(grid, trained, job.config, folder / TRAINING, resume=True, quiet=False, encoder=encoder)
+    model = train(grid, seen, config, folder / TRAINING, resume=True, quiet=False, encoder=encoder)
     history = json.loads((folder / TRAINING / "history.json").read_text(encoding="utf-8"))
     fitted = time.monotonic()
-    methods = {method: _evaluate(model, part.grid, grid, job, method) for method in job.methods}
+    methods = {method: _evaluate(model, part.grid, config, method) for method in job.methods}
     if job.tensorboard:
         from crossfill.experiments.tracking import write_events
 
         write_events(folder / "tensorboard", history, {m: r["cells"] for m, r in methods.items()})
     finished = time.monotonic()
+    trained = plan_training(grid, seen, config)
     return rounded(
         {
             "format": FORMAT,
@@ -72,8 +75,8 @@ def _run(job: Job, folder: Path, threads: int) -> dict[str, Any]:
             "history": history,
             "posteriors": _posteriors(model, job.posteriors),
             "sizes": {
-                "training_sentences": sum(len(grid.training(cell)) for cell in trained),
-                "training_words": sum(grid.training(cell).n_words for cell in trained),
+                "training_sentences": sum(len(trained.grid.training(cell)) for cell in trained.cells),
+                "training_words": sum(trained.grid.training(cell).n_words for cell in trained.cells),
                 "parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
                 "steps": history[-1]["step"] if history else 0,
             },
@@ -98,31 +101,24 @@ def rounded(value: Any) -> Any:
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _evaluate(model: "Model", scored: Grid, grid: Grid, job: Job, method: str) -> dict[str, Any]:
+def _evaluate(model: "Model", scored: Grid, config: "Config", method: str) -> dict[str, Any]:
     """Results of a method on every cell of the study's grid."""
-    from crossfill.config import override
+    from crossfill.baselines.methods import as_method
     from crossfill.experiments.run import evaluate
 
-    config = override(job.config, [f"method={method}"])
-    reader = model if method == job.config.method else _read_heads(model, grid, config)
-    results: list[CellResult] = evaluate(reader, scored, config)
-    return {"cells": [result.as_dict() for result in results]}
+    if method != config.method:
+        model, config = as_method(model, config, method)
+    return {"cells": [result.as_dict() for result in evaluate(model, scored, config)]}
 
 
-def _read_heads(model: "Model", grid: Grid, config: "Config") -> "Model":
-    """The trained heads of one method as another method reads them."""
-    from crossfill.baselines.methods import build_model
+def _settings(job: Job, run: Path) -> "Config":
+    """The job's config, with the place of typological vectors: results do not depend on where they lie."""
+    from crossfill.config import override
 
-    reader = build_model(config, grid.inventory, model.seen, model.encoder)
-    reader.load_state_dict(model.state_dict())
-    return reader.eval()
-
-
-def _grid_for(method: str, part: StudyGrid, seen: Collection[Cell]) -> tuple[Grid, frozenset[Cell]]:
-    """The grid that a method trains on, and its seen cells: source-only languages are there for `ls` alone."""
-    if method != "ls":
-        return part.grid, frozenset(seen)
-    return part.with_sources(), frozenset(seen) | frozenset(part.sources.cells)
+    vectors = str(run / TYPOLOGY) if job.data.synthetic is not None else typology_folder(job.data)
+    if vectors is None or job.config.sources.vectors is not None:
+        return job.config
+    return override(job.config, [f"sources.vectors={json.dumps(vectors)}"])
 
 
 @lru_cache(maxsize=1)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from crossfill.baselines.methods import find_method
 from crossfill.config import Config, parse_config
 from crossfill.errors import CrossfillError, DataError
 from crossfill.experiments.grids import StudyGrid, check_study_grid
@@ -22,8 +23,6 @@ from crossfill.partition import (
 )
 
 FORMAT = 1
-SHARED_HEADS = {"ns": "one head per cell", "bea": "one head per cell"}
-"""Methods that read the same trained heads in different ways: one training serves them all."""
 PAPER_POSTERIORS = ("yor", "wol", "tam", "tel")
 
 
@@ -43,7 +42,7 @@ class StudyPartition:
 
 @dataclass(frozen=True)
 class Job:
-    """One training, and the evaluation of every method that reads its heads."""
+    """One training, and the evaluation of every method that shares it, as ns and bea share their heads."""
 
     id: str
     config: Config
@@ -97,6 +96,8 @@ class Plan:
 
     jobs: dict[str, Job] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
+    similarity: dict[str, Any] | None = None
+    """How alike the grid's languages are by typology; none where nothing is known of it."""
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, as JSON."""
@@ -124,7 +125,7 @@ def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
         return CheckedStudy(None, None, Plan(), tuple(problems))
     grid, data_problems = check_study_grid(study.data)
     problems += [f"{where}: {problem}" for problem in data_problems]
-    problems += [f"{where}: {problem}" for problem in _encoder_problems(study)]
+    problems += [f"{where}: {problem}" for problem in (*_method_problems(study), *_encoder_problems(study))]
     if grid is None:
         return CheckedStudy(study, None, Plan(), tuple(problems))
     partitions, partition_problems = make_partitions(study, grid)
@@ -134,7 +135,13 @@ def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
         for language in study.posteriors
         if language not in grid.grid.languages
     ]
-    plan = Plan() if problems else make_plan(study, grid, partitions)
+    similarity = None
+    try:
+        similarity = language_similarity(study.data, grid.grid.languages)
+    except CrossfillError as error:
+        if "ns" in study.methods:
+            problems.append(f"{where}: methods.ns: {error}")
+    plan = Plan() if problems else make_plan(study, grid, partitions, similarity)
     return CheckedStudy(study, grid, plan, tuple(problems))
 
 
@@ -162,7 +169,12 @@ def make_partitions(study: StudyConfig, grid: StudyGrid) -> tuple[list[StudyPart
     return found, problems
 
 
-def make_plan(study: StudyConfig, grid: StudyGrid, partitions: Sequence[StudyPartition]) -> Plan:
+def make_plan(
+    study: StudyConfig,
+    grid: StudyGrid,
+    partitions: Sequence[StudyPartition],
+    similarity: dict[str, Any] | None = None,
+) -> Plan:
     """The jobs of a study: methods × partitions × seeds, then every variant of every ablation."""
     trainings: dict[str, Job] = {}
     entries: list[Entry] = []
@@ -171,7 +183,7 @@ def make_plan(study: StudyConfig, grid: StudyGrid, partitions: Sequence[StudyPar
         for part in partitions:
             for method in (m for m in part.methods if only is None or m in only):
                 for seed in study.seeds:
-                    job = _job(study, grid, part, study.settings(method, overrides, seed), chosen)
+                    job = _job(study, grid, part, study.settings(method, overrides, seed), chosen, similarity)
                     known = trainings.setdefault(job.id, job)
                     if method not in known.methods:
                         trainings[job.id] = replace(known, methods=(*known.methods, method))
@@ -180,6 +192,7 @@ def make_plan(study: StudyConfig, grid: StudyGrid, partitions: Sequence[StudyPar
     return Plan(
         {names[key]: replace(job, id=names[key]) for key, job in trainings.items()},
         tuple(replace(entry, job=names[entry.job]) for entry in entries),
+        similarity,
     )
 
 
@@ -191,20 +204,30 @@ def _variants(study: StudyConfig) -> Iterable[tuple[str, str, Mapping[str, Any],
 
 
 def _job(
-    study: StudyConfig, grid: StudyGrid, part: StudyPartition, config: Config, posteriors: Sequence[str]
+    study: StudyConfig,
+    grid: StudyGrid,
+    part: StudyPartition,
+    config: Config,
+    posteriors: Sequence[str],
+    similarity: dict[str, Any] | None,
 ) -> Job:
     seen, unseen = (tuple(map(str, sorted(cells))) for cells in (part.partition.seen, part.partition.unseen))
     chosen = tuple(language for language in posteriors if language in part.languages)
     depends = {
         "format": FORMAT,
-        "config": config.model_dump(mode="json") | {"method": SHARED_HEADS.get(config.method, config.method)},
+        "config": config.model_dump(mode="json") | {"method": trained_as(config.method)},
         "data": grid.fingerprint,
-        "typology": study.data.typology,
+        "typology": similarity,
         "seen": seen,
         "unseen": unseen,
         "posteriors": chosen,
     }
     return Job(_hash(depends), config, (config.method,), seen, unseen, study.data, chosen, study.keep_models, study.tensorboard)
+
+
+def trained_as(method: str) -> str:
+    """The method whose training this one shares; its own name where it shares none."""
+    return find_method(method).trained_as or method
 
 
 def _hash(values: Any) -> str:
@@ -226,14 +249,26 @@ def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> 
             if settings.size is None:
                 raise DataError("expected size, the number of languages; got none")
             choose = similar_languages if settings.kind == "similar" else different_languages
-            similarity = language_similarity(data, grid.grid.languages, settings.features)
-            languages = choose(grid.grid.languages, settings.size, similarity)
+            known = language_similarity(data, grid.grid.languages, settings.features)
+            rows = {language: i for i, language in enumerate(known["languages"])}
+            matrix = known["similarity"]
+            languages = choose(grid.grid.languages, settings.size, lambda a, b: matrix[rows[a]][rows[b]])
             return random_halves([cell for cell in cells if cell.language in languages], settings.seed)
 
 
 def _default_posteriors(languages: Sequence[str]) -> tuple[str, ...]:
     found = tuple(language for language in PAPER_POSTERIORS if language in languages)
     return found if len(found) > 1 else tuple(languages[:4])
+
+
+def _method_problems(study: StudyConfig) -> list[str]:
+    problems = []
+    for method in study.methods:
+        try:
+            find_method(method)
+        except CrossfillError as error:
+            problems.append(f"methods: {error}")
+    return problems
 
 
 def _encoder_problems(study: StudyConfig) -> list[str]:

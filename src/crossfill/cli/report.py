@@ -30,5 +30,5 @@ def report(
         typer.echo(f"{made.missing} jobs have no result yet; run the same crossfill experiment again", err=True)
     typer.echo(
         f"{len(made.tables)} tables in {folder / 'tables'} (Markdown, LaTeX), {len(made.drawings)} figures in "
-        f"{folder / 'figures'} (PDF, SVG, PNG), all of it in {made.page}"
+        f"{folder / 'figures'} (PDF, PNG), all of it in {made.page}"
     )

@@ -91,6 +91,7 @@ def run_study(
             match event:
                 case Started(job):
                     standing.running.add(job)
+                    watch(standing, "")
                     continue
                 case Finished(job, result):
                     results.write_result(run, job, result, jobs[job].keep_model)

@@ -15,8 +15,8 @@ from crossfill.experiments.grids import StudyGrid
 from crossfill.experiments.plan import Job
 from crossfill.grid import Cell, Grid
 
-SECONDS_PER_STEP = 0.004
-"""What a training step costs besides arithmetic."""
+SECONDS_PER_STEP, SECONDS_PER_CELL = 0.003, 0.003
+"""What a training step, and each cell drawn in it, cost besides arithmetic."""
 EFFICIENCY = 0.4
 """The share of a plain matrix product's speed that training gets."""
 PIECES_PER_WORD = 1.5
@@ -39,7 +39,8 @@ def job_seconds(job: Job, grid: StudyGrid, operations_per_second: float) -> floa
     evaluation = (tested * len(job.methods) + validated) * _word_operations(config)
     average = tested * config.prediction.samples * 2 * _features(config) * max(map(len, part.inventory.labels.values()))
     work = steps * FORWARD_AND_BACKWARD * step + evaluation + average
-    return steps * SECONDS_PER_STEP + work / (EFFICIENCY * operations_per_second)
+    overhead = steps * (SECONDS_PER_STEP + SECONDS_PER_CELL * config.training.cells_per_step)
+    return overhead + work / (EFFICIENCY * operations_per_second)
 
 
 @cache

@@ -148,7 +148,9 @@ def _frozen_encoder(config: str, languages: tuple[str, ...], cache: str | None) 
     from crossfill.config import EncoderConfig
     from crossfill.encoders.frozen import FrozenEncoder
 
-    return FrozenEncoder(EncoderConfig.model_validate_json(config), languages, Path(cache) if cache else True)
+    encoder = FrozenEncoder(EncoderConfig.model_validate_json(config), languages, Path(cache) if cache else True)
+    encoder.keep_open = True
+    return encoder
 
 
 def _posteriors(model: "Model", languages: Collection[str]) -> dict[str, Any] | None:

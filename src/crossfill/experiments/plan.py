@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from pydantic import ValidationError
+
 from crossfill.baselines.methods import find_method
-from crossfill.config import Config, parse_config
+from crossfill.config import Config, EncoderConfig, merged, parse_config
 from crossfill.errors import CrossfillError, DataError
 from crossfill.experiments.grids import StudyGrid, check_study_grid
 from crossfill.experiments.similarity import language_similarity
@@ -213,16 +215,17 @@ def _job(
 ) -> Job:
     seen, unseen = (tuple(map(str, sorted(cells))) for cells in (part.partition.seen, part.partition.unseen))
     chosen = tuple(language for language in posteriors if language in part.languages)
+    training = config.model_copy(update={"method": trained_as(config.method)})
     depends = {
         "format": FORMAT,
-        "config": config.model_dump(mode="json") | {"method": trained_as(config.method)},
+        "config": training.model_dump(mode="json"),
         "data": grid.fingerprint,
         "typology": similarity,
         "seen": seen,
         "unseen": unseen,
         "posteriors": chosen,
     }
-    return Job(_hash(depends), config, (config.method,), seen, unseen, study.data, chosen, study.keep_models, study.tensorboard)
+    return Job(_hash(depends), training, (config.method,), seen, unseen, study.data, chosen, study.keep_models, study.tensorboard)
 
 
 def trained_as(method: str) -> str:
@@ -274,10 +277,10 @@ def _method_problems(study: StudyConfig) -> list[str]:
 def _encoder_problems(study: StudyConfig) -> list[str]:
     """What is wrong with the pretrained encoders that the study names."""
     problems: dict[str, None] = {}
-    for method in study.methods:
+    for own in study.methods.values():
         try:
-            encoder = study.settings(method).encoder
-        except CrossfillError:
+            encoder = EncoderConfig.model_validate(merged(study.config, own).get("encoder", {}))
+        except ValidationError:
             continue  # told with the settings
         if encoder.name != "compact":
             from crossfill.encoders.huggingface import Source, check_settings

@@ -43,7 +43,7 @@ def language_similarity(data: DataSettings, languages: Sequence[str], features: 
     return {
         "languages": list(languages),
         "similarity": [[0.0 if math.isnan(value) else round(value, 6) for value in row] for row in matrix],
-        "source": "their true settings" if data.synthetic is not None else "URIEL",
+        "source": "true settings" if data.synthetic is not None else "URIEL",
     }
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
 
-from crossfill.config import Config, MethodName, Settings, describe_problem, merged, parse_config
+from crossfill.config import Config, MethodName, Settings, describe_problem, load_config, merged, parse_config
 from crossfill.errors import ConfigError
 
 
@@ -182,9 +182,15 @@ def load_study(path: Path) -> StudyConfig:
     return study
 
 
-def is_study(values: Mapping[str, Any]) -> bool:
-    """Whether the values of a YAML file are a study's rather than a run's."""
-    return "methods" in values and "data" in values
+def load_run_config(path: Path, method: str | None = None) -> Config:
+    """The settings of one run from a file of settings, or from a study's: what it has for the method (pf-lr if none)."""
+    values = read_study(path)
+    if "methods" not in values:
+        return load_config(path)
+    study, problems = parse_study(values, str(path))
+    if study is None or problems:
+        raise ConfigError("\n".join(problems))
+    return study.settings(method or ("pf-lr" if "pf-lr" in study.methods else next(iter(study.methods))))
 
 
 def _setting_problems(study: StudyConfig, where: str) -> list[str]:

@@ -118,17 +118,13 @@ def calibration_table(results: Results) -> Table:
         for method in results.methods:
             found = _rows(results, None, method, task)
             if found:
-                data = [
-                    _number(np.mean([row[f"{kind}_{name}"] for row in found]), 3)
-                    for name in MEASURES
-                    for kind in ("plug_in", "averaged")
-                ]
-                rows.append((Datum(task), Datum(METHOD_NAMES.get(method, method)), *data))
-    names = [f"{name} {kind}" for name in MEASURES.values() for kind in ("plug-in", "averaged")]
+                for kind, shown in (("plug_in", "plug-in"), ("averaged", "averaged")):
+                    data = [_number(np.mean([row[f"{kind}_{name}"] for row in found]), 3) for name in MEASURES]
+                    rows.append((Datum(task), Datum(METHOD_NAMES.get(method, method)), Datum(shown), *data))
     return Table(
         "calibration",
         "Calibration on unseen cells",
-        ("task", "method", *names),
+        ("task", "method", "prediction", *MEASURES.values()),
         tuple(rows),
         "Means over unseen cells; less is better everywhere. AURC: area under the risk–coverage curve.",
     )
@@ -242,14 +238,21 @@ class Sample:
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]], key: str, by_task: bool = False) -> "Sample":
-        """Of these rows; `by_task` takes means of tasks first, so that each weighs the same."""
-        seeds: dict[int, dict[str, list[float]]] = {}
+        """Of these rows; `by_task` takes means of tasks first, so that each weighs the same.
+
+        A place is a corpus of a cell or, for spans, a cell with all its corpora: the paper's way to average.
+        """
+        found: dict[tuple[int, str], dict[tuple[str, str], list[float]]] = {}
         cells: dict[tuple[str, str], list[float]] = {}
         for row in rows:
-            seeds.setdefault(row["seed"], {}).setdefault(row["task"] if by_task else "", []).append(row[key])
-            cells.setdefault((row["cell"], row["corpus"]), []).append(row[key])
-        by_seed = [float(np.mean([np.mean(part) for part in parts.values()])) for _, parts in sorted(seeds.items())]
-        return cls(np.array(by_seed), {place: float(np.mean(found)) for place, found in cells.items()})
+            place = (row["cell"], "" if "plug_in_span_f1" in row else row["corpus"])
+            group = found.setdefault((row["seed"], row["task"] if by_task else ""), {})
+            group.setdefault(place, []).append(row[key])
+            cells.setdefault(place, []).append(row[key])
+        means = {group: float(np.mean([np.mean(v) for v in places.values()])) for group, places in found.items()}
+        seeds = sorted({seed for seed, _ in means})
+        by_seed = [float(np.mean([mean for (seed, _), mean in means.items() if seed == s])) for s in seeds]
+        return cls(np.array(by_seed), {place: float(np.mean(values)) for place, values in cells.items()})
 
     def datum(self, bold: bool = False, mark: str = "") -> Datum:
         """Mean ± sd, in percent."""

@@ -22,16 +22,17 @@ def draw(results: Results) -> list[Drawing]:
     latent = np.mean([cosines(np.array([m[language] for language in languages])) for m in means], axis=0)
     upper = np.triu_indices(len(languages), 1)
     r, _ = pearson(zip(typology[upper].tolist(), latent[upper].tolist(), strict=True))
-    with canvas(WIDTH, 2.9) as figure:
-        first, second, scatter = row_of_axes(figure, 3, width_ratios=(1, 1, 0.9))
+    with canvas(WIDTH, 2.5) as figure:
+        first, second, scatter = row_of_axes(figure, 3, width_ratios=(1, 1, 0.85))
         for axes, matrix, title in ((first, latent, "posterior means"), (second, typology, known["source"])):
             image = axes.imshow(matrix, cmap="PuOr_r", vmin=-1, vmax=1, interpolation="nearest")
             axes.set_title(title)
             axes.grid(visible=False)
+            axes.spines[:].set_visible(False)
             axes.tick_params(length=0, labelsize=4.5 if len(languages) > 18 else 6)
             axes.set_xticks(range(len(languages)), languages, rotation=90)
             axes.set_yticks(range(len(languages)), languages)
-        figure.colorbar(image, ax=[first, second], shrink=0.8, label="cosine", location="bottom", aspect=40)
+        figure.colorbar(image, ax=second, shrink=0.75, aspect=18, pad=0.03, ticks=(-1, 0, 1)).set_label("cosine")
         scatter.scatter(typology[upper], latent[upper], s=5, alpha=0.5, linewidth=0, color=COLOURS["pf-lr"])
         scatter.set(xlabel=known["source"], ylabel="posterior means", title=f"pairs: r = {signed(r)}")
         scatter.grid(axis="both")

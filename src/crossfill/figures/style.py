@@ -41,8 +41,6 @@ SETTINGS = {
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
     "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "crossfill",
 }
 
 
@@ -56,12 +54,13 @@ class Drawing:
     figure: Figure
 
     def save(self, folder: Path) -> None:
-        """Write it as PDF and SVG for print and as PNG."""
+        """Write it as PDF for print and as PNG."""
         folder.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context(SETTINGS):
+            self.figure.draw_without_rendering()
+            self.figure.set_layout_engine("none")  # the layout is found: to find it again for each file is slow
             self.figure.savefig(folder / f"{self.name}.pdf", metadata={"CreationDate": None})
-            self.figure.savefig(folder / f"{self.name}.svg", metadata={"Date": None})
-            self.figure.savefig(folder / f"{self.name}.png", dpi=200)
+            self.figure.savefig(folder / f"{self.name}.png", dpi=180)
 
 
 @contextmanager

@@ -144,7 +144,7 @@ class TrainingConfig(Settings):
     validate_every: PositiveInt = 2500
     """Steps between validations on dev data of seen cells."""
     selection: Literal["seen", "oracle"] = "seen"
-    """Whose dev data chooses the best weights: seen cells', or (`oracle`, as published) unseen cells': not zero-shot."""
+    """Whose dev data choose the best weights: seen cells', or (`oracle`, as published) unseen ones': not zero-shot."""
     patience: PositiveInt = 10
     """Validations without a better score before training stops."""
     checkpoint_every: PositiveInt = 500

@@ -33,7 +33,7 @@ SMALL: dict[str, Any] = {
             "batch_sentences": 4,
             "learning_rate": 0.01,
             "validate_every": 4,
-            "checkpoint_every": 3,
+            "checkpoint_every": 50,
         },
         "prediction": {"samples": 4},
     },

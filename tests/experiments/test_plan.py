@@ -103,14 +103,23 @@ def test_methods_that_share_heads_share_a_training():
 
 
 def test_a_variant_that_changes_nothing_costs_nothing():
-    ablations = [{"name": "steps", "methods": ["jm"], "variants": {"12": {"training": {"steps": 12}}, "6": {"training": {"steps": 6}}}}]
+    ablations = [
+        {
+            "name": "steps",
+            "methods": ["jm"],
+            "variants": {"12": {"training": {"steps": 12}}, "6": {"training": {"steps": 6}}},
+        }
+    ]
     plan, base = checked(ablations=ablations).plan, checked().plan
     assert len(plan.jobs) == len(base.jobs) + 2
     assert {e.variant for e in plan.entries if e.ablation == "steps"} == {"12", "6"}
 
 
 def test_subsets_of_languages_are_halved_and_hold_the_constraint():
-    partitions = [{"kind": "similar", "size": 2, "methods": ["pf-lr"]}, {"kind": "different", "size": 3, "methods": ["pf-lr"]}]
+    partitions = [
+        {"kind": "similar", "size": 2, "methods": ["pf-lr"]},
+        {"kind": "different", "size": 3, "methods": ["pf-lr"]},
+    ]
     plan = checked(partitions=partitions).plan
     assert {entry.partition for entry in plan.entries} == {"sim-2/1", "sim-2/2", "dif-3/1", "dif-3/2"}
     sizes = {entry.group: len(plan.jobs[entry.job].languages) for entry in plan.entries}
@@ -124,7 +133,9 @@ def test_jobs_survive_json():
 
 def test_a_run_takes_its_settings_from_a_study(tmp_path: Path):
     path = tmp_path / "study.yaml"
-    path.write_text("data: {path: x}\nconfig: {training: {steps: 9}}\nmethods: {jm: {training: {steps: 4}}, pf-lr: {}}\n")
+    path.write_text(
+        "data: {path: x}\nconfig: {training: {steps: 9}}\nmethods: {jm: {training: {steps: 4}}, pf-lr: {}}\n"
+    )
     assert (load_run_config(path).method, load_run_config(path).training.steps) == ("pf-lr", 9)
     assert load_run_config(path, "jm").training.steps == 4
     path.write_text("method: pf-d\n")

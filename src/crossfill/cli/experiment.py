@@ -146,6 +146,8 @@ def _progress(quiet: bool) -> "Iterator[Callable[[Standing, str], None]]":
             ended = standing.done + len(standing.failed)
             bars.update(bar, total=standing.total, completed=ended, line=standing.line())
             if told:
-                console.print(told if console.is_terminal else f"{standing.line()}; {told}", markup=False, soft_wrap=True)
+                console.print(
+                    told if console.is_terminal else f"{standing.line()}; {told}", markup=False, soft_wrap=True
+                )
 
         yield watch

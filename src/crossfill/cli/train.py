@@ -26,7 +26,9 @@ def train(
     ] = None,
     layer: Annotated[str | None, typer.Option(help="Layer of a pretrained encoder, or mix.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the model.")] = Path("model"),
-    config: Annotated[Path | None, typer.Option(help="YAML file of settings, or of a study as configs/frozen.yaml.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="YAML file of settings or of a study: configs/frozen.yaml.")
+    ] = None,
     change: Annotated[list[str] | None, typer.Option("--set", help="A setting, as training.steps=500.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Take up the run that is in the folder.")] = False,
     hold_out: Annotated[list[str] | None, typer.Option(help="A cell to leave unseen, as ner/wol; repeatable.")] = None,

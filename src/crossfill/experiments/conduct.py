@@ -81,9 +81,7 @@ def run_study(
         todo = missing_jobs(checked, run)
         costs = estimate(checked, run)
         jobs = checked.plan.jobs
-        standing = Standing(
-            len(jobs), len(jobs) - len(todo), time.monotonic(), {job.id: costs[job.id] for job in todo}
-        )
+        standing = Standing(len(jobs), len(jobs) - len(todo), time.monotonic(), {job.id: costs[job.id] for job in todo})
         watch(standing, "")
         todo.sort(key=lambda job: -costs[job.id])  # long ones first, so that none is left alone at the end
         events = executor.run(todo, run) if todo else iter(())

@@ -7,6 +7,7 @@ a frozen encoder are counted as cached.
 import time
 from collections.abc import Mapping
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -93,5 +94,5 @@ def _head_operations(config: Config, grid: Grid) -> float:
     if not config.method.startswith("pf"):
         return 2 * parameters
     widths = (4 * config.latents.size, *config.generator.hidden)
-    inner = sum(a * b for a, b in zip(widths, widths[1:], strict=False))
+    inner = sum(a * b for a, b in pairwise(widths))
     return 2 * (inner + 2 * widths[-1] * parameters)

@@ -70,7 +70,9 @@ def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
     if data.complete:
         tasks = [task_name(task) for task in data.tasks] or grid.tasks
         missing = [Cell(t, l) for t in tasks for l in sorted(wanted - sources) if Cell(t, l) not in grid.corpora]
-        problems += [f"data: missing corpus: no {cell} in {_place(data)}" for cell in missing if cell.language in grid.languages]
+        problems += [
+            f"data: missing corpus: no {cell} in {_place(data)}" for cell in missing if cell.language in grid.languages
+        ]
     if not kept.cells:
         problems.append(f"data: expected corpora in the chosen languages, got none in {_place(data)}")
         return None, problems
@@ -88,7 +90,9 @@ def _read(data: DataSettings) -> tuple[Grid, list[str]]:
         raise ConfigError(f"data: expected a path or synthetic, got {found}; name a folder with --data")
     if data.synthetic is not None:
         grid = synthetic_grid(SyntheticConfig(**data.synthetic.model_dump()), data.seed).grid
-        grid = Grid({cell: corpora for cell, corpora in grid.corpora.items() if not data.tasks or cell.task in data.tasks})
+        grid = Grid(
+            {cell: corpora for cell, corpora in grid.corpora.items() if not data.tasks or cell.task in data.tasks}
+        )
         return grid, [f"data: {unknown('task', task, grid.tasks)}" for task in data.tasks if task not in grid.tasks]
     assert data.path is not None  # noqa: S101 - told above
     if not Path(data.path).is_dir():
@@ -109,5 +113,3 @@ def _languages(data: DataSettings, grid: Grid) -> set[str]:
 
 def _place(data: DataSettings) -> str:
     return data.path or "the artificial grid"
-
-

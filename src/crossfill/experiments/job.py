@@ -1,4 +1,4 @@
-"""One job of a study: train, evaluate with every method that reads the heads, and gather what tables and figures need."""
+"""One job of a study: train, evaluate every method that shares the training, gather what tables and figures need."""
 
 import json
 import platform

@@ -225,7 +225,17 @@ def _job(
         "unseen": unseen,
         "posteriors": chosen,
     }
-    return Job(_hash(depends), training, (config.method,), seen, unseen, study.data, chosen, study.keep_models, study.tensorboard)
+    return Job(
+        _hash(depends),
+        training,
+        (config.method,),
+        seen,
+        unseen,
+        study.data,
+        chosen,
+        study.keep_models,
+        study.tensorboard,
+    )
 
 
 def trained_as(method: str) -> str:

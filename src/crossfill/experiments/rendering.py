@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 import rich.table
 from rich import box
 from rich.text import Text
-
-from crossfill.experiments.tables import Datum, Table
 
 _LATEX = {
     **{character: rf"\{character}" for character in "&%$#_{}"},
@@ -26,6 +26,27 @@ _LATEX = {
     "σ": r"$\sigma$",
     "θ": r"$\theta$",
 }
+
+
+class Datum(NamedTuple):
+    """What stands in one place of a table."""
+
+    text: str
+    value: float | None = None
+    """What it is sorted by."""
+    bold: bool = False
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, to be shown in any form."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Datum, ...], ...]
+    caption: str = ""
 
 
 def terminal(table: Table) -> rich.table.Table:
@@ -54,7 +75,7 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """A booktabs table, ready to \\input."""
+    """A booktabs table, to be read in by a LaTeX document."""
 
     def cell(datum: Datum) -> str:
         text = tex(datum.text)
@@ -99,16 +120,13 @@ def html(table: Table) -> str:
     )
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}"><table id="{table.name}">'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n<p class=note>{escape(table.caption)}</p>"
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n"
+        f"<p class=note>{escape(table.caption)}</p>"
     )
 
 
 def tex(text: str) -> str:
-    """Text with what LaTeX would read as commands escaped.
-
-    >>> tex("50 % ± 1_a")
-    '50 \\\\% $\\\\pm$ 1\\\\_a'
-    """
+    """Text with what LaTeX would read as commands escaped."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 

@@ -2,7 +2,7 @@
 
     study.json            the study as it was asked for
     plan.json             jobs, and the place of each in the tables
-    jobs/<id>/result.json all of a job's results, written whole or not at all: it is there if and only if the job is done
+    jobs/<id>/result.json all of a job's results: there if and only if the job is done
     jobs/<id>/log.txt     what the job printed
     jobs/<id>/failed.json why it failed, if it did
     similarity.json       how alike the languages are by typology

@@ -117,7 +117,7 @@ class StudyConfig(Settings):
     title: str = ""
     """Heading of the report."""
     data: DataSettings
-    config: dict[str, Any] = {}
+    config: dict[str, Any] = Field(default={})
     """Settings of every run, as in `crossfill train --config`."""
     methods: dict[MethodName, dict[str, Any]]
     """Methods in the order of tables, each with the settings in which it differs."""
@@ -183,7 +183,7 @@ def load_study(path: Path) -> StudyConfig:
 
 
 def load_run_config(path: Path, method: str | None = None) -> Config:
-    """The settings of one run from a file of settings, or from a study's: what it has for the method (pf-lr if none)."""
+    """The settings of one run, from a file of settings or a study's: there those of the method, or else of pf-lr."""
     values = read_study(path)
     if "methods" not in values:
         return load_config(path)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from crossfill.experiments.averages import shown
 from crossfill.experiments.results import Results, unseen
-from crossfill.experiments.tables import METHOD_NAMES
 from crossfill.figures.style import WIDTH, Drawing, canvas, chunks, colour
 
 PER_ROW = 14
@@ -30,7 +30,7 @@ def _draw_task(results: Results, task: str) -> Drawing | None:
                 means = [np.mean(values) if values else 0.0 for values in found]
                 spreads = [np.std(values, ddof=1) if len(values) > 1 else 0.0 for values in found]
                 axes.bar(
-                    x, means, width * 0.9, label=METHOD_NAMES.get(method, method), color=colour(method),
+                    x, means, width * 0.9, label=shown(method), color=colour(method),
                     yerr=spreads if any(spreads) else None, error_kw={"linewidth": 0.6, "ecolor": "#333333"},
                 )  # fmt: skip
             axes.set_xticks(range(len(row)), row)
@@ -40,11 +40,12 @@ def _draw_task(results: Results, task: str) -> Drawing | None:
         figure.axes[0].legend(ncols=len(methods), loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
         figure.supylabel(f"{task}: score on unseen cells, %", fontsize=8)
     best = {method: np.mean([np.mean(v) for v in scores[method].values()]) for method in methods}
-    told = ", ".join(f"{METHOD_NAMES.get(method, method)} {best[method]:.1f}" for method in methods)
+    told = ", ".join(f"{shown(method)} {best[method]:.1f}" for method in methods)
     low, high = min(places, key=lambda p: _top(scores, p)), max(places, key=lambda p: _top(scores, p))
     alt = (
         f"Bars of the scores of {len(methods)} methods in {len(places)} unseen {task} cells. Means: {told}. "
-        f"The best method of a cell has least in {low} ({_top(scores, low):.0f}) and most in {high} ({_top(scores, high):.0f})."
+        f"The best method of a cell has least in {low} ({_top(scores, low):.0f}) and most in {high} "
+        f"({_top(scores, high):.0f})."
     )
     return Drawing(f"bars-{task.replace(':', '-')}", f"Scores per language: {task}", alt, figure)
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from crossfill.experiments.averages import shown
 from crossfill.experiments.results import Results, unseen
-from crossfill.experiments.tables import METHOD_NAMES
 from crossfill.figures.style import TASK_COLOURS, WIDTH, Drawing, canvas
 
 
@@ -17,8 +17,9 @@ def draw(results: Results) -> list[Drawing]:
         rows = figure.subplots(len(found), 1, squeeze=False)[:, 0]
         for axes, (task, cells), colour in zip(rows, found.items(), TASK_COLOURS * len(found), strict=False):
             languages = sorted(cells, key=lambda language: float(np.median(cells[language])))
+            values = [cells[language] for language in languages]
             drawn = axes.boxplot(
-                [cells[language] for language in languages], whis=(5, 95), showfliers=False, widths=0.7, patch_artist=True,
+                values, whis=(5, 95), showfliers=False, widths=0.7, patch_artist=True,
                 medianprops={"color": "black", "linewidth": 1.2}, whiskerprops={"linewidth": 0.7}, showcaps=False,
             )  # fmt: skip
             for patch in drawn["boxes"]:
@@ -27,13 +28,13 @@ def draw(results: Results) -> list[Drawing]:
             axes.tick_params(axis="x", length=0)
             axes.set_title(task)
             axes.set_ylim(bottom=0)
-        figure.supylabel(f"entropy of {METHOD_NAMES.get(method, method)}'s predictions, nats", fontsize=8)
+        figure.supylabel(f"entropy of {shown(method)}'s predictions, nats", fontsize=8)
     medians = {f"{t}/{l}": float(np.median(v)) for t, cells in found.items() for l, v in cells.items()}
     least, most = min(medians, key=lambda c: medians[c]), max(medians, key=lambda c: medians[c])
     alt = (
-        f"Box plots of the entropy of up to 800 words in each of {len(medians)} unseen cells, sorted by median within a task. "
-        f"Boxes hold half of the words, whiskers nine tenths. Least in {least} (median {medians[least]:.2f} nats), most in "
-        f"{most} ({medians[most]:.2f})."
+        f"Box plots of the entropy of up to 800 words in each of {len(medians)} unseen cells, sorted by median. "
+        f"Boxes hold half the words, whiskers nine tenths. Least in {least} (median {medians[least]:.2f} nats), most "
+        f"in {most} ({medians[most]:.2f})."
     )
     return [Drawing("entropies", "Entropy of predictions in unseen cells", alt, figure)]
 

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from crossfill.experiments.averages import shown
 from crossfill.experiments.results import Results
-from crossfill.experiments.tables import METHOD_NAMES
 from crossfill.figures.style import WIDTH, Drawing, canvas
 
 Scores = dict[tuple[str, str], tuple[float, bool]]
@@ -24,7 +24,7 @@ def draw(results: Results) -> list[Drawing]:
         axes_rows = figure.subplots(len(partitions), 1, squeeze=False)[:, 0]
         for axes, (partition, scores) in zip(axes_rows, found.items(), strict=True):
             image = _panel(axes, scores, tasks, languages)
-            axes.set_title(f"partition {partition}: {METHOD_NAMES.get(method, method)}")
+            axes.set_title(f"partition {partition}: {shown(method)}")
         bar = figure.colorbar(image, ax=list(axes_rows), shrink=0.9, aspect=30, pad=0.01)
         bar.set_label("score, %")
         figure.supxlabel("framed: unseen cells;  grey: seen, but its test set trained;  white: no data", fontsize=7)
@@ -38,7 +38,7 @@ def draw(results: Results) -> list[Drawing]:
     return [Drawing("grid", "The grid, seen and unseen", alt, figure)]
 
 
-def _panel(axes: Axes, scores: Scores, tasks: list[str], languages: list[str]):  # noqa: ANN202
+def _panel(axes: Axes, scores: Scores, tasks: list[str], languages: list[str]):
     values = np.full((len(tasks), len(languages)), np.nan)
     for (task, language), (score, _) in scores.items():
         values[tasks.index(task), languages.index(language)] = score

@@ -3,8 +3,8 @@
 import numpy as np
 from jaxtyping import Float
 
+from crossfill.experiments.averages import pearson
 from crossfill.experiments.results import Results
-from crossfill.experiments.tables import pearson
 from crossfill.figures.style import COLOURS, WIDTH, Drawing, canvas, row_of_axes, signed
 
 
@@ -37,8 +37,8 @@ def draw(results: Results) -> list[Drawing]:
         scatter.set(xlabel=known["source"], ylabel="posterior means", title=f"pairs: r = {signed(r)}")
         scatter.grid(axis="both")
     alt = (
-        f"Cosine similarities of {len(languages)} languages by posterior mean and by {known['source']}, as two matrices in the "
-        f"same order and as a scatter plot of pairs. Correlation over pairs: {signed(r)}."
+        f"Cosine similarities of {len(languages)} languages by posterior mean and by {known['source']}, as matrices in "
+        f"the same order and as a scatter plot of pairs. Correlation over pairs: {signed(r)}."
     )
     return [Drawing("language-similarity", "Languages by posterior and by typology", alt, figure)]
 

@@ -1,18 +1,19 @@
-"""One HTML page of a study: tables that sort, figures with words for those who cannot see them; nothing from outside."""
+"""One HTML page of a study: tables that sort, figures with words for those who cannot see them; all in one file."""
 
 import base64
 from collections.abc import Sequence
 from html import escape
 
+from crossfill.experiments.averages import shown
 from crossfill.experiments.conduct import duration
-from crossfill.experiments.rendering import html
+from crossfill.experiments.rendering import Table, html
 from crossfill.experiments.results import Results
-from crossfill.experiments.tables import METHOD_NAMES, Table
 from crossfill.figures.style import Drawing
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1a1a1a;--soft:#555;--line:#d4d4d4;--page:#fff;--band:#f5f6f8;--accent:#0060a8}
-@media (prefers-color-scheme:dark){:root{--ink:#e8e8e8;--soft:#a8a8a8;--line:#3c3f44;--page:#16181b;--band:#1f2226;--accent:#7cc4ff}}
+@media (prefers-color-scheme:dark){
+:root{--ink:#e8e8e8;--soft:#a8a8a8;--line:#3c3f44;--page:#16181b;--band:#1f2226;--accent:#7cc4ff}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);font:1rem/1.55 system-ui,sans-serif}
 main{max-width:62rem;margin:0 auto;padding:1.2rem 1rem 4rem}
@@ -28,7 +29,8 @@ th button:focus-visible{outline:2px solid var(--accent)}
 th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
 td{padding:.3rem .7rem;border-top:1px solid var(--line);white-space:nowrap}
 .number{text-align:right}tbody tr:hover{background:var(--band)}
-figure{margin:0}figure img{width:100%;height:auto;background:#fff;border-radius:6px;border:1px solid var(--line);padding:.5rem}
+figure{margin:0}
+figure img{width:100%;height:auto;background:#fff;border-radius:6px;border:1px solid var(--line);padding:.5rem}
 figcaption,.note{color:var(--soft);font-size:.86rem;margin:.4rem 0 0}
 .warning{border-left:4px solid #d55e00;padding:.4rem .8rem;background:var(--band)}
 @media print{.scroll{max-height:none;overflow:visible}nav{display:none}}
@@ -41,7 +43,8 @@ for (const table of document.querySelectorAll("table")) {
     heads.forEach(other => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
     const key = row => { const cell = row.cells[column]; return cell.dataset.value ?? cell.textContent; };
-    const compare = (a, b) => { const x = key(a), y = key(b), n = x - y; return isNaN(n) ? String(x).localeCompare(y) : n; };
+    const ranked = (x, y) => isNaN(x - y) ? String(x).localeCompare(y) : x - y;
+    const compare = (a, b) => ranked(key(a), key(b));
     [...body.rows].sort((a, b) => down ? compare(b, a) : compare(a, b)).forEach(row => body.append(row));
   }));
 }
@@ -82,7 +85,7 @@ def _summary(results: Results) -> str:
     encoders = sorted({row["encoder"] for row in results.rows})
     languages = {row["language"] for row in results.rows}
     facts = {
-        "methods": ", ".join(METHOD_NAMES.get(method, method) for method in results.methods),
+        "methods": ", ".join(shown(method) for method in results.methods),
         "grid": f"{len(results.tasks)} tasks ({', '.join(results.tasks)}), {len(languages)} languages",
         "partitions": ", ".join(dict.fromkeys(entry["partition"] for entry in results.entries)),
         "seeds": ", ".join(map(str, results.seeds)),

@@ -3,8 +3,8 @@
 import numpy as np
 from jaxtyping import Float
 
+from crossfill.experiments.averages import shown
 from crossfill.experiments.results import Results, unseen
-from crossfill.experiments.tables import METHOD_NAMES
 from crossfill.figures.style import DASHES, MARKERS, WIDTH, Drawing, canvas, colour, row_of_axes
 
 N_BINS = 15
@@ -23,11 +23,11 @@ def draw(results: Results) -> list[Drawing]:
                 x, y = bins[kept, 1] / bins[kept, 0], bins[kept, 2] / bins[kept, 0]
                 axes.plot(
                     x, y, color=colour(method), marker=MARKERS.get(method, "o"), markersize=3, linewidth=1.1,
-                    dashes=DASHES.get(method, (1, 0)), label=METHOD_NAMES.get(method, method),
+                    dashes=DASHES.get(method, (1, 0)), label=shown(method),
                 )  # fmt: skip
                 total = bins[:, 0].sum()
                 error = float(np.abs(bins[:, 1] - bins[:, 2]).sum() / total) if total else float("nan")
-                errors.append(f"{METHOD_NAMES.get(method, method)} {error:.2f}")
+                errors.append(f"{shown(method)} {error:.2f}")
             told.append(f"{task}: {', '.join(errors)}")
             axes.set(title=task, xlim=(0, 1), ylim=(0, 1), xlabel="confidence", aspect="equal")
             axes.grid(axis="both")
@@ -46,7 +46,9 @@ def pooled(results: Results, method: str, task: str) -> Float[np.ndarray, "bins 
     for entry in results.proper(method):
         for cell in unseen(results.cells(entry)):
             if cell["cell"].startswith(f"{task}/"):
-                bins = {name: np.nan_to_num(np.array(values, dtype=float)) for name, values in cell["reliability"].items()}
+                bins = {
+                    name: np.nan_to_num(np.array(values, dtype=float)) for name, values in cell["reliability"].items()
+                }
                 total += np.stack(
                     [bins["count"], bins["count"] * bins["confidence"], bins["count"] * bins["accuracy"]], axis=1
                 )

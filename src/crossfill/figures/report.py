@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from crossfill.experiments.rendering import FORMS
+from crossfill.experiments.rendering import FORMS, Table
 from crossfill.experiments.results import Results, open_results
-from crossfill.experiments.tables import Table, make_tables
+from crossfill.experiments.tables import make_tables
 from crossfill.figures import (
     bars,
     entropies,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from crossfill.experiments.averages import shown
 from crossfill.experiments.results import Results, unseen
-from crossfill.experiments.tables import METHOD_NAMES
 from crossfill.figures.style import DASHES, WIDTH, Drawing, canvas, colour, row_of_axes
 
 
@@ -24,7 +24,7 @@ def draw(results: Results) -> list[Drawing]:
                     continue
                 mean = 100 * np.mean(curves, axis=0)
                 coverage = 100 * np.arange(1, len(mean) + 1) / len(mean)
-                name = METHOD_NAMES.get(method, method)
+                name = shown(method)
                 dashes = DASHES.get(method, (1, 0))
                 axes.plot(coverage, mean, color=colour(method), dashes=dashes, label=name, linewidth=1.4)
                 ends.append(f"{name} {mean[len(mean) // 2 - 1]:.0f} % at half, {mean[-1]:.0f} % at full coverage")

@@ -87,6 +87,7 @@ def chunks(items: Sequence[str], most: int) -> list[Sequence[str]]:
 
 
 def colour(method: str) -> str:
+    """The colour of a method, the same in every figure."""
     return COLOURS.get(method, "#000000")
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from crossfill.experiments.averages import shown
 from crossfill.experiments.results import Results
-from crossfill.experiments.tables import METHOD_NAMES
 from crossfill.figures.style import DASHES, WIDTH, Drawing, canvas, colour, row_of_axes
 
 PANELS: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
@@ -27,7 +27,7 @@ def draw(results: Results) -> list[Drawing]:
                     axes.plot(*zip(*curve, strict=True), color=colour(method), linewidth=0.4, alpha=0.4)
                 mean = _mean(curves)
                 if mean:
-                    name = METHOD_NAMES.get(method, method)
+                    name = shown(method)
                     x, y = zip(*mean, strict=True)
                     axes.plot(x, y, color=colour(method), linewidth=1.5, dashes=DASHES.get(method, (1, 0)), label=name)
                     told.append(f"{name}, {title}: from {y[0]:.3g} to {y[-1]:.3g}".replace("-", "−"))

@@ -39,7 +39,7 @@ class LocalExecutor(Executor):
                 for i, worker in enumerate(workers):
                     if worker.job is None and waiting:
                         if not worker.process.is_alive():
-                            workers[i] = worker = _Worker(self.threads)  # noqa: PLW2901
+                            workers[i] = worker = _Worker(self.threads)
                         worker.take(waiting.popleft(), run)
                         yield Started(worker.running.id)
                 busy = {worker.pipe: worker for worker in workers if worker.job}

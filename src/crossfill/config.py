@@ -1,8 +1,8 @@
 """Every setting of a run: frozen, documented and validated where it stands. Defaults are the paper's."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
 from pydantic import (
@@ -153,6 +153,8 @@ class TrainingConfig(Settings):
     """Largest norm of a step's gradient."""
     validate_every: PositiveInt = 2500
     """Steps between validations on dev data of seen cells."""
+    selection: Literal["seen", "oracle"] = "seen"
+    """Whose dev data choose the best weights: seen cells', or (`oracle`, as published) unseen ones': not zero-shot."""
     patience: PositiveInt = 10
     """Validations without a better score before training stops."""
     checkpoint_every: PositiveInt = 500
@@ -221,7 +223,17 @@ def parse_config(values: dict[str, Any], where: str = "config") -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise ConfigError("\n".join(_problem(where, detail) for detail in error.errors())) from None
+        raise ConfigError("\n".join(describe_problem(Config, where, detail) for detail in error.errors())) from None
+
+
+def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested values with some of them changed; neither argument is."""
+    result = dict(values)
+    for key, value in changes.items():
+        inner = result.get(key)
+        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
+        result[key] = merged(inner, value) if both else value
+    return result
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
@@ -232,15 +244,16 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
         raise ConfigError(f"{path}: expected a YAML file of settings; {error}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected settings as key: value, got {type(values).__name__}")
-    return parse_config(_overridden(values, overrides), str(path))
+    return parse_config(change_values(values, overrides), str(path))
 
 
 def override(config: Config, overrides: Sequence[str]) -> Config:
     """The config with settings such as `training.steps=500` changed."""
-    return parse_config(_overridden(config.model_dump(), overrides))
+    return parse_config(change_values(config.model_dump(), overrides))
 
 
-def _overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+def change_values(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """Nested values with some changed by overrides such as `training.steps=500`."""
     for text in overrides:
         path, equals, value = text.partition("=")
         if not (path and equals):
@@ -248,19 +261,33 @@ def _overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, A
         *groups, name = path.split(".")
         target = values
         for group in groups:
-            target = target.setdefault(group, {})
+            if target.get(group) is None:
+                target[group] = {}
+            target = target[group]
             if not isinstance(target, dict):
                 raise ConfigError(f"{path}: '{group}' is a setting, not a group of settings")
         target[name] = yaml.safe_load(value)
     return values
 
 
-def _problem(where: str, detail: Any) -> str:
+def describe_problem(root: type[BaseModel], where: str, detail: Any) -> str:
+    """One line on something that is wrong with the values of a model, from pydantic's detail of it."""
     path = ".".join(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
         *groups, name = detail["loc"]
-        model: Any = Config
-        for group in groups:
-            model = model.model_fields[group].annotation
-        return f"{where}: {path}: " + unknown("setting", str(name), model.model_fields)
+        return f"{where}: {path}: " + unknown("setting", str(name), _model_at(root, groups).model_fields)
     return f"{where}: {path}: {detail['msg'][0].lower()}{detail['msg'][1:]}; got {detail['input']!r}"
+
+
+def _model_at(model: Any, groups: Sequence[Any]) -> Any:
+    """The model that pydantic's location leads to: through fields, optional ones and lists of models."""
+    for group in groups:
+        if isinstance(group, str) and group in model.model_fields:
+            candidates = [model.model_fields[group].annotation]
+            while candidates:
+                found = candidates.pop()
+                if isinstance(found, type) and issubclass(found, BaseModel):
+                    model = found
+                    break
+                candidates += get_args(found)
+    return model

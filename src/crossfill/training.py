@@ -66,6 +66,13 @@ def prepare_grid(
     return train, dev
 
 
+def prepare_unseen_development(model: Model, grid: Grid) -> dict[Cell, Labelled]:
+    """Development data of unseen cells: what `training.selection: oracle` looks at, and nothing else may."""
+    unseen = [cell for cell in grid.cells if cell not in model.seen]
+    development = {cell: grid.development(cell) for cell in unseen}
+    return {c: prepare(model.encoder, model.inventory, c, corpus) for c, corpus in development.items() if len(corpus)}
+
+
 @dataclass
 class Progression:
     """Where a run stands."""

@@ -26,7 +26,9 @@ def train(
     ] = None,
     layer: Annotated[str | None, typer.Option(help="Layer of a pretrained encoder, or mix.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the model.")] = Path("model"),
-    config: Annotated[Path | None, typer.Option(help="YAML file of settings, such as configs/frozen.yaml.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="YAML file of settings or of a study: configs/frozen.yaml.")
+    ] = None,
     change: Annotated[list[str] | None, typer.Option("--set", help="A setting, as training.steps=500.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Take up the run that is in the folder.")] = False,
     hold_out: Annotated[list[str] | None, typer.Option(help="A cell to leave unseen, as ner/wol; repeatable.")] = None,
@@ -76,9 +78,10 @@ def train(
 def _settings(
     path: Path | None, method: str | None, encoder: str | None, layer: str | None, changes: list[str]
 ) -> "Config":
-    from crossfill.config import Config, load_config, override
+    from crossfill.config import Config, override
+    from crossfill.experiments.study import load_run_config
 
-    config = load_config(path) if path else override(Config(), [f"encoder.name={PAPER_ENCODER}"])
+    config = load_run_config(path, method) if path else override(Config(), [f"encoder.name={PAPER_ENCODER}"])
     named = {"method": method, "encoder.name": encoder, "encoder.pretrained.layer": layer}
     return override(config, [*(f"{key}={value}" for key, value in named.items() if value is not None), *changes])
 

@@ -76,6 +76,10 @@ class FrozenEncoder(CentredEncoder):
         self.dropout = Dropout(config.dropout)
         self.n_without_piece = 0
         """Words of the corpora encoded so far that the tokenizer had nothing for."""
+        self.keep_open = False
+        """Keep every corpus that was opened: for a process that trains several models on the same ones."""
+        self._opened: dict[str, np.ndarray] = {}
+        self._moments: dict[str, _Moments] = {}
         self._encoder: list[WordEncoder] = []  # loaded when a corpus is not in the cache; no part of the model
 
     def prepare(self, corpus: Corpus, language: str = "") -> FrozenInputs:
@@ -102,7 +106,7 @@ class FrozenEncoder(CentredEncoder):
         """Take each language's mean and standard deviation from its unlabelled text; without any, from all text."""
         if self.config.centring == "none":
             return
-        found = {language: _Moments.of(map(self.vectors, corpora), self.width) for language, corpora in texts.items()}
+        found = {language: self._moments_of(corpora) for language, corpora in texts.items()}
         everything = sum(found.values(), start=_Moments.of((), self.width))
         for language in self.languages:
             moments = found.get(language, everything)
@@ -117,6 +121,15 @@ class FrozenEncoder(CentredEncoder):
             return {}
         return {language: self.mean[row].cpu().numpy() for row, language in enumerate(self.languages)}
 
+    def _moments_of(self, corpora: Sequence[Corpus]) -> "_Moments":
+        total = _Moments.of((), self.width)
+        for corpus in corpora:
+            text = corpus.text_hash()
+            if text not in self._moments:
+                self._moments[text] = _Moments.of([self.vectors(corpus)], self.width)
+            total = total + self._moments[text]
+        return total
+
     def vectors(self, corpus: Corpus) -> np.ndarray:
         """The word vectors of a corpus in float16, from the cache where they are in it."""
         if bytes(self.identity.tolist()) != self.own_identity:
@@ -124,13 +137,19 @@ class FrozenEncoder(CentredEncoder):
                 f"encoder '{self.source.name}': expected the one this model was trained over, found other weights in "
                 f"{self.source.folder}; name the right one or train again"
             )
-        return self.cache.fetch(
-            {**self._about(), "text": corpus.text_hash()},
+        text = corpus.text_hash()
+        if text in self._opened:
+            return self._opened[text]
+        found = self.cache.fetch(
+            {**self._about(), "text": text},
             (corpus.n_words, self.width),
             "<f2",
             lambda rows: self._encode(corpus, rows),
             label=self.source.name,
         )
+        if self.keep_open:
+            self._opened[text] = found
+        return found
 
     def _about(self) -> dict[str, Any]:
         """All that a word's vector depends on, besides the text."""

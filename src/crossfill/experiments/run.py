@@ -14,7 +14,7 @@ from crossfill.grid import Cell, Grid, joined
 from crossfill.model import Model
 from crossfill.progress import ProgressBar
 from crossfill.sentence import Corpus
-from crossfill.training import Trainer, prepare_grid
+from crossfill.training import Trainer, prepare_grid, prepare_unseen_development
 from crossfill.uncertainty import Correlation, correlation
 
 
@@ -34,10 +34,12 @@ def train(
     with processes.first_goes_first():
         centre(model.encoder, grid, seen)
         follow_plan(model, plan, config)
-        data = prepare_grid(model, plan.grid, plan.cells)
+        training, development = prepare_grid(model, plan.grid, plan.cells)
+        if config.training.selection == "oracle":
+            development = prepare_unseen_development(model, grid)
     with ProgressBar(quiet or not processes.is_first) as bars:
         update = bars.add(config.method, config.training.steps)
-        Trainer(model, *data, config, out, processes).run(resume, update)
+        Trainer(model, training, development, config, out, processes).run(resume, update)
     return model
 
 

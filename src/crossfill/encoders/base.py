@@ -47,6 +47,10 @@ class CentredEncoder(Encoder, ABC):
     def centre_on(self, texts: Mapping[str, Sequence[Corpus]]) -> None:
         """Take what is common to a language's words from its unlabelled text."""
 
+    @abstractmethod
+    def recentred(self, inputs: Inputs, language: str) -> Inputs:
+        """The same sentences, taken as another language's, without another pass through the network."""
+
 
 def ranges(starts: Int[Tensor, "n"], lengths: Int[Tensor, "n"]) -> Int[Tensor, "total"]:
     """The positions start, start + 1, …, start + length − 1 of every range, one range after the other.

@@ -38,7 +38,14 @@ class Prediction:
 
 def predict(model: Model, inputs: Inputs, cell: Cell, n_samples: int, seed: int = 0) -> Prediction:
     """Tag sentences in a cell, seen or not; with `n_samples` 0 the posterior means are plugged in."""
-    return classify(encode(model, inputs), draw_head(model, cell, n_samples, seed))
+    return predict_features(model, encode(model, inputs), cell, n_samples, seed)
+
+
+def predict_features(
+    model: Model, features: Float[Tensor, "words features"], cell: Cell, n_samples: int, seed: int = 0
+) -> Prediction:
+    """The same for words whose features are at hand."""
+    return classify(features, draw_head(model, cell, n_samples, seed))
 
 
 @torch.inference_mode()

@@ -8,8 +8,11 @@ import numpy as np
 
 from crossfill.baselines.methods import build_model
 from crossfill.config import Config
+from crossfill.data.splits import for_selection
 from crossfill.distribution import Processes
 from crossfill.encoders.base import CentredEncoder, Encoder
+from crossfill.experiments.calibrate import calibrate as calibrate
+from crossfill.experiments.calibrate import complete
 from crossfill.grid import Cell, Grid, joined
 from crossfill.metrics import score
 from crossfill.model import Model
@@ -51,10 +54,12 @@ def train(
     model = build_model(config, grid.inventory, seen, encoder)
     with processes.first_goes_first():
         centre(model.encoder, grid, seen)
-        data = prepare_grid(model, grid)
+        data = prepare_grid(model, for_selection(grid, config.training.calibration_share))
     with ProgressBar(quiet or not processes.is_first) as bars:
         update = bars.add(config.method, config.training.steps)
         Trainer(model, *data, config, out, processes).run(resume, update)
+    if out is not None and processes.is_first:
+        complete(model, grid, config, out)
     return model
 
 

@@ -48,7 +48,10 @@ def run(job: Job) -> dict:
         model = build_model(config, inventory, seen)
     Trainer(model, *prepare_grid(model, made.grid), config).run()
     results = [replace(r, seen=r.cell in partition.seen) for r in evaluate(model, made.grid, config)]
-    return {"unseen": task_means(results), "correlations": entropy_correlations(results)}
+    return {
+        "unseen": task_means(results),
+        "correlations": {name: c.r for name, c in entropy_correlations(results).items()},
+    }
 
 
 def summarise(runs: list[dict]) -> dict:

@@ -18,7 +18,8 @@ from pydantic import (
 
 from crossfill.errors import ConfigError, unknown
 
-MethodName = Literal["pf-lr", "pf-d", "jm"]
+MethodName = str
+"""`baselines.methods.find_method` knows the names; a new method is a file there, and nothing here changes."""
 KlSchedule = Literal["constant", "linear", "logistic", "blundell"]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 
@@ -156,6 +157,32 @@ class TrainingConfig(Settings):
     """bfloat16: the encoder computes under autocast; latents, heads and KL stay in float32."""
 
 
+class SourcesConfig(Settings):
+    """How ns, ls and bea find the languages whose heads serve a cell without data."""
+
+    similarity: Literal["uriel", "family", "pos-trigrams"] = "uriel"
+    """What makes a source near (ns): URIEL family, area, syntax, phonology (paper); family alone; or POS trigrams."""
+    vectors: str | None = None
+    """Folder of typological vectors, one table per kind of feature; none reads those of the lang2vec package."""
+    largest: str = "eng"
+    """The language that ls prefers, also where no cell of it is seen; without it, the seen language of most words."""
+    cut: bool = True
+    """Cut the training set of such an outside language to the words of the task's seen cells together (paper)."""
+    vote: Literal["bea", "majority"] = "bea"
+    """How the heads of all seen languages decide (bea): by their estimated reliability (paper), or the most votes."""
+
+
+class JointConfig(Settings):
+    """The variants of the joint baseline."""
+
+    members: PositiveInt = 5
+    """Heads per task in jm-ensemble."""
+    layers: PositiveInt = 2
+    """Hidden layers of a head in jm-deep."""
+    width: PositiveInt | None = None
+    """Units in each of them; none takes as many as give jm-deep the parameters of pf-lr with the same settings."""
+
+
 class PredictionConfig(Settings):
     """Tagging."""
 
@@ -169,11 +196,14 @@ class Config(Settings):
     """One reproducible run."""
 
     method: MethodName = "pf-lr"
-    """`pf-lr`, `pf-d` (factorised parameters, low-rank or diagonal covariance), `jm` (one head per task)."""
+    """`pf-lr`, `pf-d` (factorised parameters), `jm` (one head per task), `ns` (nearest source), `ls` (largest source),
+    `bea` (all sources vote), and variants of the joint baseline: `jm-dropout`, `jm-ensemble`, `jm-deep`."""
     encoder: EncoderConfig = EncoderConfig()
     latents: LatentConfig = LatentConfig()
     generator: GeneratorConfig = GeneratorConfig()
     objective: ObjectiveConfig = ObjectiveConfig()
+    sources: SourcesConfig = SourcesConfig()
+    joint: JointConfig = JointConfig()
     training: TrainingConfig = TrainingConfig()
     prediction: PredictionConfig = PredictionConfig()
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,22 +16,46 @@ from crossfill.config import GeneratorConfig
 VARIANCE_FLOOR = 1e-10
 
 
+class Classifier(ABC):
+    """Draws of what labels the words of one cell."""
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """How many draws there are."""
+
+    @property
+    @abstractmethod
+    def n_labels(self) -> int: ...
+
+    @abstractmethod
+    def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
+        """Unnormalised log-probabilities, for all draws and words."""
+
+    def log_probabilities(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
+        """log softmax of the logits."""
+        return self.logits(features).log_softmax(-1)
+
+
 @dataclass(frozen=True)
-class Head:
+class Head(Classifier):
     """Draws of the affine classifier of one cell, θ = [W b]."""
 
     parameters: Float[Tensor, "samples labels features_and_bias"]
 
+    @property
+    def n_samples(self) -> int:
+        return self.parameters.shape[0]
+
+    @property
+    def n_labels(self) -> int:
+        return self.parameters.shape[1]
+
     def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
         """W x + b, for all draws and words in one matrix product."""
-        n_samples, n_labels, _ = self.parameters.shape
-        weight = self.parameters[..., :-1].reshape(n_samples * n_labels, -1)
+        weight = self.parameters[..., :-1].reshape(self.n_samples * self.n_labels, -1)
         bias = self.parameters[..., -1].reshape(-1)
-        return functional.linear(features, weight, bias).unflatten(-1, (n_samples, n_labels)).transpose(0, 1)
-
-    def log_probabilities(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
-        """log softmax(W x + b)."""
-        return self.logits(features).log_softmax(-1)
+        return functional.linear(features, weight, bias).unflatten(-1, (self.n_samples, self.n_labels)).transpose(0, 1)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The model on one page: an encoder, and heads that are made from task and language vectors."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from crossfill.config import Config
 from crossfill.encoders.base import Encoder
-from crossfill.generator import Generator, Head
+from crossfill.generator import Classifier, Generator, Head
 from crossfill.grid import Cell, Inventory, Unit
 from crossfill.posteriors import DiagonalPosterior, LowRankPosterior, Posterior
 
@@ -25,20 +25,27 @@ class Divergence(NamedTuple):
 class TrainingDraw(NamedTuple):
     """A seen cell's head, drawn for a training step, and what it costs."""
 
-    head: Head
+    head: Classifier
     divergences: list[Divergence]
+
+
+Vote = Callable[[Int[Tensor, "voters words"], int], Float[Tensor, "words labels"]]
+"""From each voter's label of each word, and the number of labels, to probabilities of the true label."""
 
 
 class HeadSource(nn.Module, ABC):
     """Where the heads of cells come from: this is all in which methods differ."""
 
-    @abstractmethod
-    def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
-        """The head of each cell at the posterior means: one draw."""
+    vote: Vote | None = None
+    """How several draws of a head become one prediction; none averages their probabilities."""
 
     @abstractmethod
-    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:
-        """Posterior draws of the head of each cell; methods without a posterior give the one head they have."""
+    def plug_in(self, cells: Sequence[Cell]) -> Sequence[Classifier]:
+        """The head of each cell at the posterior means: one draw, or one for each voter."""
+
+    @abstractmethod
+    def sample(self, cells: Sequence[Cell], n_samples: int) -> Sequence[Classifier]:
+        """Posterior draws of the head of each cell; methods without a posterior give what `plug_in` gives."""
 
     @abstractmethod
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:

@@ -1,7 +1,7 @@
 """One loop for every method: draw a cell, take a step down the negative ELBO, validate on seen cells, keep the best."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -49,10 +49,13 @@ def prepare(encoder: Encoder, inventory: Inventory, cell: Cell, corpus: Corpus) 
     return Labelled(encoder.prepare(corpus, cell.language), labels)
 
 
-def prepare_grid(model: Model, grid: Grid) -> tuple[dict[Cell, Labelled], dict[Cell, Labelled]]:
-    """Training and development data of the model's seen cells."""
-    training = {cell: grid.training(cell) for cell in sorted(model.seen)}
-    development = {cell: grid.development(cell) for cell in sorted(model.seen)}
+def prepare_grid(
+    model: Model, grid: Grid, cells: Collection[Cell] | None = None
+) -> tuple[dict[Cell, Labelled], dict[Cell, Labelled]]:
+    """Training and development data of the model's seen cells, or of the cells given."""
+    chosen = sorted(model.seen if cells is None else cells)
+    training = {cell: grid.training(cell) for cell in chosen}
+    development = {cell: grid.development(cell) for cell in chosen}
     empty = [str(cell) for cell, corpus in training.items() if not len(corpus)]
     if empty:
         raise DataError(f"expected training sentences in every seen cell, got none in {', '.join(empty)}")

@@ -1,33 +1,66 @@
-"""The methods by name. A new one is a file with a `HeadSource` and a line here."""
+"""The methods by name: every file of this folder that has `METHODS`. A new one is a file with a `HeadSource`."""
 
-from collections.abc import Callable, Collection
+import pkgutil
+from collections.abc import Collection
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import torch
 
-from crossfill import checkpoint
-from crossfill.baselines.joint import JointHeads
-from crossfill.config import Config, MethodName
+from crossfill import baselines, checkpoint
+from crossfill.baselines.method import Method, Plan, SourcedHeads
+from crossfill.config import Config, override
 from crossfill.encoders.base import Encoder
 from crossfill.encoders.compact import CompactEncoder
-from crossfill.errors import CheckpointError
-from crossfill.grid import Cell, Inventory
-from crossfill.model import FactorizedHeads, HeadSource, Model
+from crossfill.errors import CheckpointError, ConfigError, unknown
+from crossfill.grid import Cell, Grid, Inventory
+from crossfill.model import Model
 
-METHODS: dict[MethodName, Callable[[Inventory, Collection[Cell], int, Config], HeadSource]] = {
-    "pf-lr": FactorizedHeads,
-    "pf-d": FactorizedHeads,
-    "jm": lambda inventory, _seen, n_features, _config: JointHeads(inventory, n_features),
-}
+
+@cache
+def methods() -> dict[str, Method]:
+    """All methods by name, sorted."""
+    found: dict[str, Method] = {}
+    for module in pkgutil.iter_modules(baselines.__path__, f"{baselines.__name__}."):
+        for method in getattr(import_module(module.name), "METHODS", ()):
+            found[method.name] = method
+    return dict(sorted(found.items()))
+
+
+def find_method(name: str) -> Method:
+    """The method of this name."""
+    if name not in methods():
+        raise ConfigError(unknown("method", name, methods()))
+    return methods()[name]
+
+
+def plan_training(grid: Grid, seen: Collection[Cell], config: Config) -> Plan:
+    """What the config's method trains on, given the cells that may."""
+    return find_method(config.method).plan(grid, frozenset(seen), config)
 
 
 def build_model(config: Config, inventory: Inventory, seen: Collection[Cell], encoder: Encoder | None = None) -> Model:
     """A new model of the config's method, the same for the same seed, over its encoder or the one given."""
+    method = find_method(config.method)
     torch.manual_seed(config.training.seed)
     for cell in seen:
         inventory.check(cell)
     base = encoder or build_encoder(config, inventory)
-    return Model(base, METHODS[config.method](inventory, seen, base.n_features, config), inventory, seen)
+    return Model(base, method.build(inventory, seen, base.n_features, config), inventory, seen)
+
+
+def as_method(model: Model, config: Config, name: str) -> tuple[Model, Config]:
+    """A trained model as another method that shares its training and encoder: ns as bea, jm as jm-dropout."""
+    wanted, trained = find_method(name), find_method(config.method)
+    if (wanted.trained_as or wanted.name) != (trained.trained_as or trained.name):
+        kin = [m.name for m in methods().values() if (m.trained_as or m.name) == (trained.trained_as or trained.name)]
+        raise ConfigError(f"expected a method that trains as {config.method} does: {', '.join(kin)}; got '{name}'")
+    changed = override(config, [f"method={name}"])
+    heads = wanted.build(model.inventory, model.seen, model.encoder.n_features, changed)
+    weight = next(model.heads.parameters())
+    heads.to(weight.device, weight.dtype).load_state_dict(model.heads.state_dict())
+    return Model(model.encoder, heads, model.inventory, model.seen).train(model.training), changed
 
 
 def build_encoder(
@@ -82,6 +115,12 @@ def load_model(
     checkpoint.check_finite(tensors, path)
     checkpoint.load_weights(model, tensors, path)
     return model.eval(), config
+
+
+def serve_sources(model: Model, plan: Plan) -> None:
+    """Tell the heads which language serves which cell, where the method picks one."""
+    if isinstance(model.heads, SourcedHeads):
+        model.heads.serve(plan.sources)
 
 
 def _check_counts(config: Config, inventory: Inventory, n_tensors: int, folder: Path) -> None:

@@ -20,7 +20,7 @@ PAPER_ENCODER = "bert-base-multilingual-cased"
 
 def train(
     data: Annotated[Path, typer.Argument(help="Folder of corpora, as `crossfill grid` shows it.")],
-    method: Annotated[str | None, typer.Option(help="pf-lr, pf-d, jm. [default: the config's]")] = None,
+    method: Annotated[str | None, typer.Option(help="pf-lr, pf-d, jm, ns, ls, bea, … [default: the config's]")] = None,
     encoder: Annotated[
         str | None, typer.Option(help=f"compact, a hub name or a folder. [default: the config's, else {PAPER_ENCODER}]")
     ] = None,
@@ -45,7 +45,7 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
 ) -> None:
     """Train a model on the cells that have data, and score it on every cell that has test data."""
-    from crossfill.baselines.methods import build_encoder
+    from crossfill.baselines.methods import build_encoder, find_method, plan_training
     from crossfill.data.folder import load_grid
     from crossfill.data.splits import capped_grid
     from crossfill.distribution import is_first_process, leave
@@ -54,10 +54,13 @@ def train(
 
     started = time.monotonic()
     settings = _settings(config, method, encoder, layer, change or [])
+    find_method(settings.method)
     grid = load_grid(data, tasks=task or (), seed=seed, max_train=max_train, cache=cache or True)
     grid = capped_grid(grid, max_dev, max_test, seed)
     partition = _partition(grid, hold_out or [], halves, half, seed)
     silent = quiet or not is_first_process()
+    for note in plan_training(grid, partition.seen, settings).notes if is_first_process() else ():
+        typer.echo(f"{settings.method}: {note}", err=True)
     base = build_encoder(settings, grid.inventory, cache or True, silent)
     model = run(grid, partition.seen, settings, out, resume=resume, quiet=silent, encoder=base)
     leave()
@@ -92,15 +95,10 @@ def _partition(grid: "Grid", held_out: list[str], halves: str | None, half: int,
 
 
 def _show(results: "Sequence[CellResult]", grid: "Grid", seen: "frozenset[Cell]", out: Path, seconds: float) -> None:
+    from crossfill.checkpoint import write_json
     from crossfill.experiments.run import task_means
 
-    kept = [
-        {"cell": str(r.cell), "corpus": r.corpus, "seen": r.seen, "score": r.score, "averaged_score": r.averaged_score}
-        for r in results
-    ]
-    from crossfill.checkpoint import write_json
-
-    write_json(out / "results.json", kept)
+    write_json(out / "results.json", [result.as_dict() for result in results])
     for which in (True, False):
         chosen = [r for r in results if r.seen is which]
         if chosen:

@@ -4,7 +4,7 @@ import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import Empty
@@ -72,8 +72,8 @@ class MethodRun:
             "seconds": round(self.seconds, 1),
             "unseen": task_means(self.results),
             "seen": task_means(self.results, seen=True),
-            "entropy_correlations": entropy_correlations(self.results),
-            "cells": [asdict(result) | {"cell": str(result.cell)} for result in self.results],
+            "entropy_correlations": {name: found.r for name, found in entropy_correlations(self.results).items()},
+            "cells": [result.as_dict() for result in self.results],
         }
 
 

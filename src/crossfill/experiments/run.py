@@ -1,43 +1,24 @@
 """One run: train a model on the seen cells of a grid, then score it on every cell that has test data."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from crossfill.baselines.methods import build_model
+from crossfill.baselines.methods import build_model, plan_training, serve_sources
 from crossfill.config import Config
 from crossfill.data.splits import for_selection
 from crossfill.distribution import Processes
 from crossfill.encoders.base import CentredEncoder, Encoder
 from crossfill.experiments.calibrate import calibrate as calibrate
 from crossfill.experiments.calibrate import complete
+from crossfill.experiments.scoring import CellResult, evaluate_corpus
 from crossfill.grid import Cell, Grid, joined
-from crossfill.metrics import score
 from crossfill.model import Model
-from crossfill.predict import classify, draw_head, encode
 from crossfill.progress import ProgressBar
 from crossfill.sentence import Corpus
-from crossfill.training import Trainer, prepare, prepare_grid
-from crossfill.uncertainty import correlation
-
-
-@dataclass(frozen=True)
-class CellResult:
-    """How a model does on one corpus of a cell."""
-
-    cell: Cell
-    corpus: str
-    seen: bool
-    n_words: int
-    score: float
-    """The task's headline metric, plug-in prediction."""
-    averaged_score: float
-    """The same with Bayesian model averaging."""
-    entropy: float
-    """Mean over words, averaged prediction, in nats."""
-    mutual_information: float
+from crossfill.training import Trainer, prepare_grid
+from crossfill.uncertainty import Correlation, correlation
 
 
 def train(
@@ -49,12 +30,14 @@ def train(
     quiet: bool = True,
     encoder: Encoder | None = None,
 ) -> Model:
-    """A model of the config's method, trained on the seen cells."""
+    """A model of the config's method, trained on the seen cells (or what its plan makes of them)."""
     processes = Processes(config.training)
-    model = build_model(config, grid.inventory, seen, encoder)
+    plan = plan_training(grid, seen, config)
+    model = build_model(config, grid.inventory, plan.seen, encoder)
+    serve_sources(model, plan)
     with processes.first_goes_first():
         centre(model.encoder, grid, seen)
-        data = prepare_grid(model, for_selection(grid, config.training.calibration_share))
+        data = prepare_grid(model, for_selection(plan.grid, config.training.calibration_share), plan.cells)
     with ProgressBar(quiet or not processes.is_first) as bars:
         update = bars.add(config.method, config.training.steps)
         Trainer(model, *data, config, out, processes).run(resume, update)
@@ -87,36 +70,26 @@ def evaluate(model: Model, grid: Grid, config: Config) -> list[CellResult]:
     ]
 
 
-def evaluate_corpus(model: Model, cell: Cell, name: str, corpus: Corpus, config: Config) -> CellResult:
-    """The result on one corpus of a cell."""
-    data = prepare(model.encoder, model.inventory, cell, corpus)
-    features = encode(model, data.inputs)
-    plug_in = classify(features, draw_head(model, cell, n_samples=0))
-    averaged = classify(features, draw_head(model, cell, config.prediction.samples, config.prediction.seed))
-    gold, labels = data.labels.numpy(), model.inventory.labels[cell.task]
-    return CellResult(
-        cell,
-        name,
-        cell in model.seen,
-        len(gold),
-        score(gold, plug_in.labels.cpu().numpy(), labels, corpus.lengths),
-        score(gold, averaged.labels.cpu().numpy(), labels, corpus.lengths),
-        float(averaged.entropy.mean()),
-        float(averaged.mutual_information.mean()),
-    )
-
-
 def task_means(results: Collection[CellResult], seen: bool = False) -> dict[str, float]:
-    """The mean score of each task over its unseen (or seen) cells."""
+    """The mean score of each task over its unseen (or seen) cells, see `average`."""
     tasks = sorted({result.cell.task for result in results})
-    return {t: float(np.mean([r.score for r in results if r.cell.task == t and r.seen == seen])) for t in tasks}
+    return {t: average([r for r in results if r.cell.task == t and r.seen == seen]) for t in tasks}
 
 
-def entropy_correlations(results: Collection[CellResult]) -> dict[str, float]:
-    """Pearson's r between entropy and averaged score over unseen cells, within each task and pooled."""
+def average(results: Collection[CellResult], measure: str = "score", averaged: bool = False) -> float:
+    """The mean of a measure over the results of a task: over languages for spans, else over treebanks (the paper's)."""
+    groups: dict[str, list[float]] = {}
+    for i, result in enumerate(results):
+        name = result.cell.language if "span_f1" in result.plug_in else str(i)
+        groups.setdefault(name, []).append((result.averaged if averaged else result.plug_in)[measure])
+    return float(np.mean([np.mean(values) for values in groups.values()])) if groups else float("nan")
+
+
+def entropy_correlations(results: Collection[CellResult]) -> dict[str, Correlation]:
+    """Pearson's r between mean entropy (the paper's study) and averaged score over unseen cells, by task and pooled."""
     unseen = [result for result in results if not result.seen]
     groups = {t: [r for r in unseen if r.cell.task == t] for t in sorted({r.cell.task for r in unseen})}
     return {
-        name: correlation(np.array([r.entropy for r in group]), np.array([r.averaged_score for r in group]))
+        name: correlation(np.array([np.mean(r.entropies) for r in group]), np.array([r.averaged_score for r in group]))
         for name, group in (groups | {"pooled": unseen}).items()
     }

@@ -1,0 +1,130 @@
+"""All that is measured of a model on one corpus of a cell."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from crossfill import uncertainty
+from crossfill.config import Config
+from crossfill.grid import Cell
+from crossfill.metrics import Labelling
+from crossfill.model import Model
+from crossfill.predict import Prediction, encode, predict_features
+from crossfill.sentence import Corpus
+from crossfill.training import prepare
+
+STUDY_WORDS, STUDY_SAMPLES = 800, 10
+"""The paper's entropy study: this many random test words of a cell, this many draws from the posterior."""
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """How a model does on one corpus of a cell."""
+
+    cell: Cell
+    corpus: str
+    seen: bool
+    n_sentences: int
+    n_words: int
+    plug_in: dict[str, float]
+    """Every measure by name: `score` (the task's headline metric), the task's metrics, nll, brier, ece, ece_adaptive,
+    aurc, entropy, mutual_information."""
+    averaged: dict[str, float]
+    """The same with Bayesian model averaging."""
+    by_label: dict[str, float]
+    """F1 per tag, or per span type; plug-in."""
+    entropies: list[float]
+    """The paper's entropy study: up to 800 random test words, 10 posterior samples."""
+    reliability: dict[str, list[float]]
+    """Averaged prediction, 15 bins of equal width: count, confidence, accuracy."""
+    risk_coverage: list[float]
+    """Averaged prediction: error rate of the most confident 5 %, 10 %, …, 100 % of words."""
+    counts: list[list[int]]
+    """Hits, gold and predicted items of each sentence, plug-in; F1 = 2 · Σ hits / (Σ gold + Σ predicted)."""
+
+    @property
+    def score(self) -> float:
+        """The task's headline metric, plug-in prediction."""
+        return self.plug_in["score"]
+
+    @property
+    def averaged_score(self) -> float:
+        """The same with Bayesian model averaging."""
+        return self.averaged["score"]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain JSON values."""
+        return asdict(self) | {"cell": str(self.cell)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "CellResult":
+        """The result that `as_dict` wrote."""
+        known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls)}
+        known["cell"] = Cell.parse(values["cell"])
+        return cls(**known)
+
+
+def evaluate_corpus(model: Model, cell: Cell, name: str, corpus: Corpus, config: Config) -> CellResult:
+    """The result on one corpus of a cell."""
+    data = prepare(model.encoder, model.inventory, cell, corpus)
+    features = encode(model, data.inputs)
+    settings = config.prediction
+    plug_in = predict_features(model, features, cell, n_samples=0)
+    averaged = predict_features(model, features, cell, settings.samples, settings.seed) if settings.samples else plug_in
+    gold, labels = data.labels.numpy(), model.inventory.labels[cell.task]
+    labelling = Labelling(gold, plug_in.labels.cpu().numpy(), labels, corpus.lengths)
+    confidence = averaged.confidence.cpu().numpy()
+    correct = averaged.labels.cpu().numpy() == gold
+    bins = uncertainty.reliability(confidence, correct)
+    return CellResult(
+        cell=cell,
+        corpus=name,
+        seen=cell in model.seen,
+        n_sentences=len(corpus),
+        n_words=len(gold),
+        plug_in=measure(plug_in, gold, labels, corpus.lengths),
+        averaged=measure(averaged, gold, labels, corpus.lengths),
+        by_label=labelling.by_label(),
+        entropies=study_entropies(model, features, cell, settings.seed),
+        reliability={field.name: getattr(bins, field.name).tolist() for field in fields(bins)},
+        risk_coverage=uncertainty.risk_coverage(confidence, correct).tolist(),
+        counts=labelling.counts().tolist(),
+    )
+
+
+def measure(
+    prediction: Prediction,
+    gold: Int[np.ndarray, "words"],
+    labels: tuple[str, ...],
+    lengths: Int[np.ndarray, "sentences"],
+) -> dict[str, float]:
+    """Every measure of a prediction, by name."""
+    probabilities = prediction.probabilities.cpu().numpy()
+    predicted, confidence = prediction.labels.cpu().numpy(), prediction.confidence.cpu().numpy()
+    correct = predicted == gold
+    return Labelling(gold, predicted, labels, lengths).scores() | {
+        "nll": uncertainty.nll(probabilities, gold),
+        "brier": uncertainty.brier(probabilities, gold),
+        "ece": uncertainty.reliability(confidence, correct).error(),
+        "ece_adaptive": uncertainty.reliability(confidence, correct, adaptive=True).error(),
+        "aurc": uncertainty.aurc(confidence, correct),
+        "entropy": float(prediction.entropy.mean()),
+        "mutual_information": float(prediction.mutual_information.mean()),
+    }
+
+
+def study_entropies(model: Model, features: Float[Tensor, "words features"], cell: Cell, seed: int) -> list[float]:
+    """Entropies of some random words of a corpus, in the order of the corpus.
+
+    Where heads vote, all words are put to the vote and the chosen ones are looked at: reliability is judged by all.
+    """
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(features))[:STUDY_WORDS])
+    words = torch.from_numpy(chosen).to(features.device)
+    if model.heads.vote is not None:
+        return predict_features(model, features, cell, STUDY_SAMPLES, seed).entropy[words].tolist()
+    return predict_features(model, features[words], cell, STUDY_SAMPLES, seed).entropy.tolist()

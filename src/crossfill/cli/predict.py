@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -72,12 +73,12 @@ def predict(
 
 
 @contextmanager
-def opened(path: Path | None) -> Iterator[IO[bytes]]:
+def opened(path: Path | None) -> Iterator[BufferedIOBase]:
     """The file to read, or standard input."""
     from crossfill.errors import DataError
 
     if path is None:
-        yield sys.stdin.buffer
+        yield cast(BufferedIOBase, sys.stdin.buffer)
         return
     try:
         file = path.open("rb")

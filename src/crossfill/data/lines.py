@@ -2,7 +2,7 @@
 
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator
-from typing import IO
+from io import BufferedIOBase
 
 from crossfill.errors import DataError
 
@@ -32,7 +32,7 @@ def decode(data: bytes, where: str) -> list[str]:
     return text.split("\n")
 
 
-def stream(file: IO[bytes], where: str, longest: int = LONGEST_LINE) -> Iterator[str]:
+def stream(file: BufferedIOBase, where: str, longest: int = LONGEST_LINE) -> Iterator[str]:
     """The lines of UTF-8 text as they are read, without byte order mark and line ends; one is held at a time."""
     number = 0
     while data := file.readline(longest + 1):

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from crossfill.data.conllu import ConlluSentence, parse_blocks
 from crossfill.data.labels import LabelColumn
@@ -45,7 +46,9 @@ def format_of(path: Path | None, named: str | None) -> Format:
     return _SUFFIXES.get(path.suffix.lower(), "text") if path else "text"
 
 
-def read_items(file: IO[bytes], where: str, form: Format, language: str, cutting: Cutting = "raw") -> Iterator[Item]:
+def read_items(
+    file: BufferedIOBase, where: str, form: Format, language: str, cutting: Cutting = "raw"
+) -> Iterator[Item]:
     """The sentences of an open file; `where` names it in errors, `language` is whose rules cut raw text."""
     readers: dict[Format, Callable[[], Iterator[Item]]] = {
         "text": lambda: _text(file, where, language, cutting),
@@ -62,7 +65,7 @@ def read_items(file: IO[bytes], where: str, form: Format, language: str, cutting
         yield item
 
 
-def _text(file: IO[bytes], where: str, language: str, cutting: Cutting) -> Iterator[Item]:
+def _text(file: BufferedIOBase, where: str, language: str, cutting: Cutting) -> Iterator[Item]:
     for line in stream(file, where):
         match cutting:
             case "raw":
@@ -74,14 +77,14 @@ def _text(file: IO[bytes], where: str, language: str, cutting: Cutting) -> Itera
                 yield Item(Sentence(tuple(line.split())))
 
 
-def _conllu(file: IO[bytes], where: str) -> Iterator[Item]:
+def _conllu(file: BufferedIOBase, where: str) -> Iterator[Item]:
     label = LabelColumn("pos")  # any column will do: labels are not read
     for found in parse_blocks(blocks(stream(file, where), 3 * MOST_WORDS, where), where):
         sentence = found.sentence(label)
         yield Item(Sentence(sentence.words, (), sentence.spaces), conllu=found)
 
 
-def _columns(file: IO[bytes], where: str) -> Iterator[Item]:
+def _columns(file: BufferedIOBase, where: str) -> Iterator[Item]:
     """The first column of each line; tags, if there are any, are not read."""
     for start, lines in blocks(stream(file, where), 3 * MOST_WORDS, where):
         words = []
@@ -96,7 +99,7 @@ def _columns(file: IO[bytes], where: str) -> Iterator[Item]:
             yield Item(Sentence(tuple(words)))
 
 
-def _json_lines(file: IO[bytes], where: str, language: str) -> Iterator[Item]:
+def _json_lines(file: BufferedIOBase, where: str, language: str) -> Iterator[Item]:
     for number, line in enumerate(stream(file, where), start=1):
         if not line.strip():
             continue

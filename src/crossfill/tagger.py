@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from crossfill import checkpoint
 from crossfill.baselines.methods import build_encoder, load_model
-from crossfill.calibration import Calibration, TaskCalibration, load_calibration
+from crossfill.calibration import Calibration, TaskCalibration, load_calibration, save_calibration
 from crossfill.config import Config, override
 from crossfill.data.labels import task_name
 from crossfill.data.languages import find_language
@@ -18,6 +19,7 @@ from crossfill.doubt import Doubt, taggings
 from crossfill.encoders.base import CentredEncoder
 from crossfill.errors import ConfigError, DataError, unknown
 from crossfill.experiments import run
+from crossfill.experiments.card import RESULTS, load_results, write_card
 from crossfill.grid import Cell, Grid
 from crossfill.model import Model
 from crossfill.partition import hold_out as without
@@ -34,8 +36,16 @@ Text = str | Sequence[str] | Sentence
 class Tagger:
     """A trained model, ready to tag."""
 
-    def __init__(self, model: Model, config: Config, calibration: Calibration | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        config: Config,
+        calibration: Calibration | None = None,
+        results: Sequence[run.CellResult] = (),
+    ) -> None:
         self.model, self.config, self.calibration = model.eval(), config, calibration
+        self.results = list(results)
+        """How it did where it was evaluated last."""
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -104,7 +114,44 @@ class Tagger:
 
     def evaluate(self, grid: Grid) -> list[run.CellResult]:
         """Results on every cell of a grid that has test data the model was not trained on."""
-        return run.evaluate(self.model, grid, self.config)
+        self.results = run.evaluate(self.model, grid, self.config)
+        return self.results
+
+    def save(self, folder: str | Path, with_encoder: bool = False) -> Path:
+        """Write a model folder: settings, weights, calibration, results and a card.
+
+        A frozen encoder is named, not copied, unless `with_encoder` asks for all of it to be in the folder.
+        """
+        out = Path(folder)
+        out.mkdir(parents=True, exist_ok=True)
+        description = checkpoint.describe(self.config, self.model.inventory, self.model.seen)
+        checkpoint.write_json(out / checkpoint.DESCRIPTION, description)
+        checkpoint.write_tensors(out / checkpoint.WEIGHTS, self.model.state_dict(), {})
+        if self.calibration is not None:
+            save_calibration(out, self.calibration)
+        if self.results:
+            checkpoint.write_json(out / RESULTS, [result.as_dict() for result in self.results])
+        source = getattr(self.model.encoder, "source", None)
+        trained = self.config.encoder.pretrained.mode != "frozen"
+        if source is not None and (trained or with_encoder):
+            from crossfill.encoders import hub
+
+            hub.carry(source.folder, out / checkpoint.ENCODER, weights=not trained)
+        write_card(out)
+        return out
+
+    def push_to_hub(self, name: str, private: bool = True, with_encoder: bool = False) -> str:
+        """Put the model folder on the Hugging Face hub, with the login that huggingface_hub finds; its address."""
+        from tempfile import TemporaryDirectory
+
+        from huggingface_hub import HfApi
+
+        with TemporaryDirectory() as scratch:
+            folder = self.save(scratch, with_encoder)
+            api = HfApi()
+            address = api.create_repo(name, private=private, exist_ok=True)
+            api.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload a crossfill model")
+        return str(address)
 
     def _calibration(self, cell: Cell, n_samples: int, doubt: Doubt) -> TaskCalibration | None:
         wanted = doubt.alpha is not None or doubt.abstain is not None or doubt.temperature
@@ -144,7 +191,7 @@ def load(folder: str | Path, encoder: str | None = None, cache: Path | bool = Fa
     """
     path = Path(folder)
     model, config = load_model(path, encoder, cache)
-    return Tagger(model, config, load_calibration(path))
+    return Tagger(model, config, load_calibration(path), load_results(path))
 
 
 def train(

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from crossfill.cli import cache, data, demo, grid, predict, train
+from crossfill.cli import cache, data, demo, evaluate, grid, predict, train
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ def _root() -> None:
 app.command()(demo.demo)
 app.command()(grid.grid)
 app.command()(train.train)
+app.command()(evaluate.evaluate)
 app.command()(predict.predict)
 app.command()(cache.cache)
 app.add_typer(data.app, name="data")

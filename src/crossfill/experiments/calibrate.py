@@ -8,6 +8,7 @@ from crossfill import checkpoint
 from crossfill.calibration import Calibration, TaskCalibration, save_calibration
 from crossfill.config import Config
 from crossfill.data.splits import for_calibration
+from crossfill.experiments.card import DATA, RESULTS, describe_data, write_card
 from crossfill.grid import Grid
 from crossfill.model import Model
 from crossfill.predict import encode, predict_features
@@ -16,12 +17,15 @@ from crossfill.training import prepare
 
 def complete(model: Model, grid: Grid, config: Config, out: Path) -> None:
     """Write a trained model's calibration into its folder, and settings and tokenizer of an encoder that trained."""
+    checkpoint.write_json(out / DATA, describe_data(grid, sorted(model.seen)))
     if config.training.calibration_share:
         save_calibration(out, calibrate(model, grid, config))
     if config.encoder.name != "compact" and config.encoder.pretrained.mode != "frozen":
         from crossfill.encoders import hub
 
         hub.carry(hub.find_folder(config.encoder.name), out / checkpoint.ENCODER, weights=False)
+    (out / RESULTS).unlink(missing_ok=True)  # of another run
+    write_card(out)
 
 
 def calibrate(model: Model, grid: Grid, config: Config) -> Calibration:

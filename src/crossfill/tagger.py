@@ -23,7 +23,7 @@ from crossfill.experiments.card import RESULTS, load_results, write_card
 from crossfill.grid import Cell, Grid
 from crossfill.model import Model
 from crossfill.partition import hold_out as without
-from crossfill.predict import encode, predict_features
+from crossfill.predict import Prediction, encode, predict_features
 from crossfill.sentence import Corpus, Sentence
 from crossfill.tagging import Tagging
 
@@ -112,6 +112,10 @@ class Tagger:
             found[language] = encode(self.model, encoder.recentred(inputs, language)) if is_centred else found[first]
         return found
 
+    def predict(self, features: Float[Tensor, "words features"], cell: Cell, n_samples: int) -> Prediction:
+        """What the model believes of words whose features are at hand."""
+        return predict_features(self.model, features, cell, n_samples, self.config.prediction.seed)
+
     def evaluate(self, grid: Grid) -> list[run.CellResult]:
         """Results on every cell of a grid that has test data the model was not trained on."""
         self.results = run.evaluate(self.model, grid, self.config)
@@ -173,10 +177,9 @@ class Tagger:
     ) -> list[list[Tagging]]:
         features = self.features(chunk, [cell.language for cell in cells])
         lengths = np.fromiter(map(len, chunk), dtype=np.int64, count=len(chunk))
-        seed = self.config.prediction.seed
         found = []
         for cell, calibration in zip(cells, calibrations, strict=True):
-            made = predict_features(self.model, features[cell.language], cell, n_samples, seed)
+            made = self.predict(features[cell.language], cell, n_samples)
             columns = [t.cpu().numpy() for t in (made.probabilities, made.entropy, made.mutual_information)]
             found.append(
                 taggings(cell, chunk, lengths, self.model.inventory.labels[cell.task], columns, doubt, calibration)

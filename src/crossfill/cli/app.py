@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from crossfill.cli import cache, data, demo, evaluate, grid, predict, train
+from crossfill.cli import annotate, cache, data, demo, evaluate, export, grid, predict, train
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -26,6 +26,8 @@ app.command()(grid.grid)
 app.command()(train.train)
 app.command()(evaluate.evaluate)
 app.command()(predict.predict)
+app.command()(annotate.annotate)
+app.command()(export.export)
 app.command()(cache.cache)
 app.add_typer(data.app, name="data")
 

@@ -74,8 +74,8 @@ def render_card(
         _front_matter(inventory),
         "# A crossfill tagger",
         f"Tags {' and '.join(f'`{task}`' for task in inventory.tasks)} in {len(inventory.languages)} languages, also "
-        f"in the {len(unseen)} of {len(inventory.tasks) * len(inventory.languages)} cells (task, language) for which it "
-        f"had no training data. Method `{config.method}`, encoder `{encoder}`"
+        f"in the {len(unseen)} of {len(inventory.tasks) * len(inventory.languages)} cells (task, language) for which "
+        f"it had no training data. Method `{config.method}`, encoder `{encoder}`"
         + (f" ({config.encoder.pretrained.mode})." if config.encoder.name != "compact" else "."),
         '```python\nimport crossfill\n\ntagger = crossfill.load("this-folder")\n'
         f'tagger.tag(["a", "sentence"], cell="{inventory.tasks[0]}/{inventory.languages[0]}")\n```',

@@ -23,7 +23,7 @@ def draw(results: Results) -> list[Drawing]:
     upper = np.triu_indices(len(languages), 1)
     r, _ = pearson(zip(typology[upper].tolist(), latent[upper].tolist(), strict=True))
     with canvas(WIDTH, 2.5) as figure:
-        first, second, scatter = row_of_axes(figure, 3, width_ratios=(1, 1, 0.85))
+        first, second, scatter = row_of_axes(figure, 3, widths=(1, 1, 0.85))
         for axes, matrix, title in ((first, latent, "posterior means"), (second, typology, known["source"])):
             image = axes.imshow(matrix, cmap="PuOr_r", vmin=-1, vmax=1, interpolation="nearest")
             axes.set_title(title)

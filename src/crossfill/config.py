@@ -92,6 +92,14 @@ class LatentConfig(Settings):
     """B starts from the uniform distribution over this range (pf-lr only)."""
     dropout: Probability = 0.0
     """Probability that a training draw of a language vector comes from the prior, which so becomes a language."""
+    prior: Literal["standard", "similar"] = "standard"
+    """Of a language vector l: `standard` N(0, I) (paper); `similar` N(a, I), so that like languages start alike."""
+    similarity: tuple[str, ...] = ("syntax_knn", "centroid")
+    """What makes languages alike: blocks of URIEL, read from `sources.vectors`, and `centroid`, their mean features."""
+    similarity_power: PositiveFloat = 1.5
+    """Similarities are scaled to 0 to 1 and raised to this power: more leaves only near languages alike."""
+    anchor_scale: PositiveFloat = 1.0
+    """Length of a, in units of the prior's scale."""
 
 
 class GeneratorConfig(Settings):
@@ -135,6 +143,8 @@ class TrainingConfig(Settings):
     """Adam's learning rate."""
     latent_learning_rate: PositiveFloat | None = None
     """Learning rate of the posteriors, where it should differ from the rest."""
+    deviation_learning_rate: PositiveFloat | None = None
+    """Learning rate of the generator's weights, where it should differ: lower keeps cells near their task's head."""
     decay: Literal["constant", "linear"] = "constant"
     """Learning rate over training: constant (paper) or falling linearly to zero at `steps`."""
     weight_decay: NonNegativeFloat = 0.0

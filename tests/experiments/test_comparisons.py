@@ -111,12 +111,13 @@ def test_a_corpus_is_measured_as_its_parts_say():
     model, cell = small_model("pf-lr"), Cell("pos", "ccc")
     data = labelled(cell, [5] * 300)
     features = data.inputs.features
-    found = study_entropies(model, features, cell, seed=3)
+    plug_in = predict(model, data.inputs, cell, 0)
+    found = study_entropies(model, features, cell, plug_in, seed=3)
     everything = np.sort(predict(model, data.inputs, cell, 10, seed=3).entropy.numpy())
     assert len(found) == STUDY_WORDS
     places = np.searchsorted(everything, np.array(found) - 1e-9)
     np.testing.assert_allclose(everything[places], found, atol=1e-8)
-    assert len(study_entropies(model, features[:7], cell, seed=3)) == 7
+    assert len(study_entropies(model, features[:7], cell, plug_in, seed=3)) == 7
 
 
 def test_evaluation_agrees_with_prediction():

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
 from crossfill.encoders.base import CentredEncoder, Inputs, ranges
 from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.dropout import Dropout
 from crossfill.encoders.features import FeatureInputs
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
 from crossfill.encoders.mixing import LayerMix
@@ -72,7 +73,7 @@ class FrozenEncoder(CentredEncoder):
         self.register_buffer("mean", torch.zeros(len(languages), self.width))
         self.register_buffer("scale", torch.ones(len(languages), self.width))
         self.register_buffer("identity", torch.tensor(list(self.own_identity), dtype=torch.uint8))
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.n_without_piece = 0
         """Words of the corpora encoded so far that the tokenizer had nothing for."""
         self.keep_open = False
@@ -91,9 +92,11 @@ class FrozenEncoder(CentredEncoder):
         if not isinstance(inputs, FrozenInputs):
             raise DataError(f"expected FrozenInputs, got {type(inputs).__name__}")
         vectors = inputs.given.features.to(self.mean.device, self.mean.dtype)
+        rows = torch.repeat_interleave(inputs.languages, inputs.lengths).to(self.mean.device)
         if self.config.centring != "none":
-            rows = torch.repeat_interleave(inputs.languages, inputs.lengths).to(self.mean.device)
-            vectors = (vectors - self.mean[rows]) / self.scale[rows]
+            vectors = vectors - self.mean[rows]
+        if self.config.centring == "standard":
+            vectors = vectors / self.scale[rows]
         if self.mix is not None:
             vectors = self.mix(vectors.unflatten(1, (-1, self.n_features)))
         return self.dropout(vectors)
@@ -112,6 +115,11 @@ class FrozenEncoder(CentredEncoder):
             self.mean[self._row(language)] = torch.from_numpy(mean)
             if self.config.centring == "standard":
                 self.scale[self._row(language)] = torch.from_numpy(scale)
+
+    def centroids(self) -> dict[str, Float[np.ndarray, "width"]]:
+        if self.config.centring == "none":
+            return {}
+        return {language: self.mean[row].cpu().numpy() for row, language in enumerate(self.languages)}
 
     def _moments_of(self, corpora: Sequence[Corpus]) -> "_Moments":
         total = _Moments.of((), self.width)
@@ -156,7 +164,7 @@ class FrozenEncoder(CentredEncoder):
         encoder = self._encoder[0]
         inputs = encoder.cutter.cut(corpus)
         self.n_without_piece += inputs.n_without_piece
-        starts = np.asarray(corpus.offsets[:-1])
+        starts = np.array(corpus.offsets[:-1])  # a copy: the corpus is mapped read-only
         with ProgressBar(self.quiet) as bars:
             update = bars.add(f"Encoding {len(corpus):,} sentences", len(inputs.ids))
             for sentences, vectors in encoder.encode(inputs, lambda done: update(done, "pieces")):

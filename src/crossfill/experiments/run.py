@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crossfill.baselines.methods import build_model, plan_training, serve_sources
+from crossfill.baselines.methods import build_model, follow_plan, plan_training
 from crossfill.config import Config
 from crossfill.distribution import Processes
 from crossfill.encoders.base import CentredEncoder, Encoder
@@ -31,9 +31,9 @@ def train(
     processes = Processes(config.training)
     plan = plan_training(grid, seen, config)
     model = build_model(config, grid.inventory, plan.seen, encoder)
-    serve_sources(model, plan)
     with processes.first_goes_first():
         centre(model.encoder, grid, seen)
+        follow_plan(model, plan, config)
         training, development = prepare_grid(model, plan.grid, plan.cells)
         if config.training.selection == "oracle":
             development = prepare_unseen_development(model, grid)

@@ -35,7 +35,7 @@ def draw(results: Results) -> list[Drawing]:
         figure.colorbar(image, ax=second, shrink=0.75, aspect=18, pad=0.03, ticks=(-1, 0, 1)).set_label("cosine")
         scatter.scatter(typology[upper], latent[upper], s=5, alpha=0.5, linewidth=0, color=COLOURS["pf-lr"])
         scatter.set(xlabel=known["source"], ylabel="posterior means", title=f"pairs: r = {signed(r)}")
-        scatter.grid(axis="both")
+        scatter.grid(visible=True, axis="both")
     alt = (
         f"Cosine similarities of {len(languages)} languages by posterior mean and by {known['source']}, as matrices in "
         f"the same order and as a scatter plot of pairs. Correlation over pairs: {signed(r)}."

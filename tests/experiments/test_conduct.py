@@ -86,7 +86,7 @@ def test_a_failed_job_is_reported_with_its_log_and_does_not_stop_the_others(tmp_
     assert len(outcomes(run)) == 2
     failures = [json.loads(path.read_text()) for path in run.glob("jobs/*/failed.json")]
     assert len(failures) == 2
-    assert all("TrainingError" in failure["message"] and failure["trace"] for failure in failures)
+    assert all("Error: " in failure["message"] and failure["trace"] for failure in failures)
 
 
 def test_one_study_at_a_time_in_a_folder(tmp_path: Path):

@@ -1,16 +1,13 @@
 """configs/paper.yaml from end to end: 33 languages, six methods, both halves, over a tiny BERT and toy corpora."""
 
+import subprocess
+import sys
 from pathlib import Path
 
-from crossfill.config import change_values
 from crossfill.data.languages import language_code
-from crossfill.experiments.conduct import run_study
-from crossfill.experiments.plan import check_study
 from crossfill.experiments.results import open_results
 from crossfill.experiments.study import read_study
-from crossfill.figures.report import write_report
 from tests.encoders.tiny import bert
-from tests.experiments.studies import InlineExecutor
 from tests.experiments.test_plan import corpora
 
 PAPER = Path(__file__).parents[2] / "configs" / "paper.yaml"
@@ -39,13 +36,17 @@ def test_the_papers_study_runs_on_toys(tmp_path: Path):
         "config.generator.hidden=[4]", "config.prediction.samples=2", "config.training.learning_rate=0.001",
         "seeds=[0]",
     ]  # fmt: skip
-    checked = check_study(change_values(values, changes))
-    assert not checked.problems
-    standing = run_study(checked, tmp_path / "run", InlineExecutor())
-    assert (standing.done, standing.failed) == (10, {})
-    results = open_results(tmp_path / "run")
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "crossfill"]
+    options = [option for change in changes for option in ("--set", change)]
+    subprocess.run(
+        [*command, "experiment", str(PAPER), "--out", str(run), "--quiet", "--jobs", "2", *options], check=True
+    )
+    results = open_results(run)
+    assert (len(results.jobs), results.missing) == (10, [])
     assert results.methods == ["bea", "ns", "ls", "jm", "pf-d", "pf-lr"]
     unseen = {(row["method"], row["cell"]) for row in results.unseen_rows}
     assert len(unseen) == 6 * 66  # every cell is held out once, for every method; English serves LS alone
     assert not any(row["language"] == "eng" for row in results.rows)
-    assert len(write_report(tmp_path / "run").drawings) == 10
+    subprocess.run([*command, "report", str(run), "--quiet"], check=True)
+    assert len(list((run / "figures").glob("*.png"))) == 10

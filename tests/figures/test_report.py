@@ -12,12 +12,17 @@ from matplotlib.image import imread
 from typer.testing import CliRunner
 
 from crossfill.cli.app import app
+from crossfill.config import merged
 from crossfill.errors import ReportError
+from crossfill.experiments.conduct import run_study
+from crossfill.experiments.plan import check_study
 from crossfill.experiments.results import open_results
+from crossfill.experiments.study import read_study
 from crossfill.figures import posteriors
 from crossfill.figures.report import write_report
-from tests.experiments.studies import conduct
+from tests.experiments.studies import SMALL, InlineExecutor
 
+DEMO = Path(__file__).parents[2] / "configs" / "demo.yaml"
 TASKS = ("chunk", "deprel", "ner", "pos")
 FIGURES = {f"bars-{task}" for task in TASKS} | {
     "grid", "entropies", "entropy-score", "reliability", "risk-coverage", "posteriors", "language-similarity",
@@ -28,20 +33,16 @@ TABLES = {"table1", "table1-averaged", "table2", "metrics", "calibration", "entr
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A study with everything in it: six methods, both halves, two seeds, subsets of languages, an ablation."""
+    """configs/demo.yaml in small, and an ablation: all that a study can have."""
     folder = tmp_path_factory.mktemp("run")
-    standing = conduct(
-        folder,
-        config={"training": {"steps": 8}},
-        seeds=[0, 1],
-        partitions=[
-            {"kind": "random"},
-            {"kind": "similar", "size": 2, "halves": [1], "methods": ["pf-lr"]},
-            {"kind": "different", "size": 2, "halves": [1], "methods": ["pf-lr"]},
-        ],
-        ablations=[{"name": "rank", "methods": ["pf-lr"], "variants": {"k = 1": {"latents": {"rank": 1}}}}],
-    )
-    assert not standing.failed
+    values = merged(read_study(DEMO), {"data": SMALL["data"], "config": SMALL["config"]})
+    values["config"]["training"]["steps"] = 8
+    values["partitions"] = [p | {"size": p["size"] // 3} if "size" in p else p for p in values["partitions"]]
+    values["ablations"] = [{"name": "rank", "methods": ["pf-lr"], "variants": {"k = 1": {"latents": {"rank": 1}}}}]
+    checked = check_study(values)
+    assert not checked.problems
+    standing = run_study(checked, folder, InlineExecutor())
+    assert (standing.done, standing.failed) == (20 + 8 + 12, {})
     return folder
 
 

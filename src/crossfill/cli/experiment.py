@@ -89,8 +89,9 @@ def _show_plan(checked: "CheckedStudy", run: Path, execution: "ExecutionSettings
     from rich.console import Console
     from rich.table import Table
 
-    from crossfill.experiments.conduct import duration, estimate, missing_jobs
+    from crossfill.experiments.conduct import estimate, missing_jobs
     from crossfill.experiments.executors.local import LocalExecutor
+    from crossfill.progress import duration
 
     costs = estimate(checked, run)
     todo = {job.id for job in missing_jobs(checked, run)}

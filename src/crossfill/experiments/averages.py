@@ -55,7 +55,10 @@ def entropy_points(results: Results, method: str, task: str | None = None) -> li
             if (task is None or cell["cell"].startswith(f"{task}/")) and cell["entropies"]:
                 point = (float(np.mean(cell["entropies"])), float(cell["averaged"]["score"]))
                 found.setdefault((cell["cell"], cell["corpus"]), []).append(point)
-    return [(place[0], *map(float, np.mean(points, axis=0))) for place, points in sorted(found.items())]
+    return [
+        (place[0], float(np.mean([x for x, _ in points])), float(np.mean([y for _, y in points])))
+        for place, points in sorted(found.items())
+    ]
 
 
 def pearson(points: Iterable[tuple[float, float]]) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from crossfill.experiments.executors.base import Executor, Failed, Finished, Los
 from crossfill.experiments.plan import CheckedStudy, Job
 from crossfill.experiments.similarity import write_vectors
 from crossfill.files import locked
+from crossfill.progress import duration
 
 
 @dataclass
@@ -110,17 +111,6 @@ def run_study(
             watch(standing, told)
         results.write_rows(run)
         return standing
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them.
-
-    >>> duration(42), duration(600), duration(9000)
-    ('42 s', '10 min', '2.5 h')
-    """
-    if seconds < 99.5:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5970 else f"{seconds / 3600:.1f} h"
 
 
 @contextmanager

@@ -162,12 +162,13 @@ def _posteriors(model: "Model", languages: Collection[str]) -> dict[str, Any] | 
     heads = model.heads
     if not isinstance(heads, FactorizedHeads):
         return None
-    means = heads.languages.mean.detach()
+    means = heads.language_means().detach()
     chosen = {}
     for language in languages:
-        row = torch.tensor([model.inventory.language_index(language)])
-        mean, variance, factor = (part[0].tolist() for part in heads.languages.moments(row))
-        chosen[language] = {"mean": mean, "variance": variance, "factor": factor}
+        row = model.inventory.language_index(language)
+        _, variance, factor = heads.languages.moments(torch.tensor([row]))
+        parts = {"mean": means[row], "variance": variance[0], "factor": factor[0]}
+        chosen[language] = {name: part.tolist() for name, part in parts.items()}
     return {"means": dict(zip(model.inventory.languages, means.tolist(), strict=True)), "chosen": chosen}
 
 

@@ -232,11 +232,13 @@ def _place(values: Any, location: tuple[int | str, ...]) -> tuple[int | str, ...
     """The part of pydantic's location that is a path in the values: it also names types and the keys of mappings."""
     place: list[int | str] = []
     for part in location:
-        inside = isinstance(values, Mapping) and part in values
-        if not (inside or (isinstance(values, list) and isinstance(part, int) and part < len(values))):
+        children = (
+            values if isinstance(values, Mapping) else dict(enumerate(values)) if isinstance(values, list) else {}
+        )
+        if part not in children:
             break
+        values = children[part]
         place.append(part)
-        values = values[part]
     return tuple(place)
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,17 @@ def write_events(
 ) -> None:
     """One event file: the training curves by step, and at the last step the score of every cell and method."""
     require_tensorboard()
-    from tensorboard.compat.proto.event_pb2 import Event
-    from tensorboard.compat.proto.summary_pb2 import Summary
-    from tensorboard.summary.writer.event_file_writer import EventFileWriter
-
+    events: Any = import_module("tensorboard.compat.proto.event_pb2")
+    summaries: Any = import_module("tensorboard.compat.proto.summary_pb2")
+    writers: Any = import_module("tensorboard.summary.writer.event_file_writer")
     for old in folder.glob("events.out.tfevents.*"):  # of an attempt that was killed
         old.unlink()
-    writer = EventFileWriter(str(folder))
+    writer = writers.EventFileWriter(str(folder))
 
     def add(step: int, values: Mapping[str, float]) -> None:
-        tagged = [Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
-        writer.add_event(Event(wall_time=time.time(), step=step, summary=Summary(value=tagged)))
+        tagged = [summaries.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        summary = summaries.Summary(value=tagged)
+        writer.add_event(events.Event(wall_time=time.time(), step=step, summary=summary))
 
     for entry in history:
         curves = {f"training/{name}": entry[name] for name in ("nll", "kl", "loss")}

@@ -40,6 +40,6 @@ def _scatter(axes: Axes, results: Results, method: str) -> str:
     axes.set_xlabel("mean entropy of a cell's predictions, nats")
     axes.set_ylim(0, 100)
     axes.set_xlim(left=0)
-    axes.grid(axis="both")
-    axes.legend(handletextpad=0.2)
+    axes.grid(visible=True, axis="both")
+    axes.legend(handletextpad=0.2, frameon=True, framealpha=0.85, edgecolor="none")
     return f"{name}: {'; '.join(told)}; pooled r = {signed(pooled)}."

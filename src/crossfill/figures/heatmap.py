@@ -2,12 +2,15 @@
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
 from crossfill.experiments.averages import shown
 from crossfill.experiments.results import Results
 from crossfill.figures.style import WIDTH, Drawing, canvas
 
+COLOURS = "viridis"
 Scores = dict[tuple[str, str], tuple[float, bool]]
 
 
@@ -23,9 +26,10 @@ def draw(results: Results) -> list[Drawing]:
     with canvas(WIDTH, 0.75 + len(partitions) * (0.45 + 0.28 * len(tasks))) as figure:
         axes_rows = figure.subplots(len(partitions), 1, squeeze=False)[:, 0]
         for axes, (partition, scores) in zip(axes_rows, found.items(), strict=True):
-            image = _panel(axes, scores, tasks, languages)
+            _panel(axes, scores, tasks, languages)
             axes.set_title(f"partition {partition}: {shown(method)}")
-        bar = figure.colorbar(image, ax=list(axes_rows), shrink=0.9, aspect=30, pad=0.01)
+        scale = ScalarMappable(Normalize(0, 100), COLOURS)
+        bar = figure.colorbar(scale, ax=list(axes_rows), shrink=0.9, aspect=30, pad=0.01)
         bar.set_label("score, %")
         figure.supxlabel("framed: unseen cells;  grey: seen, but its test set trained;  white: no data", fontsize=7)
     means = [
@@ -42,7 +46,7 @@ def _panel(axes: Axes, scores: Scores, tasks: list[str], languages: list[str]):
     values = np.full((len(tasks), len(languages)), np.nan)
     for (task, language), (score, _) in scores.items():
         values[tasks.index(task), languages.index(language)] = score
-    image = axes.imshow(values, cmap="viridis", vmin=0, vmax=100, aspect="auto", interpolation="nearest")
+    axes.imshow(values, cmap=COLOURS, vmin=0, vmax=100, aspect="auto", interpolation="nearest")
     for (task, language), (score, seen) in scores.items():
         i, j = tasks.index(task), languages.index(language)
         if np.isnan(score):
@@ -57,7 +61,6 @@ def _panel(axes: Axes, scores: Scores, tasks: list[str], languages: list[str]):
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    return image
 
 
 def _scores(results: Results, method: str, partition: str) -> Scores:

@@ -23,7 +23,7 @@ def draw(results: Results) -> list[Drawing]:
     upper = np.triu_indices(len(languages), 1)
     r, _ = pearson(zip(typology[upper].tolist(), latent[upper].tolist(), strict=True))
     with canvas(WIDTH, 2.5) as figure:
-        first, second, scatter = row_of_axes(figure, 3, width_ratios=(1, 1, 0.85))
+        first, second, scatter = row_of_axes(figure, 3, widths=(1, 1, 0.85))
         for axes, matrix, title in ((first, latent, "posterior means"), (second, typology, known["source"])):
             image = axes.imshow(matrix, cmap="PuOr_r", vmin=-1, vmax=1, interpolation="nearest")
             axes.set_title(title)
@@ -35,7 +35,7 @@ def draw(results: Results) -> list[Drawing]:
         figure.colorbar(image, ax=second, shrink=0.75, aspect=18, pad=0.03, ticks=(-1, 0, 1)).set_label("cosine")
         scatter.scatter(typology[upper], latent[upper], s=5, alpha=0.5, linewidth=0, color=COLOURS["pf-lr"])
         scatter.set(xlabel=known["source"], ylabel="posterior means", title=f"pairs: r = {signed(r)}")
-        scatter.grid(axis="both")
+        scatter.grid(visible=True, axis="both")
     alt = (
         f"Cosine similarities of {len(languages)} languages by posterior mean and by {known['source']}, as matrices in "
         f"the same order and as a scatter plot of pairs. Correlation over pairs: {signed(r)}."

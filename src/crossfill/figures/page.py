@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from html import escape
 
 from crossfill.experiments.averages import shown
-from crossfill.experiments.conduct import duration
 from crossfill.experiments.rendering import Table, html
 from crossfill.experiments.results import Results
 from crossfill.figures.style import Drawing
+from crossfill.progress import duration
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1a1a1a;--soft:#555;--line:#d4d4d4;--page:#fff;--band:#f5f6f8;--accent:#0060a8}

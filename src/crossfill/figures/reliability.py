@@ -14,7 +14,7 @@ def draw(results: Results) -> list[Drawing]:
     """One panel for each task, words of all unseen cells together, averaged prediction."""
     found = {task: {m: pooled(results, m, task) for m in results.methods} for task in results.tasks}
     told = []
-    with canvas(WIDTH, 0.6 + WIDTH / max(2, len(found))) as figure:
+    with canvas(WIDTH, 0.4 + WIDTH / max(2.2, len(found))) as figure:
         for axes, (task, methods) in zip(row_of_axes(figure, len(found), sharey=True), found.items(), strict=True):
             axes.plot([0, 1], [0, 1], color="#777777", linewidth=0.8, dashes=(2, 2))
             errors = []
@@ -30,7 +30,7 @@ def draw(results: Results) -> list[Drawing]:
                 errors.append(f"{shown(method)} {error:.2f}")
             told.append(f"{task}: {', '.join(errors)}")
             axes.set(title=task, xlim=(0, 1), ylim=(0, 1), xlabel="confidence", aspect="equal")
-            axes.grid(axis="both")
+            axes.grid(visible=True, axis="both")
         figure.axes[0].set_ylabel("share that is right")
         figure.axes[0].legend(loc="upper left", handlelength=2.4)
     alt = (

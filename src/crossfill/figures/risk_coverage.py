@@ -31,7 +31,7 @@ def draw(results: Results) -> list[Drawing]:
             told.append(f"{task}: {'; '.join(ends)}")
             axes.set(title=task, xlabel="words answered, %", xlim=(0, 100))
             axes.set_ylim(bottom=0)
-            axes.grid(axis="both")
+            axes.grid(visible=True, axis="both")
         figure.axes[0].set_ylabel("errors among them, %")
         figure.axes[0].legend(handlelength=2.6)
     alt = f"Risk–coverage curves, means over unseen cells, lower is better. Errors: {'. '.join(told)}."

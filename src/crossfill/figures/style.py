@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -24,7 +25,7 @@ MARKERS = {"bea": "v", "ns": "P", "ls": "s", "jm": "D", "pf-d": "^", "pf-lr": "o
 DASHES = {"bea": (1, 1), "ns": (4, 1, 1, 1), "ls": (3, 2), "jm": (6, 2), "pf-d": (5, 1), "pf-lr": (1, 0)}
 TASK_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 TASK_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-SETTINGS = {
+SETTINGS: Any = {
     "font.size": 8,
     "axes.titlesize": 9,
     "axes.titlelocation": "left",
@@ -70,9 +71,9 @@ def canvas(width: float, height: float) -> Iterator[Figure]:
         yield Figure(figsize=(width, height), layout="constrained")
 
 
-def row_of_axes(figure: Figure, n: int, **settings: object) -> list[Axes]:
+def row_of_axes(figure: Figure, n: int, sharey: bool = False, widths: Sequence[float] | None = None) -> list[Axes]:
     """Axes side by side."""
-    return list(figure.subplots(1, n, squeeze=False, **settings)[0])
+    return list(figure.subplots(1, n, squeeze=False, sharey=sharey, width_ratios=widths)[0])
 
 
 def chunks(items: Sequence[str], most: int) -> list[Sequence[str]]:

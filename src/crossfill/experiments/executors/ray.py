@@ -4,7 +4,9 @@ Every machine needs the data, the cache and the RUN folder under the same path; 
 written by the machine that runs the study.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ class RayExecutor(Executor):
 
     def __init__(self, settings: ExecutionSettings) -> None:
         try:
-            import ray
+            ray: Any = import_module("ray")
         except ModuleNotFoundError:
             raise StudyError("the ray executor needs Ray; install it with: pip install 'crossfill[ray]'") from None
         self.ray, self.settings = ray, settings
@@ -29,7 +31,7 @@ class RayExecutor(Executor):
                 ray.init(
                     address=settings.address,
                     log_to_driver=False,
-                    logging_level="ERROR",
+                    logging_level=logging.ERROR,
                     **({} if settings.address else local),
                 )
             except ConnectionError as error:

@@ -24,7 +24,7 @@ tag = pipeline("token-classification", model="this-folder", aggregation_strategy
 tag("A sentence.")
 ```
 
-The label of a word is that of its first piece."""
+The label of a word is that of its first piece that is more than a space (`▁` alone, in some tokenizers)."""
 
 
 def export_stock(tagger: Tagger, cell: Cell, out: Path) -> None:

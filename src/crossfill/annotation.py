@@ -7,9 +7,11 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
+from torch import Tensor
 
 from crossfill.errors import DataError
 from crossfill.grid import Cell, Grid, joined
+from crossfill.predict import Prediction
 from crossfill.sentence import Sentence
 from crossfill.tagger import Tagger
 from crossfill.tagging import Tagging
@@ -32,10 +34,26 @@ class Candidates:
     """Sum over words, averaged prediction."""
     mutual_information: Float[np.ndarray, "sentences"]
     sketches: Float[np.ndarray, "sentences sketch"]
-    """The mean of a sentence's word vectors, projected at random to few numbers, of length one."""
+    """The mean of a sentence's word vectors, projected at random to few numbers."""
 
     def __len__(self) -> int:
         return len(self.sentences)
+
+    @classmethod
+    def of(
+        cls,
+        sentences: Sequence[Sentence],
+        features: Float[Tensor, "words features"],
+        prediction: Prediction,
+        seed: int = 0,
+    ) -> "Candidates":
+        """Sentences whose words have these features and predictions; none of them may be empty."""
+        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+        first = np.cumsum(lengths) - lengths
+        projection = np.random.default_rng(seed).standard_normal((features.shape[1], SKETCH))
+        means = np.add.reduceat(features.cpu().numpy(), first, axis=0) / lengths[:, None]
+        doubts = (prediction.entropy.cpu().numpy(), prediction.mutual_information.cpu().numpy())
+        return cls(list(sentences), *(np.add.reduceat(doubt, first) for doubt in doubts), means @ projection)
 
 
 @dataclass(frozen=True)
@@ -53,33 +71,27 @@ def candidates(
     tagger: Tagger, sentences: Iterable[Sentence], cell: Cell, samples: int | None = None, seed: int = 0
 ) -> Candidates:
     """The sentences with their doubts in a cell; empty ones are left out."""
-    kept, doubts, sketches = [], [], []
     n_samples = tagger.config.prediction.samples if samples is None else samples
-    projection = np.random.default_rng(seed).standard_normal((tagger.model.encoder.n_features, SKETCH))
-    waiting = (s for s in sentences if len(s))
+    waiting = (sentence for sentence in sentences if len(sentence))
+    parts = []
     while chunk := list(islice(waiting, _AT_ONCE)):
         features = tagger.features(chunk, [cell.language])[cell.language]
-        found = tagger.predict(features, cell, n_samples)
-        first = np.cumsum([0, *map(len, chunk[:-1])])
-        doubts.append([np.add.reduceat(t.cpu().numpy(), first) for t in (found.entropy, found.mutual_information)])
-        lengths = np.array([len(s) for s in chunk])
-        means = np.add.reduceat(features.cpu().numpy(), first, axis=0) / lengths[:, None]
-        sketches.append(means @ projection)
-        kept += chunk
-    if not kept:
+        parts.append(Candidates.of(chunk, features, tagger.predict(features, cell, n_samples), seed))
+    if not parts:
         return Candidates([], np.zeros(0), np.zeros(0), np.zeros((0, SKETCH)))
-    entropy, information = (np.concatenate(column) for column in zip(*doubts, strict=True))
-    directions = np.concatenate(sketches)
-    directions = directions - directions.mean(0)
-    directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-9)
-    return Candidates(kept, entropy, information, directions)
+    return Candidates(
+        [sentence for part in parts for sentence in part.sentences],
+        np.concatenate([part.entropy for part in parts]),
+        np.concatenate([part.mutual_information for part in parts]),
+        np.concatenate([part.sketches for part in parts]),
+    )
 
 
 def choose(pool: Candidates, budget: int, strategy: Strategy = "diversity", cost: Cost = "sentences") -> list[int]:
     """The positions of the sentences to annotate, most worthwhile first; recurring sentences are chosen once.
 
     `diversity` takes, one after the other, the sentence with the largest entropy × distance to the nearest one chosen
-    before (√(1 − cos), so from 0 to √2).
+    before: √(1 − cos), from 0 to √2, of the vectors without their mean.
     """
     if budget < 1:
         raise DataError(f"expected a budget of at least 1 sentence, got {budget}")
@@ -90,6 +102,8 @@ def choose(pool: Candidates, budget: int, strategy: Strategy = "diversity", cost
     if strategy != "diversity":
         ranked = (int(i) for i in np.argsort(-worth, kind="stable"))
         return list(islice(_distinct(ranked, pool.sentences, known), budget))
+    directions = pool.sketches - pool.sketches.mean(0)
+    directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-9)
     chosen: list[int] = []
     nearest = np.full(len(pool), 2.0)
     left = np.ones(len(pool), dtype=np.bool_)
@@ -99,7 +113,7 @@ def choose(pool: Candidates, budget: int, strategy: Strategy = "diversity", cost
         if next(_distinct([best], pool.sentences, known), None) is None:
             continue
         chosen.append(best)
-        nearest = np.minimum(nearest, np.maximum(0.0, 1 - pool.sketches @ pool.sketches[best]))
+        nearest = np.minimum(nearest, np.maximum(0.0, 1 - directions @ directions[best]))
     return chosen
 
 

@@ -39,7 +39,8 @@ pieces = Tokenizer.from_file("tokenizer.json").encode(" ".join(words))
 text = [(i, a, b) for i, (a, b) in enumerate(pieces.offsets) if b > a and pieces.tokens[i].strip("▁Ġ ")]
 of = [[i for i, a, b in text if a < start + len(word) and b > start] for word, start in zip(words, starts)]
 first, last = [[p[0] if p else -1 for p in of]], [[p[-1] if p else -1 for p in of]]
-inputs = {{"input_ids": [pieces.ids], "attention_mask": [pieces.attention_mask], "first_piece": first, "last_piece": last}}
+inputs = {{"input_ids": [pieces.ids], "attention_mask": [pieces.attention_mask]}}
+inputs |= {{"first_piece": first, "last_piece": last}}
 session = onnxruntime.InferenceSession("model.onnx")
 (logits,) = session.run(None, {{name: np.array(value, dtype=np.int64) for name, value in inputs.items()}})
 names = json.load(open("config.json"))["id2label"]
@@ -132,12 +133,8 @@ def run_onnx(session: "InferenceSession", inputs: PieceInputs, pad: int = 0) -> 
         ids = inputs.ids[start:end].numpy()[None] if end > start else np.array([[pad]])
         ends = np.where(first[words] >= 0, last[words] + offsets[words] - start, -1)
         begins = np.where(first[words] >= 0, places[words] - start, -1)
-        feed = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "first_piece": begins[None],
-            "last_piece": ends[None],
-        }
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        feed |= {"first_piece": begins[None], "last_piece": ends[None]}
         logits = np.asarray(session.run(None, feed)[0])[0]
         if found is None:
             found = np.zeros((len(first), logits.shape[1]), dtype=logits.dtype)

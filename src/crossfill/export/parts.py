@@ -41,7 +41,7 @@ class Parts:
 def take_apart(tagger: Tagger, cell: Cell) -> Parts:
     """The parts of the tagger of a cell, posterior means plugged in.
 
-    A frozen encoder's x = (v − m) / s, and a mix x = γ Σₖ aₖ vₖ of layers, are affine, so they are folded into the head.
+    A frozen encoder's x = (v − m) / s, and a mix x = γ Σₖ aₖ vₖ of layers are affine: they are folded into the head.
     """
     encoder = tagger.model.encoder
     if not isinstance(encoder, FrozenEncoder | FinetunedEncoder):

@@ -24,7 +24,7 @@ tag = pipeline("token-classification", model="this-folder", aggregation_strategy
 tag("A sentence.")
 ```
 
-The label of a word is that of its first piece."""
+The label of a word is that of its first piece that is more than a space (`▁` alone, in some tokenizers)."""
 
 
 def export_stock(tagger: Tagger, cell: Cell, out: Path) -> None:
@@ -95,6 +95,6 @@ def _verify(parts: Parts, model: "PreTrainedModel") -> None:
     gap = float((pieces[first][kept] - expected[kept]).abs().max()) if bool(kept.any()) else 0.0
     if gap > _TOLERANCE * max(1.0, float(expected.abs().max())):
         raise ExportError(
-            f"{parts.cell}: {type(model).__name__} does more than apply a head to the encoder's states (logits differ by "
-            f"{gap:.3g}); use --onnx"
+            f"{parts.cell}: {type(model).__name__} does more than apply a head to the encoder's states "
+            f"(logits differ by {gap:.3g}); use --onnx"
         )

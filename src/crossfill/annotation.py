@@ -96,6 +96,8 @@ def choose(pool: Candidates, budget: int, strategy: Strategy = "diversity", cost
     """
     if budget < 1:
         raise DataError(f"expected a budget of at least 1 sentence, got {budget}")
+    if not len(pool):
+        return []
     worth = pool.mutual_information if strategy == "bald" else pool.entropy
     if cost == "words":
         worth = worth / np.array([len(s) for s in pool.sentences]).clip(1)

@@ -91,6 +91,9 @@ def _mean(group: list[dict[str, Any]]) -> dict[str, float]:
     for name in ("errors_removed_at_80", "coverage", "set_size", "single", "tempered_nll", "tempered_ece"):
         if all(name in entry for entry in group):
             values[name] = sum(entry[name] for entry in group) / len(group)
+    if "coverage" in values:
+        n_words = sum(entry["n_words"] for entry in group)
+        values["word_coverage"] = sum(entry["coverage"] * entry["n_words"] for entry in group) / n_words
     return values
 
 

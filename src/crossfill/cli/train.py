@@ -112,7 +112,7 @@ def _show(results: "Sequence[CellResult]", grid: "Grid", seen: "frozenset[Cell]"
     from crossfill.checkpoint import write_json
     from crossfill.experiments.run import task_means
 
-    write_json(out / "results.json", [result.as_dict() for result in results])
+    write_json(out / "results.json", [result.as_dict() for result in results], indent=None)
     for which in (True, False):
         chosen = [r for r in results if r.seen is which]
         if chosen:

@@ -30,9 +30,9 @@ def remove_leftovers(folder: Path) -> None:
             leftover.unlink(missing_ok=True)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically."""
-    write_atomically(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
+    """Write a JSON file atomically; `indent` none puts long lists of numbers on one line."""
+    write_atomically(path, (json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode())
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:

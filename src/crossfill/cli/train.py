@@ -116,7 +116,7 @@ def _show(results: "Sequence[CellResult]", grid: "Grid", seen: "frozenset[Cell]"
     from crossfill.experiments.card import RESULTS, write_card
     from crossfill.experiments.run import task_means
 
-    write_json(out / RESULTS, [result.as_dict() for result in results])
+    write_json(out / RESULTS, [result.as_dict() for result in results], indent=None)
     write_card(out)
     for which in (True, False):
         chosen = [r for r in results if r.seen is which]

@@ -148,7 +148,7 @@ def test_a_damaged_file_is_read_or_refused(name: str, source: str):
         data = source.encode()
         for _ in range(1 + i % 3):
             data = rng.choice(MUTATIONS)(rng, data) if data else b"x"
-        began = time.perf_counter()
+        began = time.process_time()
         try:
             corpus = read_source(data, f"pos/wol {name}", rng.choice(labels)).corpus
         except DataError as error:
@@ -159,7 +159,7 @@ def test_a_damaged_file_is_read_or_refused(name: str, source: str):
             assert len(corpus.labels) == len(corpus.words) == corpus.offsets[-1]
             assert len(list(corpus)) == len(corpus)
         assert not message or re.match(rf"pos/wol {re.escape(name)}:[0-9]+: [^;]+; .+", message), (message, data)
-        slowest = max(slowest, time.perf_counter() - began)
+        slowest = max(slowest, time.process_time() - began)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert N_FILES * 0.1 < refused < N_FILES * 0.45, "a fuzzer whose files are all refused, or all read, tests nothing"

@@ -6,23 +6,41 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from crossfill.config import Config as Config
     from crossfill.data.folder import load_grid as load_grid
+    from crossfill.doubt import Doubt as Doubt
     from crossfill.errors import CrossfillError as CrossfillError
     from crossfill.grid import Cell as Cell
     from crossfill.grid import Grid as Grid
     from crossfill.sentence import Corpus as Corpus
     from crossfill.sentence import Sentence as Sentence
+    from crossfill.tagger import load as load
+    from crossfill.tagger import train as train
 
 _HOMES = {
     "Cell": "crossfill.grid",
     "Config": "crossfill.config",
     "Corpus": "crossfill.sentence",
     "CrossfillError": "crossfill.errors",
+    "Doubt": "crossfill.doubt",
     "Grid": "crossfill.grid",
     "Sentence": "crossfill.sentence",
+    "load": "crossfill.tagger",
     "load_grid": "crossfill.data.folder",
+    "train": "crossfill.tagger",
 }
 
-__all__ = ["Cell", "Config", "Corpus", "CrossfillError", "Grid", "Sentence", "__version__", "load_grid"]
+__all__ = [
+    "Cell",
+    "Config",
+    "Corpus",
+    "CrossfillError",
+    "Doubt",
+    "Grid",
+    "Sentence",
+    "__version__",
+    "load",
+    "load_grid",
+    "train",
+]
 __version__ = "0.1.0"
 
 

@@ -18,6 +18,9 @@ WEIGHTS = "model.safetensors"
 DESCRIPTION = "config.json"
 STATE = "training.safetensors"
 HISTORY = "history.json"
+ENCODER = "encoder"
+"""Folder with the encoder's settings and tokenizer, and with its weights where they are not the model's own."""
+_LARGEST_DESCRIPTION = 50_000_000
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -27,9 +30,9 @@ def remove_leftovers(folder: Path) -> None:
             leftover.unlink(missing_ok=True)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically."""
-    write_atomically(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
+    """Write a JSON file atomically; `indent` none puts long lists of numbers on one line."""
+    write_atomically(path, (json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode())
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
@@ -44,6 +47,17 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt") as file:
             notes = json.loads((file.metadata() or {}).get("notes", "{}"))
             return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: expected a safetensors file, found none; is this a model folder?") from None
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: expected a whole safetensors file; {error}; delete it and run again") from None
+
+
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of a file's tensors, from its header alone."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise CheckpointError(f"{path}: expected a safetensors file, found none; is this a model folder?") from None
     except (SafetensorError, OSError, ValueError) as error:
@@ -65,6 +79,10 @@ def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
     """The config, inventory and seen cells of a model folder."""
     path = folder / DESCRIPTION
     try:
+        if path.stat().st_size > _LARGEST_DESCRIPTION:
+            raise CheckpointError(
+                f"{path}: expected at most {_LARGEST_DESCRIPTION:,} bytes, got {path.stat().st_size:,}"
+            )
         found = json.loads(path.read_text(encoding="utf-8"))
         if found["format"] != 1:
             raise CheckpointError(f"{path}: expected format 1, got {found['format']}; use a newer crossfill")
@@ -73,14 +91,26 @@ def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
         return parse_config(found["config"], str(path)), inventory, frozenset(map(Cell.parse, found["seen"]))
     except FileNotFoundError:
         raise CheckpointError(f"{path}: expected a model's description, found none; is this a model folder?") from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, OSError) as error:
         raise CheckpointError(f"{path}: expected the description of a model; {type(error).__name__}: {error}") from None
 
 
 def load_weights(module: nn.Module, tensors: Mapping[str, Tensor], where: Path) -> None:
     """Put tensors into a module after checking that every name and shape is the one it has."""
+    check_shapes(module, {name: tuple(tensor.shape) for name, tensor in tensors.items()}, where)
+    module.load_state_dict(dict(tensors))
+
+
+def check_finite(tensors: Mapping[str, Tensor], where: Path) -> None:
+    """Refuse weights with which no prediction would mean anything."""
+    for name, tensor in tensors.items():
+        if not bool(tensor.isfinite().all()):
+            raise CheckpointError(f"{where}: expected finite weights, got NaN or infinity in {name}; train again")
+
+
+def check_shapes(module: nn.Module, found: Mapping[str, tuple[int, ...]], where: Path) -> None:
+    """Refuse tensors whose names and shapes are not those of the module."""
     own = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     wrong = [
         f"{name}: expected {own.get(name, 'no such tensor')}, got {found.get(name, 'nothing')}"
         for name in sorted(own.keys() | found.keys())
@@ -89,4 +119,3 @@ def load_weights(module: nn.Module, tensors: Mapping[str, Tensor], where: Path) 
     if wrong:
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         raise CheckpointError(f"{where}: the weights are of another model: {'; '.join(wrong[:3])}{more}")
-    module.load_state_dict(dict(tensors))

@@ -157,6 +157,8 @@ class TrainingConfig(Settings):
     """Whose dev data choose the best weights: seen cells', or (`oracle`, as published) unseen ones': not zero-shot."""
     patience: PositiveInt = 10
     """Validations without a better score before training stops."""
+    calibration_share: Probability = 0.0
+    """Share of the dev sentences of seen cells that select nothing, so that probabilities can be calibrated on them."""
     checkpoint_every: PositiveInt = 500
     """Steps between checkpoints from which a killed run resumes."""
     seed: int = 0

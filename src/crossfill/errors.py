@@ -24,6 +24,10 @@ class CheckpointError(CrossfillError):
     """A model folder that is missing, damaged, or of another run."""
 
 
+class ExportError(CrossfillError):
+    """A model that the wanted format cannot carry."""
+
+
 class TrainingError(CrossfillError):
     """A run that cannot go on."""
 

@@ -14,7 +14,7 @@ from crossfill.baselines.method import Method, Plan, SourcedHeads
 from crossfill.config import Config, override
 from crossfill.encoders.base import Encoder
 from crossfill.encoders.compact import CompactEncoder
-from crossfill.errors import ConfigError, unknown
+from crossfill.errors import CheckpointError, ConfigError, unknown
 from crossfill.grid import Cell, Grid, Inventory
 from crossfill.model import FactorizedHeads, Model
 
@@ -64,8 +64,13 @@ def as_method(model: Model, config: Config, name: str) -> tuple[Model, Config]:
     return Model(model.encoder, heads, model.inventory, model.seen).train(model.training), changed
 
 
-def build_encoder(config: Config, inventory: Inventory, cache: Path | bool = True, quiet: bool = True) -> Encoder:
-    """The encoder that the config names; `cache` is the folder for its features, or whether to use the default one."""
+def build_encoder(
+    config: Config, inventory: Inventory, cache: Path | bool = True, quiet: bool = True, weights: bool = True
+) -> Encoder:
+    """The encoder that the config names; `cache` is the folder for its features, or whether to use the default one.
+
+    Without `weights` an encoder that trains is made without pretrained ones, to be filled from a trained model.
+    """
     if config.encoder.name == "compact":
         return CompactEncoder(config.encoder)
     if config.encoder.pretrained.mode == "frozen":
@@ -74,15 +79,42 @@ def build_encoder(config: Config, inventory: Inventory, cache: Path | bool = Tru
         return FrozenEncoder(config.encoder, inventory.languages, cache, quiet)
     from crossfill.encoders.finetuned import FinetunedEncoder
 
-    return FinetunedEncoder(config.encoder, cache, quiet)
+    return FinetunedEncoder(config.encoder, cache, quiet, weights)
 
 
-def load_model(folder: Path) -> tuple[Model, Config]:
-    """The model in a folder, ready to predict, and its config."""
+def load_model(
+    folder: Path, encoder: str | None = None, cache: Path | bool = True, quiet: bool = True
+) -> tuple[Model, Config]:
+    """The model in a folder, ready to predict, and its config.
+
+    The encoder is the one named, else the one in the folder, else the one it was trained over. The folder may come
+    from anywhere: the model is first built as an outline without memory, and all shapes compared with those on file.
+    """
     config, inventory, seen = checkpoint.read_description(folder)
-    model = build_model(config, inventory, seen)
     path = folder / checkpoint.WEIGHTS
-    checkpoint.load_weights(model, checkpoint.read_tensors(path)[0], path)
+    shapes = checkpoint.read_shapes(path)
+    carried = folder / checkpoint.ENCODER
+    name = encoder or (str(carried) if carried.is_dir() else config.encoder.name)
+    named = config.model_copy(update={"encoder": config.encoder.model_copy(update={"name": name})})
+    _check_counts(named, inventory, len(shapes), folder)
+    frozen = name != "compact" and config.encoder.pretrained.mode == "frozen"
+    base = build_encoder(named, inventory, cache, quiet) if frozen else None
+
+    def build() -> Model:
+        own = base or build_encoder(named, inventory, cache, quiet, weights=False)
+        return build_model(named, inventory, seen, own)
+
+    try:
+        with torch.device("meta"):
+            outline = build()
+    except (RuntimeError, OverflowError, MemoryError) as error:
+        reason = str(error).partition("\n")[0][:200]
+        raise CheckpointError(f"{folder}: expected settings of a model that fits its weights; {reason}") from None
+    checkpoint.check_shapes(outline, shapes, path)
+    model = build()
+    tensors = checkpoint.read_tensors(path)[0]
+    checkpoint.check_finite(tensors, path)
+    checkpoint.load_weights(model, tensors, path)
     return model.eval(), config
 
 
@@ -92,3 +124,17 @@ def follow_plan(model: Model, plan: Plan, config: Config) -> None:
         model.heads.serve(plan.sources)
     if isinstance(model.heads, FactorizedHeads):
         anchor_priors(model.heads, model.encoder, config)
+
+
+def _check_counts(config: Config, inventory: Inventory, n_tensors: int, folder: Path) -> None:
+    """Refuse a description of more parts than there are tensors, before any of them is made."""
+    counts = {"tasks": len(inventory.tasks), "generator.hidden": len(config.generator.hidden)}
+    if config.encoder.name == "compact":
+        counts["encoder.layers"] = config.encoder.layers
+    elif config.encoder.pretrained.mode != "frozen":
+        from crossfill.encoders.huggingface import Source
+
+        counts["layers of the encoder"] = Source.find(config.encoder.name, weights=False).n_layers
+    for name, count in counts.items():
+        if count > n_tensors:
+            raise CheckpointError(f"{folder}: expected at most {n_tensors} {name}, one per tensor, got {count}")

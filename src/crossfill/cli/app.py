@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from crossfill.cli import cache, data, demo, experiment, grid, report, train
+from crossfill.cli import annotate, cache, data, demo, evaluate, experiment, export, grid, predict, report, train
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -24,6 +24,10 @@ def _root() -> None:
 app.command()(demo.demo)
 app.command()(grid.grid)
 app.command()(train.train)
+app.command()(evaluate.evaluate)
+app.command()(predict.predict)
+app.command()(annotate.annotate)
+app.command()(export.export)
 app.command()(experiment.experiment)
 app.command()(report.report)
 app.command()(cache.cache)

@@ -48,7 +48,7 @@ def demo(
     examples = tag_examples(out / "pf-lr", seed, chosen)
     _show_examples(console, examples)
     results = {"seed": seed, "languages": len(made.languages), "methods": [run.summary() for run in runs]}
-    write_json(out / "results.json", results)
+    write_json(out / "results.json", results, indent=None)
     draw_demo(results, out / "demo.png")
     console.print(f"\nWritten to {out}/: results.json, demo.png, and a model folder for each method.")
 

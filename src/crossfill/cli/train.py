@@ -113,9 +113,11 @@ def _partition(grid: "Grid", held_out: list[str], halves: str | None, half: int,
 
 def _show(results: "Sequence[CellResult]", grid: "Grid", seen: "frozenset[Cell]", out: Path, seconds: float) -> None:
     from crossfill.checkpoint import write_json
+    from crossfill.experiments.card import RESULTS, write_card
     from crossfill.experiments.run import task_means
 
-    write_json(out / "results.json", [result.as_dict() for result in results])
+    write_json(out / RESULTS, [result.as_dict() for result in results], indent=None)
+    write_card(out)
     for which in (True, False):
         chosen = [r for r in results if r.seen is which]
         if chosen:

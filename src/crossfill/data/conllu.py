@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crossfill.data.labels import LabelColumn
-from crossfill.data.lines import blocks, decode
+from crossfill.data.lines import Block, blocks, decode
 from crossfill.errors import DataError
 from crossfill.sentence import Sentence
 
@@ -59,7 +59,12 @@ class ConlluSentence:
 
 def parse(data: bytes, where: str) -> Iterator[ConlluSentence]:
     """The sentences of a CoNLL-U file; `where` names it in errors."""
-    for start, lines in blocks(decode(data, where)):
+    return parse_blocks(blocks(decode(data, where)), where)
+
+
+def parse_blocks(parts: Iterable[Block], where: str) -> Iterator[ConlluSentence]:
+    """The sentences in blocks of lines, as they come."""
+    for start, lines in parts:
         n_comments = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
         rows = [line.split("\t") for line in lines[n_comments:]]
         expected, covered = 1, 0

@@ -1,11 +1,12 @@
 """Splits where a corpus comes without them, caps, and sentences that stand on both sides."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from hashlib import blake2b
 from itertools import pairwise
 
-from crossfill.grid import Grid, Splits
+from crossfill.grid import Cell, Grid, Splits, joined
 from crossfill.sentence import Corpus
 
 
@@ -36,6 +37,29 @@ def capped_grid(grid: Grid, max_dev: int | None, max_test: int | None, seed: int
     )
 
 
+def parted(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
+    """Dev sentences for selection, and a `share` of them for calibration, by a hash of a sentence's words.
+
+    So a sentence falls on the same side in every task and run, whatever else is in the corpus.
+    """
+    kept = [_fraction(text) < share for text in texts(corpus)]
+    selection, calibration = ([i for i, spare in enumerate(kept) if spare == side] for side in (False, True))
+    return (corpus.take(selection), corpus.take(calibration)) if share else (corpus, corpus.take(()))
+
+
+def for_selection(grid: Grid, share: float) -> Grid:
+    """The grid without the dev sentences that are for calibration."""
+    return Grid({cell: tuple(replace(s, dev=parted(s.dev, share)[0]) for s in grid[cell]) for cell in grid.cells})
+
+
+def for_calibration(grid: Grid, share: float, cells: Iterable[Cell]) -> dict[Cell, Corpus]:
+    """The dev sentences of these cells that are for calibration, where there are any."""
+    found = {
+        cell: joined(parted(splits.dev, share)[1] for splits in grid[cell]) for cell in cells if cell in grid.corpora
+    }
+    return {cell: corpus for cell, corpus in found.items() if len(corpus)}
+
+
 def without_leaks(splits: Splits) -> tuple[Splits, int]:
     """The splits without the training sentences that recur, word for word, in dev or test; and how many those were."""
     held_out = {text for corpus in (splits.dev, splits.test) for text in texts(corpus)}
@@ -53,6 +77,12 @@ def texts(corpus: Corpus) -> Iterator[str]:
     """Each sentence as one string that tells its words apart."""
     words, offsets = list(corpus.words), corpus.offsets.tolist()
     return ("\n".join(words[start:end]) for start, end in pairwise(offsets))
+
+
+def _fraction(text: str) -> float:
+    """A number from 0 to 1 that depends on the text alone."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2**64
 
 
 def _shuffled(n: int, seed: int) -> list[int]:

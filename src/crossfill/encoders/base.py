@@ -52,6 +52,10 @@ class CentredEncoder(Encoder, ABC):
     def centroids(self) -> dict[str, Float[np.ndarray, "features"]]:
         """The mean vector of each language's words; empty where none were taken."""
 
+    @abstractmethod
+    def recentred(self, inputs: Inputs, language: str) -> Inputs:
+        """The same sentences, taken as another language's, without another pass through the network."""
+
 
 def ranges(starts: Int[Tensor, "n"], lengths: Int[Tensor, "n"]) -> Int[Tensor, "total"]:
     """The positions start, start + 1, …, start + length − 1 of every range, one range after the other.

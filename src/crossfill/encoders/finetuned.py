@@ -26,12 +26,15 @@ class FinetunedEncoder(Encoder):
     are computed once per corpus and kept on disk in float32.
     """
 
-    def __init__(self, config: EncoderConfig, cache: Path | bool = True, quiet: bool = True) -> None:
+    def __init__(
+        self, config: EncoderConfig, cache: Path | bool = True, quiet: bool = True, weights: bool = True
+    ) -> None:
+        """`weights`: whether to start from pretrained ones; a trained model brings its own."""
         super().__init__()
         self.config, self.quiet = config.pretrained, quiet
-        self.source = Source.find(config.name)
+        self.source = Source.find(config.name, weights)
         self.words = WordEncoder(self.source, self.config)
-        self.cache = FeatureCache(cache)
+        self.cache = FeatureCache(cache if weights else False)  # without its weights an encoder has no identity
         self.mix = LayerMix(self.source.n_layers + 1) if self.config.layer == "mix" else None
         self.n_features = self.source.size
         self.dropout = nn.Dropout(config.dropout)

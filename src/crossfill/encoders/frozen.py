@@ -25,6 +25,7 @@ from crossfill.sentence import Corpus
 _LARGEST = float(np.finfo(np.float16).max)
 _NO_SCALE = 1e-6
 _ROWS_AT_ONCE = 2**14
+_DTYPES = {2: torch.float16, 4: torch.float32}
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,11 @@ class FrozenEncoder(CentredEncoder):
             if self.config.centring == "standard":
                 self.scale[self._row(language)] = torch.from_numpy(scale)
 
+    def recentred(self, inputs: Inputs, language: str) -> FrozenInputs:
+        if not isinstance(inputs, FrozenInputs):
+            raise DataError(f"expected FrozenInputs, got {type(inputs).__name__}")
+        return FrozenInputs(inputs.given, torch.full_like(inputs.languages, self._row(language)))
+
     def centroids(self) -> dict[str, Float[np.ndarray, "width"]]:
         if self.config.centring == "none":
             return {}
@@ -131,7 +137,7 @@ class FrozenEncoder(CentredEncoder):
         return total
 
     def vectors(self, corpus: Corpus) -> np.ndarray:
-        """The word vectors of a corpus in float16, from the cache where they are in it."""
+        """The word vectors of a corpus: in float16 from the cache where there is one, else in float32."""
         if bytes(self.identity.tolist()) != self.own_identity:
             raise EncoderError(
                 f"encoder '{self.source.name}': expected the one this model was trained over, found other weights in "
@@ -143,7 +149,7 @@ class FrozenEncoder(CentredEncoder):
         found = self.cache.fetch(
             {**self._about(), "text": text},
             (corpus.n_words, self.width),
-            "<f2",
+            "<f2" if self.cache.folder is not None else "<f4",
             lambda rows: self._encode(corpus, rows),
             label=self.source.name,
         )
@@ -169,7 +175,7 @@ class FrozenEncoder(CentredEncoder):
             update = bars.add(f"Encoding {len(corpus):,} sentences", len(inputs.ids))
             for sentences, vectors in encoder.encode(inputs, lambda done: update(done, "pieces")):
                 places = ranges(torch.from_numpy(starts)[sentences], inputs.lengths[sentences]).numpy()
-                rows[places] = _checked(vectors, self.source.name).numpy()
+                rows[places] = _checked(vectors, self.source.name).to(_DTYPES[rows.dtype.itemsize]).cpu().numpy()
 
     def _row(self, language: str) -> int:
         if language in self.languages:
@@ -207,11 +213,11 @@ class _Moments:
 
 
 def _checked(vectors: Float[Tensor, "words features"], name: str) -> Float[Tensor, "words features"]:
-    """The vectors as float16, if they fit."""
+    """The vectors, if they fit into float16."""
     if not bool((vectors.abs() <= _LARGEST).all()):
         found = "NaN or infinity" if not bool(torch.isfinite(vectors).all()) else f"{float(vectors.abs().max()):.0f}"
         raise EncoderError(
             f"encoder '{name}': expected features of at most {_LARGEST:.0f}, got {found}; "
             "choose another encoder.pretrained.layer, or precision float32"
         )
-    return vectors.half().cpu()
+    return vectors

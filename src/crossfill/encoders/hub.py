@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from crossfill.errors import EncoderError
+from crossfill.files import write_atomically
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -17,21 +18,22 @@ _SPARE_ROWS = 0.1
 """Embeddings are often padded by some rows; a tokenizer that leaves more of them unused is another model's."""
 
 
-def find_folder(name: str) -> Path:
+def find_folder(name: str, weights: bool = True) -> Path:
     """The folder of a model: the path itself, else the hub's copy in the local cache, else fetched from the hub."""
     path = Path(name).expanduser()
     if path.exists():
-        _check_folder(path)
+        _check_folder(path, weights)
         return path
     from huggingface_hub import snapshot_download
     from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.errors import HFValidationError
 
     problem: Exception | None = None
+    wanted = _WANTED if weights else [pattern for pattern in _WANTED if pattern != "*.safetensors"]
     for offline in (True, False):
         try:
-            found = snapshot_download(name, allow_patterns=_WANTED, ignore_patterns=["*/*"], local_files_only=offline)
-            _check_folder(Path(found))
+            found = snapshot_download(name, allow_patterns=wanted, ignore_patterns=["*/*"], local_files_only=offline)
+            _check_folder(Path(found), weights)
         except (OSError, ValueError, HFValidationError, EncoderError) as error:
             problem = error
         else:
@@ -123,13 +125,29 @@ def load_network(folder: Path, name: str, precision: torch.dtype) -> "PreTrained
     return network
 
 
-def _check_folder(folder: Path) -> None:
+def new_network(settings: "PreTrainedConfig") -> "PreTrainedModel":
+    """The model with no weights of its own yet."""
+    from transformers import AutoModel
+
+    return AutoModel.from_config(settings, attn_implementation="sdpa", trust_remote_code=False, dtype=torch.float32)
+
+
+def carry(folder: Path, target: Path, weights: bool) -> None:
+    """Copy what a model needs of its encoder: settings and tokenizer, and where asked for the weights."""
+    target.mkdir(parents=True, exist_ok=True)
+    for path in sorted(folder.iterdir()):
+        needed = path.suffix == ".safetensors" if weights else False
+        if needed or path.name in _TOKENIZERS or path.suffix == ".json" or path.name == "merges.txt":
+            write_atomically(target / path.name, path.read_bytes())
+
+
+def _check_folder(folder: Path, weights: bool = True) -> None:
     if not folder.is_dir():
         raise EncoderError(f"encoder '{folder}': expected a folder with config.json, model.safetensors and a tokenizer")
     names = {path.name for path in folder.iterdir()}
     if "config.json" not in names:
         raise EncoderError(f"encoder '{folder}': expected config.json in it, found {_shown(names)}")
-    if not any(name.endswith(".safetensors") for name in names):
+    if weights and not any(name.endswith(".safetensors") for name in names):
         pickled = sorted(name for name in names if name.endswith((".bin", ".pt", ".pth", ".ckpt")))
         reason = f"only {', '.join(pickled)}, which can run code when it is loaded" if pickled else _shown(names)
         raise EncoderError(

@@ -29,12 +29,14 @@ class Source(NamedTuple):
     name: str
     folder: Path
     settings: "PreTrainedConfig"
+    weights: bool = True
+    """Whether its weights are wanted, too."""
 
     @classmethod
-    def find(cls, name: str) -> "Source":
+    def find(cls, name: str, weights: bool = True) -> "Source":
         """The model of this hub name or path."""
-        folder = hub.find_folder(name)
-        return cls(name, folder, hub.load_settings(folder, name))
+        folder = hub.find_folder(name, weights)
+        return cls(name, folder, hub.load_settings(folder, name), weights)
 
     @property
     def n_layers(self) -> int:
@@ -80,7 +82,12 @@ class WordEncoder(nn.Module):
         self.config = config
         tokenizer = hub.load_tokenizer(source.folder, source.name, source.settings)
         self.cutter = PieceCutter(tokenizer, config.max_pieces, config.overlap)
-        self.network = LayeredNetwork(hub.load_network(source.folder, source.name, precision), source.name)
+        network = (
+            hub.load_network(source.folder, source.name, precision)
+            if source.weights
+            else hub.new_network(source.settings)
+        )
+        self.network = LayeredNetwork(network, source.name)
         pads = (tokenizer.pad_token_id, source.settings.pad_token_id)
         self.pad = next((pad for pad in pads if isinstance(pad, int)), 0)
         self.layer = self.network.n_layers if config.layer in (None, "mix") else int(config.layer)

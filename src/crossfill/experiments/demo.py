@@ -10,6 +10,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from crossfill.baselines.methods import build_model, load_model
@@ -73,8 +74,14 @@ class MethodRun:
             "unseen": task_means(self.results),
             "seen": task_means(self.results, seen=True),
             "entropy_correlations": {name: found.r for name, found in entropy_correlations(self.results).items()},
-            "cells": [result.as_dict() for result in self.results],
+            "cells": [_brief(result) for result in self.results],
         }
+
+
+def _brief(result: CellResult) -> dict[str, Any]:
+    """A result without what the demo does not show: single sentences and words, bins and curves."""
+    told = {name: getattr(result, name) for name in ("corpus", "seen", "n_words", "plug_in", "averaged", "by_label")}
+    return {"cell": str(result.cell), **told, "study_entropy": float(np.mean(result.entropies))}
 
 
 class Report(NamedTuple):

@@ -11,7 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfill import __version__
 from crossfill.experiments.grids import StudyGrid, load_study_grid
 from crossfill.experiments.plan import Job
 from crossfill.experiments.results import FORMAT, LOG, TRAINING, TYPOLOGY, job_folder
@@ -180,8 +179,8 @@ def _logged(path: Path) -> "Iterator[None]":
 
 
 def _versions() -> dict[str, str]:
-    packages = ("torch", "numpy", "transformers", "tokenizers")
-    return {"crossfill": __version__, "python": platform.python_version()} | {name: version(name) for name in packages}
+    packages = ("crossfill", "torch", "numpy", "transformers", "tokenizers")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 def _forget_peak() -> None:

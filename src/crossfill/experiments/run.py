@@ -7,8 +7,11 @@ import numpy as np
 
 from crossfill.baselines.methods import build_model, follow_plan, plan_training
 from crossfill.config import Config
+from crossfill.data.splits import for_selection
 from crossfill.distribution import Processes
 from crossfill.encoders.base import CentredEncoder, Encoder
+from crossfill.experiments.calibrate import calibrate as calibrate
+from crossfill.experiments.calibrate import complete
 from crossfill.experiments.scoring import CellResult, evaluate_corpus
 from crossfill.grid import Cell, Grid, joined
 from crossfill.model import Model
@@ -34,12 +37,15 @@ def train(
     with processes.first_goes_first():
         centre(model.encoder, grid, seen)
         follow_plan(model, plan, config)
-        training, development = prepare_grid(model, plan.grid, plan.cells)
+        kept = for_selection(plan.grid, config.training.calibration_share)
+        training, development = prepare_grid(model, kept, plan.cells)
         if config.training.selection == "oracle":
             development = prepare_unseen_development(model, grid)
     with ProgressBar(quiet or not processes.is_first) as bars:
         update = bars.add(config.method, config.training.steps)
         Trainer(model, training, development, config, out, processes).run(resume, update)
+    if out is not None and processes.is_first:
+        complete(model, grid, config, out)
     return model
 
 

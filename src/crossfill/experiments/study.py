@@ -232,9 +232,9 @@ def _place(values: Any, location: tuple[int | str, ...]) -> tuple[int | str, ...
     """The part of pydantic's location that is a path in the values: it also names types and the keys of mappings."""
     place: list[int | str] = []
     for part in location:
-        children = (
-            values if isinstance(values, Mapping) else dict(enumerate(values)) if isinstance(values, list) else {}
-        )
+        children: Mapping[Any, Any] = values if isinstance(values, Mapping) else {}
+        if isinstance(values, list):
+            children = dict(enumerate(values))
         if part not in children:
             break
         values = children[part]

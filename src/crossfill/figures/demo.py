@@ -46,8 +46,7 @@ def _entropies(axes: Axes, results: Mapping[str, Any]) -> None:
     for task, marker, colour in zip(tasks, MARKERS, TASK_COLOURS, strict=False):
         cells = [cell for cell in run["cells"] if cell["cell"].startswith(f"{task}/") and not cell["seen"]]
         label = f"{task}  r = {run['entropy_correlations'][task]:.2f}".replace("-", "−")
-        entropies = [sum(c["entropies"]) / len(c["entropies"]) for c in cells]
-        scores = [100 * c["averaged"]["score"] for c in cells]
+        entropies, scores = [c["study_entropy"] for c in cells], [100 * c["averaged"]["score"] for c in cells]
         axes.scatter(entropies, scores, s=16, marker=marker, color=colour, alpha=0.8, label=label)
     axes.set_xlabel(f"mean entropy of {run['method']}'s predictions in a cell, in nats")
     axes.set_ylabel("score in that cell")

@@ -1,0 +1,145 @@
+"""Whether chosen sentences teach more than random ones: learning curves in cells that a model never saw.
+
+    python benchmarks/annotate.py DATA MODEL --max-train 300 --max-dev 60 --max-test 150 [--cells 8] [--seeds 0 1 2]
+
+MODEL is a folder of `crossfill train` over the same data and caps, with cells held out; features come from the cache.
+In each of its unseen cells with training data, the sentences to annotate are chosen from a random nine tenths of the
+training sentences (by seed), all at once, by random and by each strategy. What is learned from them: the head that is
+most probable given them, with the model's generated head as the mean of an isotropic Gaussian prior, fitted by L-BFGS.
+Scores are the task's, on test data. `share`: sentences that a strategy needs for what random choice reaches with the
+largest budget, as a share of that budget, curves taken as linear between budgets; `word_share` counts words.
+"""
+
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from crossfill.annotation import Candidates, choose
+from crossfill.data.folder import load_grid
+from crossfill.data.splits import capped_grid
+from crossfill.encoders.base import ranges
+from crossfill.metrics import score
+from crossfill.predict import draw_head, encode, predict_features
+from crossfill.tagger import load
+from crossfill.training import prepare
+
+
+def fitted(start: torch.Tensor, prior: torch.Tensor, features: torch.Tensor, labels: torch.Tensor, ridge: float):
+    theta = start.clone().requires_grad_()
+    optimiser = torch.optim.LBFGS([theta], max_iter=40, history_size=10, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        optimiser.zero_grad()
+        logits = functional.linear(features, theta[:, :-1], theta[:, -1])
+        value = functional.cross_entropy(logits, labels, reduction="sum") + 0.5 * ridge * ((theta - prior) ** 2).sum()
+        value.backward()
+        return value
+
+    optimiser.step(loss)
+    return theta.detach()
+
+
+def on_test(theta: torch.Tensor, features: torch.Tensor, gold: np.ndarray, names: tuple[str, ...], lengths: np.ndarray):
+    logits = functional.linear(features, theta[:, :-1], theta[:, -1])
+    return score(gold, logits.argmax(-1).numpy(), names, lengths)
+
+
+def needed(budgets: list[float], scores: list[float], target: float) -> float:
+    """The budget at which a curve first reaches the target; the largest one where it never does."""
+    for i, value in enumerate(scores):
+        if value >= target:
+            if i == 0 or scores[i - 1] >= value:
+                return budgets[i]
+            share = (target - scores[i - 1]) / (value - scores[i - 1])
+            return budgets[i - 1] + share * (budgets[i] - budgets[i - 1])
+    return budgets[-1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", type=Path)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--encoder")
+    parser.add_argument("--cache", type=Path)
+    parser.add_argument("--cells", type=int, default=8)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--budgets", type=int, nargs="+", default=[10, 20, 40, 80, 160])
+    parser.add_argument("--strategies", nargs="+", default=["entropy", "bald", "diversity"])
+    parser.add_argument("--cost", default="sentences")
+    parser.add_argument("--ridge", type=float, default=1.0)
+    parser.add_argument("--curves", type=Path, help="File for the learning curves, for figures/annotation.py.")
+    for name in ("train", "dev", "test"):
+        parser.add_argument(f"--max-{name}", type=int)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    cache = arguments.cache or True
+    tagger = load(arguments.model, arguments.encoder, cache)
+    grid = load_grid(arguments.data, max_train=arguments.max_train, cache=cache)
+    grid = capped_grid(grid, arguments.max_dev, arguments.max_test, 0)
+    largest, model = max(arguments.budgets), tagger.model
+    usable = [
+        cell
+        for cell in grid.cells
+        if cell not in tagger.seen and len(grid.training(cell)) * 0.9 >= largest and grid.evaluation(cell, seen=True)
+    ]
+    by_task = [[cell for cell in usable if cell.task == task] for task in sorted({cell.task for cell in usable})]
+    cells = [cell for group in by_task for cell in group[:: max(1, len(group) // (arguments.cells // len(by_task)))]]
+    curves, settings = [], tagger.config.prediction
+    for cell in cells:
+        corpus = grid.training(cell)
+        train = prepare(model.encoder, model.inventory, cell, corpus)
+        features = encode(model, train.inputs)
+        made = predict_features(model, features, cell, settings.samples, settings.seed)
+        everything = Candidates.of(list(corpus), features, made)
+        starts = torch.from_numpy(corpus.offsets[:-1])
+        tests = [prepare(model.encoder, model.inventory, cell, c) for c in grid.evaluation(cell, seen=True).values()]
+        test_features = torch.cat([encode(model, test.inputs) for test in tests]).clone()
+        gold, lengths = (np.concatenate(x) for x in ([t.labels for t in tests], [t.inputs.lengths for t in tests]))
+        prior = draw_head(model, cell, 0).parameters[0].clone()
+        names = model.inventory.labels[cell.task]
+        scored = partial(on_test, features=test_features, gold=gold, names=names, lengths=lengths)
+
+        for seed in arguments.seeds:
+            kept = np.random.default_rng(seed).permutation(len(corpus))[: int(0.9 * len(corpus))]
+            pool = Candidates(
+                [everything.sentences[i] for i in kept],
+                *(getattr(everything, name)[kept] for name in ("entropy", "mutual_information", "sketches")),
+            )
+            orders = {"random": list(range(len(kept)))}
+            orders |= {s: choose(pool, largest, s, arguments.cost) for s in arguments.strategies}
+            for strategy, order in orders.items():
+                theta, scores, words = prior, [], []
+                for budget in arguments.budgets:
+                    chosen = torch.from_numpy(kept[order[:budget]])
+                    rows = ranges(starts[chosen], train.inputs.lengths[chosen])
+                    theta = fitted(theta, prior, features[rows].clone(), train.labels[rows], arguments.ridge)
+                    scores.append(scored(theta))
+                    words.append(len(rows))
+                curve = {"cell": str(cell), "seed": seed, "strategy": strategy, "zero_shot": scored(prior)}
+                curves.append(curve | {"scores": scores, "words": words})
+    if arguments.curves:
+        made = {"budgets": arguments.budgets, "curves": curves}
+        arguments.curves.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    report: dict[str, object] = {"benchmark": "annotate", "cells": list(map(str, cells)), "seeds": arguments.seeds}
+    by_run = {(c["cell"], c["seed"], c["strategy"]): c for c in curves}
+    for strategy in arguments.strategies:
+        shares, word_shares = [], []
+        for cell in map(str, cells):
+            for seed in arguments.seeds:
+                base, other = by_run[cell, seed, "random"], by_run[cell, seed, strategy]
+                shares.append(needed(arguments.budgets, other["scores"], base["scores"][-1]) / largest)
+                word_shares.append(needed(other["words"], other["scores"], base["scores"][-1]) / base["words"][-1])
+        scores = [by_run[c, s, strategy]["scores"] for c in map(str, cells) for s in arguments.seeds]
+        means = {"share": np.mean(shares), "word_share": np.mean(word_shares), "mean_score": 100 * np.mean(scores)}
+        report[strategy] = {name: round(float(value), 3) for name, value in means.items()}
+    base_mean = np.mean([c["scores"] for c in curves if c["strategy"] == "random"])
+    print(json.dumps(report | {"random": {"mean_score": round(100 * float(base_mean), 2)}}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""`crossfill annotate MODEL --cell ner/wol FILE`: the sentences most worth annotating, with the model's guess."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from crossfill.tagger import Tagger
+    from crossfill.tagging import Tagging
+
+
+def annotate(
+    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    file: Annotated[Path, typer.Argument(help="Text to choose from; - is standard input.")] = Path("-"),
+    cell: Annotated[str | None, typer.Option(help="Cell to annotate, as ner/wol.")] = None,
+    budget: Annotated[int, typer.Option(min=1, help="How many sentences to choose.")] = 100,
+    strategy: Annotated[
+        Literal["entropy", "bald", "diversity"],
+        typer.Option(help="Most doubt, most removable doubt, or doubt spread out."),
+    ] = "diversity",
+    cost: Annotated[
+        Literal["sentences", "words"], typer.Option(help="What effort is counted in; words favours short sentences.")
+    ] = "sentences",
+    read: Annotated[
+        str | None, typer.Option("--from", help="text, conllu, bio or jsonl. [default: by the file's ending]")
+    ] = None,
+    form: Annotated[Literal["bio", "conllu"] | None, typer.Option("--format", help="Format of the output.")] = None,
+    tokenised: Annotated[bool, typer.Option(help="Text is one sentence a line, words separated by spaces.")] = False,
+    lines: Annotated[bool, typer.Option(help="Text is one sentence a line.")] = False,
+    samples: Annotated[int | None, typer.Option(min=1, help="Posterior samples. [default: the model's]")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the projection that distances are taken in.")] = 0,
+    grid: Annotated[Path | None, typer.Option(help="Data folder: rank its empty cells instead.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's]")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
+) -> None:
+    """Choose the sentences most worth annotating in a cell, as a file to correct; or the cell most worth annotating."""
+    from crossfill.annotation import candidates, choose
+    from crossfill.cli.predict import opened
+    from crossfill.data.streams import format_of, read_items
+    from crossfill.errors import DataError
+    from crossfill.tagger import load
+
+    tagger = load(model, encoder)
+    if grid is not None:
+        if cell is not None:
+            raise DataError(f"expected --cell (which sentences?) or --grid (which cell?), got both: {cell} and {grid}")
+        _rank(tagger, grid, cache)
+        return
+    if cell is None:
+        raise DataError("expected --cell, such as ner/wol, to choose sentences; or --grid DATA to choose a cell")
+    target, path = tagger.cell(cell), None if str(file) == "-" else file
+    cutting = "words" if tokenised else "lines" if lines else "raw"
+    with opened(path) as stream:
+        source = format_of(path, read)
+        items = read_items(stream, str(path or "standard input"), source, target.language, cutting)
+        pool = candidates(tagger, (item.sentence for item in items), target, samples, seed)
+    chosen = choose(pool, budget, strategy, cost)
+    taggings = tagger.tag_many([pool.sentences[i] for i in chosen], target, samples)
+    text = "".join(_render(tagging, form or ("conllu" if source == "conllu" else "bio")) for tagging in taggings)
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        out.write_text(text, encoding="utf-8")
+    typer.echo(f"{len(chosen)} of {len(pool)} sentences chosen for {target} by {strategy}", err=True)
+
+
+def _render(tagging: "Tagging", form: str) -> str:
+    """The sentence with the model's guess, as corpora come: nothing to take out again once it is corrected."""
+    from crossfill.cli import render
+    from crossfill.data import bio
+    from crossfill.data.streams import Item
+
+    if form == "conllu":
+        return render.conllu(Item(tagging.sentence), [tagging], whole=False)
+    return bio.render([bio.TaggedSentence(tagging.sentence.words, tagging.labels)])
+
+
+def _rank(tagger: "Tagger", data: Path, cache: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from crossfill.annotation import rank_cells
+    from crossfill.data.folder import load_grid
+
+    needs = rank_cells(tagger, load_grid(data, cache=cache or True))
+    table = Table(title="Empty cells, most worth annotating first", title_justify="left")
+    for name in ("cell", "words looked at", "mutual information", "entropy"):
+        table.add_column(name, justify="left" if name == "cell" else "right")
+    for need in needs:
+        table.add_row(str(need.cell), f"{need.n_words:,}", f"{need.mutual_information:.4f}", f"{need.entropy:.3f}")
+    Console(highlight=False).print(table if needs else "no empty cell has text in its language")

@@ -1,0 +1,164 @@
+"""`crossfill evaluate MODEL DATA`: every cell with test data, its scores and how far to trust its probabilities."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from crossfill.experiments.coverage import Coverage
+    from crossfill.experiments.run import CellResult
+    from crossfill.grid import Grid
+    from crossfill.tagger import Tagger
+
+_KEPT = 16
+"""Entry of the risk–coverage curve at 80 %."""
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    data: Annotated[Path, typer.Argument(help="Folder of corpora, as `crossfill grid` shows it.")],
+    task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None,
+    samples: Annotated[int | None, typer.Option(min=0, help="Posterior samples. [default: the model's]")] = None,
+    alpha: Annotated[float, typer.Option(help="Level of the label sets, where the model is calibrated.")] = 0.1,
+    max_test: Annotated[int | None, typer.Option(min=1, help="Most test sentences per corpus.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of random splits and of --max-test.")] = 0,
+    encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    out: Annotated[Path | None, typer.Option(help="File to write the JSON to, besides.")] = None,
+) -> None:
+    """Score a model on every cell that has test data: seen (■) and unseen (▣), with calibration and risk–coverage."""
+    from crossfill.data.folder import load_grid
+    from crossfill.data.splits import capped_grid
+    from crossfill.experiments.coverage import measure_coverage
+    from crossfill.tagger import load
+
+    tagger = load(model, encoder, cache or True)
+    if samples is not None:
+        prediction = tagger.config.prediction.model_copy(update={"samples": samples})
+        tagger.config = tagger.config.model_copy(update={"prediction": prediction})
+    grid = capped_grid(load_grid(data, tasks=task or (), seed=seed, cache=cache or True), None, max_test, seed)
+    grid = _known(tagger, grid)
+    results = tagger.evaluate(grid)
+    sets: list[Coverage] = []
+    if tagger.calibration is not None:
+        sets = measure_coverage(tagger.model, grid, tagger.config, tagger.calibration, alpha)
+    report = as_report(results, sets, alpha) | {"samples": tagger.config.prediction.samples}
+    text = json.dumps(report, ensure_ascii=False, indent=2)
+    if out is not None:
+        out.write_text(text + "\n", encoding="utf-8")
+    if as_json:
+        typer.echo(text)
+    else:
+        _show(results, sets, alpha)
+
+
+def errors_removed(result: "CellResult") -> float:
+    """The share of a corpus' errors among the 20 % of words the model is least sure of."""
+    risk = result.risk_coverage
+    return 1 - 0.8 * risk[_KEPT - 1] / risk[-1] if risk[-1] else 0.0
+
+
+def as_report(results: "Sequence[CellResult]", sets: "Sequence[Coverage]", alpha: float) -> dict[str, Any]:
+    """Everything measured, as JSON: one entry a corpus, and means over the seen and the unseen corpora of a task."""
+    by_corpus = {(c.cell, c.corpus): c for c in sets}
+    entries, groups = [], {}
+    for result in results:
+        entry = result.as_dict() | {"errors_removed_at_80": errors_removed(result)}
+        kept = by_corpus.get((result.cell, result.corpus))
+        if kept is not None:
+            names = ("coverage", "set_size", "single", "tempered_nll", "tempered_ece")
+            entry |= {name: getattr(kept, name) for name in names}
+        entries.append(entry)
+        groups.setdefault((result.cell.task, result.seen), []).append(entry)
+    means = [
+        {"task": task, "seen": seen, "corpora": len(group), **_mean(group)} for (task, seen), group in groups.items()
+    ]
+    return {"alpha": alpha if sets else None, "means": means, "results": entries}
+
+
+def _mean(group: list[dict[str, Any]]) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for kind in ("plug_in", "averaged"):
+        for name in ("score", "nll", "ece", "aurc"):
+            values[f"{kind}_{name}"] = sum(entry[kind][name] for entry in group) / len(group)
+    for name in ("errors_removed_at_80", "coverage", "set_size", "single", "tempered_nll", "tempered_ece"):
+        if all(name in entry for entry in group):
+            values[name] = sum(entry[name] for entry in group) / len(group)
+    if "coverage" in values:
+        n_words = sum(entry["n_words"] for entry in group)
+        values["word_coverage"] = sum(entry["coverage"] * entry["n_words"] for entry in group) / n_words
+    return values
+
+
+def _known(tagger: "Tagger", grid: "Grid") -> "Grid":
+    """The cells of the grid that the model can tag; the others are told."""
+    from crossfill.grid import Grid
+
+    known = {cell: grid[cell] for cell in grid.cells if cell in tagger.cells}
+    if left_out := [str(cell) for cell in grid.cells if cell not in known]:
+        shown = ", ".join(left_out[:10]) + (" …" if len(left_out) > 10 else "")
+        typer.echo(f"not in the model's grid, left out: {shown}", err=True)
+    return Grid(known)
+
+
+def _show(results: "Sequence[CellResult]", sets: "Sequence[Coverage]", alpha: float) -> None:
+    from rich.console import Console
+
+    report = as_report(results, sets, alpha)
+    console = Console(highlight=False)
+    rows = [
+        ({"name": r["cell"], "corpus": r["corpus"], "seen": r["seen"], "words": r["n_words"]}, r)
+        for r in report["results"]
+    ]
+    table = _table("Cells", bool(sets), alpha)
+    for head, entry in rows:
+        flat = {f"{k}_{n}": v for k in ("plug_in", "averaged") for n, v in entry[k].items()}
+        _add(table, head, entry | flat, bool(sets))
+    console.print(table)
+    table = _table("Means over corpora", bool(sets), alpha)
+    for mean in report["means"]:
+        _add(
+            table,
+            {"name": mean["task"], "corpus": f"{mean['corpora']} corpora", "seen": mean["seen"]},
+            mean,
+            bool(sets),
+        )
+    console.print(table)
+    console.print(
+        "■ seen  ▣ unseen; score plug-in, the rest of averaged prediction; −err: errors gone with the least sure 20 %"
+    )
+
+
+def _table(title: str, calibrated: bool, alpha: float) -> "Table":
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for name in ("", "cell", "corpus"):
+        table.add_column(name, overflow="fold")
+    names = ["words", "score", "averaged", "NLL", "ECE", "AURC", "−err"]
+    for name in names + ([f"coverage {1 - alpha:.0%}", "set size"] if calibrated else []):
+        table.add_column(name, justify="right")
+    return table
+
+
+def _add(table: "Table", head: dict[str, Any], values: dict[str, Any], calibrated: bool) -> None:
+    row = [
+        "■" if head["seen"] else "▣",
+        head["name"],
+        head["corpus"],
+        f"{head['words']:,}" if "words" in head else "",
+        f"{100 * values['plug_in_score']:.1f}",
+        f"{100 * values['averaged_score']:.1f}",
+        *(f"{values[f'averaged_{name}']:.3f}" for name in ("nll", "ece", "aurc")),
+        f"{values['errors_removed_at_80']:.0%}",
+    ]
+    if calibrated:
+        row += [f"{values['coverage']:.1%}", f"{values['set_size']:.2f}"] if "coverage" in values else ["", ""]
+    table.add_row(*row)

@@ -1,0 +1,27 @@
+"""`crossfill export MODEL --cell ner/wol OUT`: a cell's tagger for software that does not know crossfill."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    out: Annotated[Path, typer.Argument(help="Folder to write.")],
+    cell: Annotated[str, typer.Option(help="Cell to export, as ner/wol.")],
+    onnx: Annotated[bool, typer.Option("--onnx", help="An ONNX graph instead of a transformers checkpoint.")] = False,
+    encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
+) -> None:
+    """Write the tagger of a cell as an ordinary token-classification checkpoint, or as ONNX; posterior means."""
+    from crossfill.tagger import load
+
+    tagger = load(model, encoder)
+    target = tagger.cell(cell)
+    if onnx:
+        from crossfill.export.onnx import export_onnx as write
+    else:
+        from crossfill.export.stock import export_stock as write
+    write(tagger, target, out)
+    kind = "model.onnx" if onnx else "a token-classification checkpoint"
+    typer.echo(f"{out}: {kind} for {target}, with its tokenizer and a card")

@@ -1,0 +1,124 @@
+"""`crossfill predict MODEL --cell ner/wol [FILE|-]`: tags with confidence."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from crossfill.data.streams import Item
+    from crossfill.tagging import Tagging
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    file: Annotated[Path, typer.Argument(help="Text to tag; - is standard input.")] = Path("-"),
+    cell: Annotated[list[str] | None, typer.Option(help="Cell to tag in, as ner/wol; repeatable.")] = None,
+    read: Annotated[
+        str | None, typer.Option("--from", help="text, conllu, bio or jsonl. [default: by the file's ending]")
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="The same for the output. [default: the input's]")
+    ] = None,
+    tokenised: Annotated[bool, typer.Option(help="Text is one sentence a line, words separated by spaces.")] = False,
+    lines: Annotated[bool, typer.Option(help="Text is one sentence a line.")] = False,
+    samples: Annotated[int | None, typer.Option(min=0, help="Posterior samples; 0 plugs in the means.")] = None,
+    distribution: Annotated[bool, typer.Option(help="Write the probability of every label.")] = False,
+    alpha: Annotated[float | None, typer.Option(help="Write label sets that miss this share of right labels.")] = None,
+    abstain: Annotated[
+        float | None, typer.Option(help="Mark for a person what is as unsure as this share of calibration words.")
+    ] = None,
+    min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Give no label that is less sure.")] = 0.0,
+    temperature: Annotated[bool, typer.Option(help="Scale probabilities by the calibrated temperature.")] = False,
+    encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
+) -> None:
+    """Tag text in any cell of a model's grid, seen or not, and say how sure every label is."""
+    from crossfill.data.streams import format_of, read_items
+    from crossfill.doubt import Doubt
+    from crossfill.errors import DataError
+    from crossfill.tagger import CHUNK_SENTENCES, load
+
+    path = None if str(file) == "-" else file
+    source = format_of(path, read)
+    target = format_of(None, form) if form else source
+    if tokenised and lines:
+        raise DataError("expected --tokenised or --lines, got both; --tokenised is one sentence a line, too")
+    with opened(path) as stream:
+        tagger = load(model, encoder)
+        if not cell:
+            known = ", ".join(map(str, tagger.cells[:20]))
+            raise DataError(f"expected a cell to tag in, such as --cell {tagger.cells[0]}; known: {known}")
+        cells = [tagger.cell(name) for name in cell]
+        cutting = "words" if tokenised else "lines" if lines else "raw"
+        items = read_items(stream, str(path or "standard input"), source, cells[0].language, cutting)
+        waiting: list[Item] = []
+
+        def sentences() -> "Iterator":
+            for item in items:
+                waiting.append(item)
+                yield item.sentence
+
+        doubt = Doubt(alpha, abstain, min_confidence, temperature)
+        at_once = 1 if path is None and stream.isatty() else CHUNK_SENTENCES
+        with writer(out, target, distribution) as write:
+            for taggings in tagger.tag_cells(sentences(), cells, samples, doubt, at_once):
+                write(waiting.pop(0), taggings)
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[BufferedIOBase]:
+    """The file to read, or standard input."""
+    from crossfill.errors import DataError
+
+    if path is None:
+        yield cast(BufferedIOBase, sys.stdin.buffer)
+        return
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise DataError(f"{path}: expected a readable file; {error.strerror}") from None
+    with file:
+        yield file
+
+
+@contextmanager
+def writer(out: Path | None, form: str, whole: bool) -> "Iterator[Callable[[Item, Sequence[Tagging]], None]]":
+    """A function that writes one tagged sentence after the other."""
+    from rich.console import Console
+
+    from crossfill.cli import render
+
+    target = sys.stdout if out is None else out.open("w", encoding="utf-8")
+    console = Console(file=target, highlight=False, soft_wrap=True)
+    begun = False
+
+    def write(item: "Item", taggings: "Sequence[Tagging]") -> None:
+        nonlocal begun
+        match form:
+            case "text":
+                for line in render.text(taggings):
+                    console.print(line)
+            case "conllu":
+                target.write(render.conllu(item, taggings, whole))
+            case "bio":
+                target.write(("" if begun else render.header(taggings, whole)) + render.columns(taggings, whole))
+            case _:
+                target.write(render.json_line(item, taggings, whole))
+        begun = True
+        if target.isatty():
+            target.flush()
+
+    try:
+        yield write
+    finally:
+        if out is not None:
+            target.close()
+        else:
+            target.flush()

@@ -1,0 +1,57 @@
+"""Raw text into sentences and words, in any language: sentencex for the one, ICU for the other.
+
+Both know many languages and fall back to general rules for the rest. ICU cuts scripts without spaces (Thai, Khmer,
+Chinese, Japanese, …) by dictionary.
+"""
+
+from collections.abc import Iterator
+
+import pycountry
+
+from crossfill.errors import DataError
+from crossfill.sentence import Sentence
+
+
+def split_sentences(text: str, language: str) -> Iterator[str]:
+    """The sentences of a paragraph."""
+    try:
+        from sentencex import segment  # pyright: ignore[reportAttributeAccessIssue]
+    except ImportError:
+        raise _missing() from None
+    for sentence in segment(_short(language), text):
+        if stripped := sentence.strip():
+            yield stripped
+
+
+def split_words(text: str, language: str) -> Sentence:
+    """The words of a sentence, with the spaces that stand between them: `Sentence.text` gives the text back.
+
+    Runs of white space count as one space.
+    """
+    try:
+        from icu4py.breakers import WordBreaker
+    except ImportError:
+        raise _missing() from None
+    words: list[str] = []
+    spaces: list[bool] = []
+    for piece in WordBreaker(" ".join(text.split()), _short(language)):
+        if piece.isspace():
+            if spaces:
+                spaces[-1] = True
+        else:
+            words.append(piece)
+            spaces.append(False)
+    return Sentence(tuple(words), (), tuple(spaces))
+
+
+def _short(language: str) -> str:
+    """The two-letter code that both libraries go by, where a language has one."""
+    found = pycountry.languages.get(alpha_3=language)
+    return getattr(found, "alpha_2", language) if found else language
+
+
+def _missing() -> DataError:
+    return DataError(
+        "expected a sentence splitter and word tokenizer for raw text, found none; install them "
+        "(pip install 'crossfill[text]'), or pass words separated by spaces with --tokenised"
+    )

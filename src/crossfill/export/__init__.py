@@ -1,0 +1,1 @@
+"""A cell's tagger for other software: a stock transformers checkpoint, or ONNX."""

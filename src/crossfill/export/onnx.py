@@ -1,0 +1,158 @@
+"""ONNX: pieces in, one row of logits per word out; layer choice, pooling and head are all in the graph."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from crossfill.encoders.pieces import PieceInputs
+from crossfill.errors import ExportError
+from crossfill.export.parts import Parts, take_apart, write_labels, write_surroundings
+from crossfill.grid import Cell
+from crossfill.tagger import Tagger
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+GRAPH = "model.onnx"
+_USAGE = """`model.onnx` takes four integer arrays: `input_ids` and `attention_mask` (sentences × pieces, special tokens
+included, at most {most} of them), and `first_piece` and `last_piece` (sentences × words): the positions of each word's
+first and last piece; −1 in both for a word without one and for padding. It gives `logits` (sentences × words × labels;
+names in `config.json`).
+
+```python
+import json
+
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+words = ["Dakar", "mooy", "péeyu", "Senegaal"]
+starts = np.cumsum([0] + [len(word) + 1 for word in words[:-1]])
+pieces = Tokenizer.from_file("tokenizer.json").encode(" ".join(words))
+text = [(i, a, b) for i, (a, b) in enumerate(pieces.offsets) if b > a and pieces.tokens[i].strip("▁Ġ ")]
+of = [[i for i, a, b in text if a < start + len(word) and b > start] for word, start in zip(words, starts)]
+first, last = [[p[0] if p else -1 for p in of]], [[p[-1] if p else -1 for p in of]]
+inputs = {{"input_ids": [pieces.ids], "attention_mask": [pieces.attention_mask]}}
+inputs |= {{"first_piece": first, "last_piece": last}}
+session = onnxruntime.InferenceSession("model.onnx")
+(logits,) = session.run(None, {{name: np.array(value, dtype=np.int64) for name, value in inputs.items()}})
+names = json.load(open("config.json"))["id2label"]
+print([names[str(label)] for label in logits[0].argmax(-1)])
+```"""
+
+
+class TaggingGraph(nn.Module):
+    """A network, the pooling of its states to words, and a head, as one function of tensors."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__()
+        self.network = parts.words.network.network
+        self.mix, self.pooling = parts.layer_mix, parts.words.config.pooling
+        self.layer = None if parts.words.layer == parts.words.network.n_layers else parts.words.layer
+        self.head = nn.Linear(parts.weight.shape[1], parts.weight.shape[0])
+        self.head.weight = nn.Parameter(parts.weight, requires_grad=False)
+        self.head.bias = nn.Parameter(parts.bias, requires_grad=False)
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "sentences pieces"],
+        attention_mask: Int[Tensor, "sentences pieces"],
+        first_piece: Int[Tensor, "sentences words"],
+        last_piece: Int[Tensor, "sentences words"],
+    ) -> Float[Tensor, "sentences words labels"]:
+        """The logits of each word."""
+        every = self.mix or self.layer is not None
+        found = self.network(input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=every)
+        states = found.last_hidden_state
+        if self.mix:
+            states = torch.cat(list(found.hidden_states), dim=-1)
+        elif self.layer is not None:
+            states = found.hidden_states[self.layer]
+        # which share of each piece is in each word: sentences × words × pieces
+        places = torch.arange(input_ids.shape[1], device=input_ids.device)
+        first, last = first_piece.unsqueeze(-1), last_piece.unsqueeze(-1)
+        match self.pooling:
+            case "first":
+                shares = (places == first).to(states.dtype)
+            case "last":
+                shares = (places == last).to(states.dtype)
+            case _:
+                inside = ((places >= first) & (places <= last) & (first >= 0)).to(states.dtype)
+                shares = inside / inside.sum(-1, keepdim=True).clamp(min=1.0)
+        return self.head(shares @ states)
+
+
+def export_onnx(tagger: Tagger, cell: Cell, out: Path) -> None:
+    """Write the tagger of a cell as an ONNX graph with the encoder's tokenizer beside it."""
+    try:
+        import onnxscript as _  # noqa: F401
+    except ImportError:
+        raise ExportError("expected onnxscript and onnxruntime, found none; pip install 'crossfill[onnx]'") from None
+    parts = take_apart(tagger, cell)
+    write_surroundings(parts, tagger, out, _USAGE.format(most=parts.words.config.max_pieces))
+    write_labels(parts, out)
+    graph = TaggingGraph(parts).eval()
+    ids = torch.ones(2, 7, dtype=torch.long)
+    example = (ids, torch.ones_like(ids), torch.tensor([[1, 2, 4]] * 2), torch.tensor([[1, 3, 5]] * 2))
+    sentences, pieces, words = (torch.export.Dim(name, min=1) for name in ("sentences", "pieces", "words"))
+    by_piece, by_word = {0: sentences, 1: pieces}, {0: sentences, 1: words}
+    with _quiet(), torch.no_grad():
+        torch.onnx.export(
+            graph,
+            example,
+            out / GRAPH,
+            input_names=["input_ids", "attention_mask", "first_piece", "last_piece"],
+            output_names=["logits"],
+            dynamic_shapes=(by_piece, by_piece, by_word, by_word),
+            dynamo=True,
+            external_data=True,
+            verbose=False,
+        )
+
+
+def run_onnx(session: "InferenceSession", inputs: PieceInputs, pad: int = 0) -> Float[np.ndarray, "words labels"]:
+    """The logits of all words by an exported graph, window by window; zero pieces give a word the head's bias."""
+    first, last = inputs.first.numpy(), inputs.last.numpy()
+    window_ends = inputs.pieces_per_window.cumsum(0).numpy()
+    window_starts = window_ends - inputs.pieces_per_window.numpy()
+    sentence_starts = (inputs.pieces_per_sentence.cumsum(0) - inputs.pieces_per_sentence).numpy()
+    offsets = np.repeat(sentence_starts, inputs.lengths.numpy())
+    places = np.where(first >= 0, first + offsets, -1)
+    homes = np.searchsorted(window_ends, np.maximum(places, offsets), side="right")
+    found: np.ndarray | None = None
+    for window in np.unique(homes).tolist():
+        words = np.flatnonzero(homes == window)
+        start, end = int(window_starts[window]), int(window_ends[window])
+        ids = inputs.ids[start:end].numpy()[None] if end > start else np.array([[pad]])
+        ends = np.where(first[words] >= 0, last[words] + offsets[words] - start, -1)
+        begins = np.where(first[words] >= 0, places[words] - start, -1)
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        feed |= {"first_piece": begins[None], "last_piece": ends[None]}
+        logits = np.asarray(session.run(None, feed)[0])[0]
+        if found is None:
+            found = np.zeros((len(first), logits.shape[1]), dtype=logits.dtype)
+        found[words] = logits
+    return np.zeros((0, 0), dtype=np.float32) if found is None else found
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The exporter tells of its own innards; none of it is a user's business."""
+    import logging
+
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

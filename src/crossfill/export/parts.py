@@ -1,0 +1,98 @@
+"""What an exported tagger is made of: a network, a head with centring folded in, labels, and a card."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from crossfill.encoders import hub
+from crossfill.encoders.finetuned import FinetunedEncoder
+from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.encoders.huggingface import WordEncoder
+from crossfill.errors import ExportError
+from crossfill.files import write_atomically
+from crossfill.generator import Head
+from crossfill.grid import Cell
+from crossfill.predict import draw_head
+from crossfill.tagger import Tagger
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All that labels words of a cell: logits = W s + b, s the pooled states of one layer, or of all side by side."""
+
+    cell: Cell
+    words: WordEncoder
+    folder: Path
+    """Where the encoder's settings and tokenizer are."""
+    weight: Float[Tensor, "labels states"]
+    bias: Float[Tensor, "labels"]
+    labels: tuple[str, ...]
+
+    @property
+    def layer_mix(self) -> bool:
+        return self.words.config.layer == "mix"
+
+
+@torch.inference_mode()
+def take_apart(tagger: Tagger, cell: Cell) -> Parts:
+    """The parts of the tagger of a cell, posterior means plugged in.
+
+    A frozen encoder's x = (v − m) / s, and a mix x = γ Σₖ aₖ vₖ of layers are affine: they are folded into the head.
+    """
+    encoder = tagger.model.encoder
+    if not isinstance(encoder, FrozenEncoder | FinetunedEncoder):
+        raise ExportError(
+            f"expected a pretrained encoder, got {tagger.config.encoder.name}: it reads hashed n-grams, which no "
+            "tokenizer of other software makes; train over a pretrained one"
+        )
+    head = draw_head(tagger.model, cell, n_samples=0)
+    if not isinstance(head, Head) or head.n_samples != 1:
+        raise ExportError(f"expected one affine head, got several or a deeper one: method {tagger.config.method}")
+    weight, bias = head.parameters[0, :, :-1].float(), head.parameters[0, :, -1].float()
+    if encoder.mix is not None:
+        shares = encoder.mix.gamma * encoder.mix.weights.softmax(0)
+        weight = (shares[None, :, None] * weight[:, None, :]).flatten(1)
+    if isinstance(encoder, FrozenEncoder):
+        words = WordEncoder(encoder.source, encoder.config).eval()
+        if encoder.config.centring != "none":
+            row = encoder.languages.index(cell.language)
+            weight = weight / encoder.scale[row]
+            bias = bias - weight @ encoder.mean[row]
+    else:
+        words = encoder.words.eval()
+    return Parts(cell, words, encoder.source.folder, weight, bias, tagger.model.inventory.labels[cell.task])
+
+
+def write_surroundings(parts: Parts, tagger: Tagger, out: Path, usage: str) -> None:
+    """Settings and tokenizer of the encoder, and a card."""
+    out.mkdir(parents=True, exist_ok=True)
+    hub.carry(parts.folder, out, weights=False)
+    write_atomically(out / "README.md", _card(parts, tagger, usage).encode())
+
+
+def write_labels(parts: Parts, out: Path) -> None:
+    """The names of the labels, as transformers writes them, into the encoder's settings."""
+    path = out / "config.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    settings |= {"id2label": dict(enumerate(parts.labels)), "label2id": {v: i for i, v in enumerate(parts.labels)}}
+    write_atomically(path, (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def _card(parts: Parts, tagger: Tagger, usage: str) -> str:
+    seen = "trained on data of this cell" if parts.cell in tagger.seen else "zero-shot: it had no data of this cell"
+    scores = [r for r in tagger.results if r.cell == parts.cell]
+    measured = "\n".join(
+        f"- {r.corpus}: score {100 * r.score:.1f}, NLL {r.plug_in['nll']:.3f}, ECE {r.plug_in['ece']:.3f}"
+        for r in scores
+    )
+    return (
+        f"---\npipeline_tag: token-classification\nlanguage:\n- {parts.cell.language}\n---\n\n"
+        f"# {parts.cell.task} in {parts.cell.language}\n\nA token classifier exported from a crossfill model "
+        f"(method `{tagger.config.method}`, posterior means plugged in); {seen}. Averaged prediction, and with it the "
+        f"model's doubt about its own parameters, needs crossfill itself.\n\n{usage}\n\n"
+        f"## Scores\n\n{measured or 'Not measured.'}\n\nLabels: {', '.join(parts.labels)}\n"
+    )

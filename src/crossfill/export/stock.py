@@ -1,0 +1,100 @@
+"""A stock `AutoModelForTokenClassification` checkpoint: loads in transformers with no crossfill installed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from crossfill.errors import ExportError
+from crossfill.export.parts import Parts, take_apart, write_surroundings
+from crossfill.grid import Cell
+from crossfill.sentence import Corpus, Sentence
+from crossfill.tagger import Tagger
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_PROBE = (("Dakar", "mooy", "péeyu", "Senegaal"), ("北京", "是", "首都"), ("القاهرة", "عاصمة", "مصر"))
+_TOLERANCE = 1e-3
+_USAGE = """```python
+from transformers import pipeline
+
+tag = pipeline("token-classification", model="this-folder", aggregation_strategy="first")
+tag("A sentence.")
+```
+
+The label of a word is that of its first piece that is more than a space (`▁` alone, in some tokenizers)."""
+
+
+def export_stock(tagger: Tagger, cell: Cell, out: Path) -> None:
+    """Write the tagger of a cell as a token-classification checkpoint, if that class of model can carry it."""
+    parts = take_apart(tagger, cell)
+    _check(parts)
+    model = _assemble(parts)
+    _verify(parts, model)
+    write_surroundings(parts, tagger, out, _USAGE)
+    model.save_pretrained(out)
+
+
+def _check(parts: Parts) -> None:
+    config, n_layers = parts.words.config, parts.words.network.n_layers
+    reasons = []
+    if config.pooling != "first":
+        reasons.append(f"words are read from their {config.pooling} piece, and pipelines take the first")
+    if parts.layer_mix or parts.words.layer != n_layers:
+        found = "a mix of layers" if parts.layer_mix else f"layer {parts.words.layer} of {n_layers}"
+        reasons.append(f"heads read {found}, and token-classification classes read the last")
+    if reasons:
+        raise ExportError(
+            f"{parts.cell}: a transformers token-classification checkpoint cannot carry this model: "
+            f"{'; '.join(reasons)}; export it with --onnx, where pooling is part of the graph"
+        )
+
+
+def _assemble(parts: Parts) -> "PreTrainedModel":
+    from transformers import AutoModelForTokenClassification
+
+    network = parts.words.network.network
+    settings = type(network.config).from_dict(network.config.to_dict())
+    settings.id2label = dict(enumerate(parts.labels))
+    settings.label2id = {label: i for i, label in enumerate(parts.labels)}
+    try:
+        model = AutoModelForTokenClassification.from_config(settings, trust_remote_code=False, dtype=torch.float32)
+    except ValueError:
+        raise ExportError(
+            f"{parts.cell}: transformers has no token-classification class for {settings.model_type}; use --onnx"
+        ) from None
+    own, base = network.state_dict(), getattr(model, model.base_model_prefix)
+    wanted = base.state_dict()
+    missing = [name for name in wanted if name not in own and "pooler" not in name]
+    if missing:
+        raise ExportError(f"{parts.cell}: expected the encoder's weights in {type(model).__name__}, not {missing[0]}")
+    base.load_state_dict({name: tensor for name, tensor in own.items() if name in wanted}, strict=False)
+    heads = [m for m in (getattr(model, "classifier", None), getattr(model, "score", None)) if isinstance(m, nn.Linear)]
+    if not heads or heads[0].bias is None or heads[0].weight.shape != parts.weight.shape:
+        raise ExportError(f"{parts.cell}: {type(model).__name__} has no affine classifier with a bias; use --onnx")
+    with torch.no_grad():
+        heads[0].weight.copy_(parts.weight)
+        heads[0].bias.copy_(parts.bias)
+    return model.eval()
+
+
+@torch.inference_mode()
+def _verify(parts: Parts, model: "PreTrainedModel") -> None:
+    """Refuse a class that does more between encoder and head than this model does."""
+    inputs = parts.words.cutter.cut(Corpus.from_sentences(Sentence(words) for words in _PROBE))
+    expected = parts.words(inputs) @ parts.weight.T + parts.bias
+    found = []
+    for batch in parts.words.batches(inputs):
+        logits = model(input_ids=batch.ids, attention_mask=batch.mask).logits
+        found.append((batch.pieces, logits[batch.mask.bool()]))
+    pieces = torch.cat([logits for _, logits in found])[torch.cat([places for places, _ in found]).argsort()]
+    first, _ = inputs.word_pieces()
+    kept = inputs.first >= 0
+    gap = float((pieces[first][kept] - expected[kept]).abs().max()) if bool(kept.any()) else 0.0
+    if gap > _TOLERANCE * max(1.0, float(expected.abs().max())):
+        raise ExportError(
+            f"{parts.cell}: {type(model).__name__} does more than apply a head to the encoder's states "
+            f"(logits differ by {gap:.3g}); use --onnx"
+        )

@@ -1,0 +1,125 @@
+"""`crossfill evaluate`, `annotate` and `export` as a person types them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import crossfill
+from crossfill.cli.app import app
+from crossfill.cli.evaluate import errors_removed
+from crossfill.config import override
+from crossfill.data import bio
+from crossfill.data.folder import load_grid
+from crossfill.errors import CrossfillError
+from crossfill.experiments.coverage import measure_coverage
+from tests.data.folders import bio as bio_file
+from tests.data.folders import conllu, write
+from tests.own_cache import own_cache as own_cache
+from tests.scenarios import SMALL
+
+RUN = CliRunner()
+RNG = np.random.default_rng(0)
+
+
+def files() -> dict[str, str]:
+    made = {}
+    for language in ("wol", "yor", "amh"):
+        for split, n in (("train", 12), ("dev", 8), ("test", 8)):
+            words = [[f"{language}{w}" for w in RNG.integers(0, 40, size=5)] for _ in range(n)]
+            made[f"ud/{language}/{split}.conllu"] = conllu(
+                *[[(w, "NOUN" if w[-1] in "13579" else "VERB") for w in s] for s in words]
+            )
+            made[f"ner/{language}/{split}.bio"] = bio_file(
+                *[[(w, "B-PER" if w.endswith("7") else "O") for w in s] for s in words]
+            )
+    del made["ner/amh/train.bio"], made["ner/amh/dev.bio"], made["ner/amh/test.bio"]
+    return made
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("data"), files())
+
+
+@pytest.fixture(scope="module")
+def model(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("model")
+    config = override(SMALL, ["training.calibration_share=0.5"])
+    crossfill.train(load_grid(data, cache=False), config=config, out=out, hold_out=["ner/wol"])
+    return out
+
+
+def run(*arguments: object, text: str = "") -> str:
+    result = RUN.invoke(app, [str(a) for a in arguments], input=text, env={"COLUMNS": "200"})
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.stdout
+
+
+def test_evaluate(model: Path, data: Path, tmp_path: Path):
+    shown = run("evaluate", model, data, "--out", tmp_path / "report.json")
+    assert "▣" in shown
+    assert "coverage 90%" in shown
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report == json.loads(run("evaluate", model, data, "--json"))
+    entries = {entry["cell"]: entry for entry in report["results"]}
+    assert [cell for cell, entry in entries.items() if not entry["seen"]] == ["ner/wol"]
+    tagger, grid = crossfill.load(model), load_grid(data, cache=False)
+    for result in tagger.evaluate(grid):
+        entry = entries[str(result.cell)]
+        assert entry["plug_in"]["score"] == pytest.approx(result.score)
+        risk = result.risk_coverage
+        kept = 0.8 * risk[15] / risk[-1] if risk[-1] else 1.0
+        assert errors_removed(result) == pytest.approx(1 - kept if risk[-1] else 0.0)
+    assert tagger.calibration is not None
+    for found in measure_coverage(tagger.model, grid, tagger.config, tagger.calibration, 0.1):
+        test = grid[found.cell][0].test
+        gold = [label for sentence in test for label in sentence.labels]
+        taggings = tagger.tag_many([s.words for s in test], found.cell, doubt=crossfill.Doubt(alpha=0.1))
+        sets = [word.label_set for tagging in taggings for word in tagging.words]
+        assert found.coverage == pytest.approx(np.mean([g in s for g, s in zip(gold, sets, strict=True)]))
+        assert found.set_size == pytest.approx(np.mean([len(s) for s in sets]))
+        assert entries[str(found.cell)]["coverage"] == pytest.approx(found.coverage)
+    mean = next(m for m in report["means"] if m["task"] == "pos" and m["seen"])
+    assert mean["averaged_nll"] == pytest.approx(
+        np.mean([e["averaged"]["nll"] for c, e in entries.items() if c[:3] == "pos"])
+    )
+    assert json.loads(run("evaluate", model, data, "--samples", 0, "--task", "pos", "--json"))["samples"] == 0
+
+
+def test_evaluate_leaves_out_what_the_model_does_not_know(model: Path, data: Path, tmp_path: Path):
+    more = write(tmp_path / "more", {**files(), "ud/fin/test.conllu": conllu([("a", "NOUN")])})
+    result = RUN.invoke(app, ["evaluate", str(model), str(more), "--json"])
+    assert result.exit_code == 0
+    assert "left out: pos/fin" in result.stderr
+
+
+def test_annotate(model: Path, data: Path, tmp_path: Path):
+    source = data / "ud" / "wol" / "train.conllu"
+    out = tmp_path / "todo.bio"
+    run("annotate", model, source, "--cell", "ner/wol", "--budget", 4, "--format", "bio", "--out", out)
+    chosen = bio.read(out)
+    known = {tuple(s.words) for s in load_grid(data, cache=False).training(crossfill.Cell("pos", "wol"))}
+    assert len(chosen) == 4
+    assert {s.words for s in chosen} <= known
+    tagger = crossfill.load(model)
+    assert [s.tags for s in chosen] == [t.labels for t in tagger.tag_many([s.words for s in chosen], "ner/wol")]
+    write(tmp_path / "next", {"ner/wol/train.bio": out.read_text()})
+    assert load_grid(tmp_path / "next", cache=False).cells == (crossfill.Cell("ner", "wol"),)  # reads as a corpus
+    as_conllu = run("annotate", model, source, "--cell", "pos/wol", "--budget", 2, "--strategy", "bald")
+    assert as_conllu.count("\n\n") == 2
+    assert "a b" in run("annotate", model, "--cell", "pos/wol", "--tokenised", "--format", "conllu", text="a b\n")
+    assert run("annotate", model, "--cell", "pos/wol", text="") == ""
+    ranked = run("annotate", model, "--grid", data)
+    assert "ner/amh" in ranked
+    assert "ner/wol" not in ranked
+    for wrong in (["--grid", str(data), "--cell", "ner/wol"], []):
+        assert isinstance(RUN.invoke(app, ["annotate", str(model), *wrong]).exception, CrossfillError)
+
+
+def test_export_says_why_not(model: Path, tmp_path: Path):
+    result = RUN.invoke(app, ["export", str(model), str(tmp_path / "out"), "--cell", "ner/wol"])
+    assert isinstance(result.exception, CrossfillError)
+    assert "hashed n-grams" in str(result.exception)

@@ -1,0 +1,170 @@
+"""`crossfill predict` as a person types it: formats in and out, and input that is not what it should be."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import conllu
+import pytest
+from typer.testing import CliRunner
+
+import crossfill
+from crossfill.cli.app import app, main
+from crossfill.config import override
+from crossfill.data import bio
+from tests.scenarios import SMALL, small_grid
+
+RUN = CliRunner()
+GRID = small_grid()[0].grid
+LANGUAGE = GRID.languages[0]
+NER, POS = f"ner/{LANGUAGE}", f"pos/{LANGUAGE}"
+TEXTS = [sentence.words for sentence in GRID.development(GRID.cells[0])]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("model")
+    config = override(SMALL, ["training.calibration_share=0.5"])
+    crossfill.train(GRID, "pf-lr", "compact", out, config, hold_out=[NER])
+    return out
+
+
+def predict(model: Path, text: str | bytes, *options: str) -> str:
+    result = RUN.invoke(app, ["predict", str(model), *options], input=text)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.stdout
+
+
+def test_every_format_in_and_out(model: Path, tmp_path: Path):
+    lines = "".join(" ".join(words) + "\n" for words in TEXTS)
+    both = ["--cell", POS, "--cell", NER, "--samples", "3"]
+    out = predict(model, lines, "--tokenised", *both, "--format", "jsonl", "--distribution")
+    objects = [json.loads(line) for line in out.splitlines()]
+    assert [tuple(o["words"]) for o in objects] == TEXTS
+    expected = [o["tags"][POS]["labels"] for o in objects]
+    loaded = crossfill.load(model)
+    assert expected == [list(t.labels) for t in loaded.tag_many(TEXTS, POS, 3)]
+    assert all(abs(sum(d.values()) - 1) < 1e-4 for d in objects[0]["tags"][NER]["distributions"])
+    assert {"labels", "confidence", "entropy", "mutual_information", "spans"} <= set(objects[0]["tags"][NER])
+
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps({"id": i, "tokens": words}) + "\n\n" for i, words in enumerate(TEXTS)))
+    again = [json.loads(line) for line in predict(model, "", str(path), *both).splitlines()]
+    assert [o["tags"][POS]["labels"] for o in again] == expected
+    assert [o["id"] for o in again] == list(range(len(TEXTS)))
+
+    columns = predict(model, lines, "--tokenised", "--cell", POS, "--samples", "3", "--format", "bio")
+    read = list(bio.parse(columns.encode(), "out"))
+    assert [s.words for s in read] == TEXTS
+    assert [list(s.tags) for s in read] == expected
+    back = predict(model, columns, "--from", "bio", "--format", "jsonl", "--cell", POS, "--samples", "3")
+    assert [json.loads(line)["tags"][POS]["labels"] for line in back.splitlines()] == expected
+
+    made = predict(model, lines, "--tokenised", *both, "--format", "conllu")
+    trees = conllu.parse(made)
+    assert [[t["upos"] for t in tree] for tree in trees] == expected
+    assert {"NER", "NerConfidence", "PosEntropy", "PosMutualInformation"} <= set(trees[0][0]["misc"])
+    assert [tree.metadata["text"] for tree in trees] == [" ".join(words) for words in TEXTS]
+    file = tmp_path / "in.conllu"
+    file.write_text(made)
+    assert predict(model, "", str(file), *both) == made  # tagging again changes nothing
+
+
+def test_conllu_keeps_what_it_has(model: Path):
+    source = (
+        "# sent_id = 1\n1-2\tdu\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n"
+        "1\tde\tde\tADP\t_\tCase=Gen\t0\troot\t_\tGloss=of\n2\tle\tle\tDET\t_\t_\t1\tdet\t_\t_\n"
+        "2.1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+    )
+    out = predict(model, source, "--from", "conllu", "--cell", NER)
+    rows = [line.split("\t") for line in out.splitlines() if "\t" in line]
+    assert [row[0] for row in rows] == ["1-2", "1", "2", "2.1"]
+    assert rows[1][:9] == ["1", "de", "de", "ADP", "_", "Case=Gen", "0", "root", "_"]
+    assert rows[1][9].startswith("Gloss=of|NER=")
+    assert rows[3][9] == "_"
+    assert out.startswith("# sent_id = 1\n")
+
+
+def test_text_for_people(model: Path):
+    out = predict(model, "Dakar mooy péeyu. Helsinki on kaupunki.\n\n", "--cell", POS)
+    assert len(out.splitlines()) == 2
+    assert all("/" in word for word in out.split())
+    assert len(predict(model, "Dakar mooy. Helsinki on.\n", "--cell", POS, "--lines").splitlines()) == 1
+    assert predict(model, "", "--cell", POS) == ""
+    named = predict(model, "Dakar mooy\n", "--cell", NER, "--cell", POS)
+    assert [line.split()[0] for line in named.splitlines()] == [NER, POS]
+
+
+def test_doubts_are_written(model: Path, tmp_path: Path):
+    line, target = " ".join(TEXTS[0]) + "\n", tmp_path / "out.jsonl"
+    options = ["--alpha", "0.1", "--abstain", "0.5", "--min-confidence", "0.9", "--temperature", "--tokenised"]
+    predict(model, line, "--cell", POS, *options, "--format", "jsonl", "--out", str(target))
+    found = json.loads(target.read_text())["tags"][POS]
+    assert len(found["label_sets"]) == len(found["doubtful"]) == len(TEXTS[0])
+    assert all(
+        (label == "_") == (confidence < 0.9)
+        for label, confidence in zip(found["labels"], found["confidence"], strict=True)
+    )
+    assert "PosLabelSet=" in predict(model, line, "--cell", POS, *options, "--format", "conllu")
+    assert "label_set doubtful" in predict(model, line, "--cell", POS, *options, "--format", "bio").splitlines()[0]
+
+
+def error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], data: bytes, *arguments: str) -> str:
+    monkeypatch.setattr(sys, "argv", ["crossfill", *arguments])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "message"),
+    [
+        ("text", b"\x7fELF\0\0\1", "expected text, got a zero byte; is this a binary file?"),
+        ("text", b"fine\nDakar \xff\n", ":2: expected UTF-8, got byte 0xff"),
+        ("text", b"\xff\xfea\0", "UTF-16"),
+        ("text", b"a" * 10_000_000, "expected lines of at most 1,000,000 bytes"),
+        ("text", b"a " * 300_000, "expected at most 5,000 words in a sentence"),
+        ("text", b"a\rb\n", "CR alone"),
+        ("conllu", b"1\ta\n", "expected 10 columns, got 2"),
+        ("conllu", b"# c\n" * 50_000, "expected at most 15,000 lines"),
+        ("bio", b"\tO\n", ":1: expected a word in the first column"),
+        ("jsonl", b"{", "expected a JSON object on every line"),
+        ("jsonl", b"[1]", "expected a JSON object, got list"),
+        ("jsonl", b"[" * 100_000, "expected a JSON object on every line"),
+        ("jsonl", b'{"words": [1]}', '"words" as a list of strings'),
+        ("jsonl", b'{"words": ["a"], "spaces": [true, false]}', "expected 1 spaces"),
+        ("yaml", b"", "unknown format 'yaml'"),
+    ],
+)
+def test_bad_input(model, form, data, message, monkeypatch, capsys):
+    options = ["--tokenised"] if form == "text" and data.startswith(b"a ") else []
+    shown = error(monkeypatch, capsys, data, "predict", str(model), "--cell", NER, "--from", form, *options)
+    assert message in shown
+    assert shown.startswith("error: ")
+    assert shown.count("\n") == 1
+
+
+def test_bad_names(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    shown = error(monkeypatch, capsys, b"", "predict", str(model), "--cell", f"nre/{LANGUAGE}")
+    assert f"unknown cell 'nre/{LANGUAGE}'; did you mean '{NER}'? known: " in shown
+    assert "expected a cell to tag in" in error(monkeypatch, capsys, b"", "predict", str(model))
+    assert "is this a model folder?" in error(monkeypatch, capsys, b"", "predict", str(tmp_path), "--cell", NER)
+    assert "expected a readable file" in error(
+        monkeypatch, capsys, b"", "predict", str(model), str(tmp_path / "none.txt"), "--cell", NER
+    )
+    assert "expected a readable file" in error(
+        monkeypatch, capsys, b"", "predict", str(model), str(tmp_path), "--cell", NER
+    )
+    assert "alpha between 0 and 1" in error(
+        monkeypatch, capsys, b"a b\n", "predict", str(model), "--cell", NER, "--alpha", "2"
+    )
+
+
+def test_empty_input_has_a_defined_result(model: Path, tmp_path: Path):
+    empty = tmp_path / "empty.conllu"
+    empty.write_text("")
+    assert predict(model, "", str(empty), "--cell", NER) == ""
+    assert predict(model, "\n", "--cell", NER, "--tokenised", "--format", "jsonl").count('"words": []') == 1

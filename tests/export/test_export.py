@@ -1,0 +1,142 @@
+"""Exported taggers against crossfill's own plug-in labels: transformers' pipeline and ONNX Runtime."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from transformers import AutoTokenizer, pipeline
+
+from crossfill.baselines.methods import build_encoder, build_model
+from crossfill.config import Config, override
+from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.encoders.huggingface import Source, WordEncoder
+from crossfill.errors import ExportError
+from crossfill.export.onnx import GRAPH, export_onnx, run_onnx
+from crossfill.export.stock import export_stock
+from crossfill.grid import Cell, Inventory
+from crossfill.sentence import Corpus, Sentence
+from crossfill.tagger import Tagger
+from tests.encoders.tiny import FAMILIES, TEXTS, bert, gemma
+from tests.own_cache import own_cache as own_cache
+from tests.scenarios import SMALL
+
+INVENTORY = Inventory({"ner": ("B-LOC", "I-LOC", "O"), "pos": ("ADJ", "NOUN", "VERB")}, ("tha", "wol"))
+CELL = Cell("ner", "wol")
+RNG = np.random.default_rng(0)
+WORDS = [word for text in TEXTS[:6] for word in text.split()]
+
+
+def sentences(n: int) -> list[Sentence]:
+    """Random sentences in Latin, Chinese, Thai and Arabic script."""
+    return [Sentence(tuple(RNG.choice(WORDS, size=RNG.integers(1, 8)).tolist())) for _ in range(n)]
+
+
+def tagger(folder: Path, *changes: str) -> Tagger:
+    settings = [f"encoder.name={folder}", "encoder.pretrained.max_pieces=60", "encoder.pretrained.overlap=20"]
+    config = override(SMALL, ["generator.deviation=20", *settings, *changes])
+    base = build_encoder(config, INVENTORY, cache=False)  # as `crossfill.load` makes it: float32
+    model = build_model(config, INVENTORY, [Cell("pos", "wol"), Cell("ner", "tha")], base)
+    encoder = model.encoder
+    if isinstance(encoder, FrozenEncoder) and encoder.config.centring != "none":
+        encoder.mean.normal_()
+        if encoder.config.centring == "standard":
+            encoder.scale.uniform_(0.5, 2.0)
+    if getattr(encoder, "mix", None) is not None:
+        torch.nn.init.normal_(encoder.mix.weights)
+    return Tagger(model, config)
+
+
+def own_labels(made: Tagger, texts: list[Sentence]) -> list[str]:
+    """The most probable label of each word, without the rules of IOB2."""
+    taggings = made.tag_many(texts, CELL, samples=0)
+    return [t.label_names[i] for t in taggings for i in t.probabilities.argmax(-1).tolist()]
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm_roberta", "gpt2"])
+def test_the_pipeline_gives_the_same_labels(family: str, tmp_path: Path):
+    made = tagger(FAMILIES[family](tmp_path / "encoder"))
+    export_stock(made, CELL, tmp_path / "out")
+    AutoTokenizer.from_pretrained(tmp_path / "out")
+    tag = pipeline("token-classification", model=str(tmp_path / "out"), ignore_labels=[], device="cpu")
+    cutter = WordEncoder(Source.find(str(tmp_path / "encoder")), made.config.encoder.pretrained).cutter
+    drawn = sentences(60)  # pipelines know no windows: what needs several is left out
+    one_window = (cutter.cut(Corpus.from_sentences(drawn)).windows_per_sentence == 1).tolist()
+    texts = [sentence for sentence, fits in zip(drawn, one_window, strict=True) if fits]
+    found = []
+    for sentence in texts:
+        pieces = [piece for piece in tag(sentence.text) if piece["word"].strip("▁Ġ ")]  # a lone space is no word
+        kept = [(piece["start"], piece["end"], piece["entity"]) for piece in pieces]
+        start = 0
+        for word in sentence.words:
+            found.append(next(e for a, b, e in kept if a < start + len(word) and b > start))
+            start += len(word) + 1
+    assert found == own_labels(made, texts)
+    assert len(set(found)) > 1
+    assert "zero-shot" in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        ("bert", ["encoder.pretrained.pooling=mean"]),
+        (
+            "bert",
+            ["encoder.pretrained.mode=frozen", "encoder.pretrained.centring=standard", "encoder.pretrained.layer=2"],
+        ),
+        (
+            "bert",
+            ["encoder.pretrained.layer=mix", "encoder.pretrained.mode=frozen", "encoder.pretrained.centring=mean"],
+        ),
+        ("xlm_roberta", ["encoder.pretrained.pooling=first"]),
+        ("gpt2", ["encoder.pretrained.pooling=last"]),
+        (
+            "gemma",
+            ["encoder.pretrained.mode=frozen", "encoder.pretrained.centring=mean", "encoder.pretrained.pooling=last"],
+        ),
+        ("gemma", ["encoder.pretrained.layer=2", "encoder.pretrained.pooling=last"]),
+    ],
+)
+def test_onnx_gives_the_same_labels(family: str, changes: list[str], tmp_path: Path):
+    made = tagger(FAMILIES[family](tmp_path / "encoder"), *changes)
+    export_onnx(made, CELL, tmp_path / "out")
+    session = onnxruntime.InferenceSession(str(tmp_path / "out" / GRAPH))
+    texts = [*sentences(40), Sentence(("fox",) * 150)]  # the last one needs several windows
+    words = WordEncoder(Source.find(str(tmp_path / "encoder")), made.config.encoder.pretrained)
+    logits = run_onnx(session, words.cutter.cut(Corpus.from_sentences(texts)))
+    names = list(json.loads((tmp_path / "out" / "config.json").read_text())["id2label"].values())
+    assert [names[i] for i in logits.argmax(-1).tolist()] == own_labels(made, texts)
+    expected = np.concatenate([t.probabilities for t in made.tag_many(texts, CELL, samples=0)])
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), expected, atol=2e-4)
+
+
+def test_the_card_shows_how_to_run_it(tmp_path: Path):
+    made = tagger(bert(tmp_path / "encoder"))
+    export_onnx(made, CELL, tmp_path / "out")
+    code = re.findall(r"```python\n(.*?)```", (tmp_path / "out" / "README.md").read_text(), re.DOTALL)[0]
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "out", capture_output=True, text=True, check=True)
+    words = Sentence(("Dakar", "mooy", "péeyu", "Senegaal"))
+    assert run.stdout.strip() == str(own_labels(made, [words]))
+
+
+def test_what_cannot_be_carried_is_refused(tmp_path: Path):
+    last = tagger(gemma(tmp_path / "gemma"), "encoder.pretrained.pooling=last", "encoder.pretrained.layer=2")
+    with pytest.raises(ExportError, match=r"last piece.*layer 2 of 3.*--onnx"):
+        export_stock(last, CELL, tmp_path / "out")
+    with pytest.raises(ExportError, match="hashed n-grams"):
+        export_stock(Tagger(build_model(SMALL, INVENTORY, [CELL]), SMALL), CELL, tmp_path / "out")
+    vote = override(Config(), ["method=bea"])
+    made = tagger(bert(tmp_path / "bert"))
+    three = Inventory(INVENTORY.labels, ("fin", "tha", "wol"))
+    seen = [Cell("ner", "tha"), Cell("ner", "wol"), Cell("pos", "tha")]
+    with pytest.raises(ExportError, match="method bea"):
+        export_stock(
+            Tagger(build_model(vote, three, seen, made.model.encoder), vote), Cell("ner", "fin"), tmp_path / "out"
+        )
+    assert not (tmp_path / "out").exists()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -24,15 +25,16 @@ from crossfill.files import locked
 from tests.experiments.studies import InlineExecutor, checked, conduct, outcomes, study
 
 RUN = CliRunner()
-TWO = {"methods": {}, "partitions": [{"kind": "random", "methods": ["jm", "pf-lr"]}]}
+TWO = {"partitions": [{"kind": "random", "halves": [1], "methods": ["jm", "pf-lr"]}]}
+LONGER = {"training": {"steps": 200, "checkpoint_every": 20}}
 
 
 def test_a_study_of_six_methods_leaves_one_result_per_job_and_a_flat_row_per_cell(tmp_path: Path):
     run = tmp_path / "run"
-    standing = conduct(run)
-    assert (standing.done, standing.total, standing.failed) == (10, 10, {})
+    standing = conduct(run, partitions=[{"kind": "random", "halves": [1]}])
+    assert (standing.done, standing.total, standing.failed) == (5, 5, {})
     rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
-    assert len(rows) == 12 * 16  # entries × cells
+    assert len(rows) == 6 * 16  # entries × cells
     shared = set.intersection(*(set(row) for row in rows))
     for name in ("method", "partition", "seed", "cell", "seen", "score", "averaged_nll", "n_words", "train_seconds",
                  "peak_memory_mb", "parameters", "job", "version_torch"):  # fmt: skip
@@ -51,15 +53,14 @@ def test_a_second_run_does_nothing_and_a_larger_study_only_what_is_new(tmp_path:
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("jobs/*/result.json")}
     started = []
     standing = run_study(checked(**TWO, seeds=[0, 1]), tmp_path, InlineExecutor(), lambda s, _: started.append(s.done))
-    assert (standing.done, started[0]) == (8, 4)
+    assert (standing.done, started[0]) == (4, 2)
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
 
 
 def test_oracle_selection_is_another_job_and_is_told_in_every_row(tmp_path: Path):
-    ablations = [
-        {"name": "selection", "methods": ["jm"], "variants": {"oracle": {"training": {"selection": "oracle"}}}}
-    ]
-    conduct(tmp_path, **TWO, ablations=ablations)
+    oracle = {"oracle": {"training": {"selection": "oracle"}}}
+    partitions = [{"kind": "random", "halves": [1], "methods": ["jm"]}]
+    conduct(tmp_path, partitions=partitions, ablations=[{"name": "selection", "variants": oracle}])
     rows = Results(tmp_path).rows
     assert {row["selection"] for row in rows if row["variant"] == "oracle"} == {"oracle"}
     assert {row["selection"] for row in rows if row["variant"] == "base"} == {"seen"}
@@ -67,10 +68,8 @@ def test_oracle_selection_is_another_job_and_is_told_in_every_row(tmp_path: Path
 
 def test_a_failed_job_is_reported_with_its_log_and_does_not_stop_the_others(tmp_path: Path, monkeypatch, capsys):
     config = tmp_path / "study.yaml"
-    broken = {"bea": {}, "ns": {}, "ls": {}, "pf-d": {}, "jm": {}, "pf-lr": {"training": {"learning_rate": 1e38}}}
-    config.write_text(
-        yaml.safe_dump(study(methods=broken, partitions=[{"kind": "random", "methods": ["pf-lr", "jm"]}]))
-    )
+    broken = {"bea": {}, "ns": {}, "ls": {}, "pf-d": {}, "pf-lr": {}, "jm": {"training": {"learning_rate": 1e38}}}
+    config.write_text(yaml.safe_dump(study(methods=broken, partitions=TWO["partitions"])))
     run = tmp_path / "run"
     from crossfill.cli.app import main
     from crossfill.experiments.executors import base
@@ -81,11 +80,11 @@ def test_a_failed_job_is_reported_with_its_log_and_does_not_stop_the_others(tmp_
         main()
     assert caught.value.code == 2
     message = capsys.readouterr().err
-    assert "2 of 4 jobs failed; the others are done" in message
+    assert "1 of 2 jobs failed; the others are done" in message
     assert "expected a finite loss" in message
-    assert len(outcomes(run)) == 2
+    assert len(outcomes(run)) == 1
     failures = [json.loads(path.read_text()) for path in run.glob("jobs/*/failed.json")]
-    assert len(failures) == 2
+    assert len(failures) == 1
     assert all("Error: " in failure["message"] and failure["trace"] for failure in failures)
 
 
@@ -155,19 +154,20 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def killed_at_random(tmp_path: Path, n_kills: int, longest: float, seed: int) -> None:
+def killed(tmp_path: Path, n_kills: int, jobs: int, seed: int, **changes: Any) -> None:
     """SIGKILL a study at random moments; the end is as if it had never happened."""
-    values = study(**TWO, config={"training": {"steps": 200, "checkpoint_every": 20}}, execution={"jobs": 2})
-    config = tmp_path / "study.yaml"
-    config.write_text(yaml.safe_dump(values))
-    whole, run, rng = tmp_path / "whole", tmp_path / "run", random.Random(seed)
-    command = [sys.executable, "-m", "crossfill", "experiment", str(config), "--quiet", "--out"]
-    subprocess.run([*command, str(whole)], check=True)
-    command.append(str(run))
+    config, run, whole = tmp_path / "study.yaml", tmp_path / "run", tmp_path / "whole"
+    config.write_text(yaml.safe_dump(study(**changes, config=LONGER, execution={"jobs": jobs})))
+    run_study(checked(**changes, config=LONGER), whole, InlineExecutor())
+    rng = random.Random(seed)
+    command = [sys.executable, "-m", "crossfill", "experiment", str(config), "--out", str(run), "--quiet"]
     finished: dict[Path, int] = {}
-    for _ in range(n_kills):
+    for i in range(n_kills):
         process = subprocess.Popen(command)
-        time.sleep(rng.uniform(1.0, longest))
+        before = len(list(run.glob("jobs/*/*")))
+        while i % 3 and process.poll() is None and len(list(run.glob("jobs/*/*"))) == before:
+            time.sleep(0.05)  # two times of three, something has happened when it is killed
+        time.sleep(rng.uniform(0.0, 3.0))
         process.kill()
         process.wait()
         for path, written in finished.items():
@@ -178,22 +178,23 @@ def killed_at_random(tmp_path: Path, n_kills: int, longest: float, seed: int) ->
     subprocess.run(command, check=True)
     assert all(path.stat().st_mtime_ns == written for path, written in finished.items())
     assert outcomes(run) == outcomes(whole)
-    assert len(open_results(run).rows) == len(open_results(whole).rows)
+    assert len(open_results(run).rows) == len(outcomes(whole)) * 16
 
 
-def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path):
-    killed_at_random(tmp_path, 2, 12.0, seed=0)
+def test_killed_in_the_middle_it_ends_the_same(tmp_path: Path):
+    killed(tmp_path, 2, jobs=1, seed=0, **TWO)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(7200)
 def test_killed_at_twenty_moments_it_ends_the_same(tmp_path: Path):
-    killed_at_random(tmp_path, 20, 25.0, seed=1)
+    partitions = [{"kind": "random", "methods": ["jm", "pf-d", "pf-lr"]}]
+    killed(tmp_path, 20, jobs=2, seed=1, partitions=partitions, seeds=[0, 1])
 
 
 def test_ctrl_c_leaves_a_run_that_can_be_taken_up(tmp_path: Path):
     config, run = tmp_path / "study.yaml", tmp_path / "run"
-    config.write_text(yaml.safe_dump(study(**TWO, config={"training": {"steps": 3000}})))
+    config.write_text(yaml.safe_dump(study(**TWO, config={"training": {"steps": 9000}}, execution={"jobs": 1})))
     command = [sys.executable, "-m", "crossfill", "experiment", str(config), "--out", str(run)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     while not list(run.glob("jobs/*/log.txt")):

@@ -24,7 +24,7 @@ def test_event_files_hold_the_curves_and_the_scores(tmp_path: Path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     only = [{"kind": "random", "halves": [1], "methods": ["pf-lr"]}]
-    conduct(tmp_path, methods={}, partitions=only, tensorboard=True)
+    conduct(tmp_path, partitions=only, tensorboard=True)
     [folder] = tmp_path.glob("jobs/*/tensorboard")
     found = EventAccumulator(str(folder)).Reload()
     assert [event.step for event in found.Scalars("training/nll")] == [4, 8, 12]

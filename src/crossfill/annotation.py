@@ -53,7 +53,8 @@ class Candidates:
         projection = np.random.default_rng(seed).standard_normal((features.shape[1], SKETCH))
         means = np.add.reduceat(features.cpu().numpy(), first, axis=0) / lengths[:, None]
         doubts = (prediction.entropy.cpu().numpy(), prediction.mutual_information.cpu().numpy())
-        return cls(list(sentences), *(np.add.reduceat(doubt, first) for doubt in doubts), means @ projection)
+        entropy, information = (np.add.reduceat(doubt, first) for doubt in doubts)
+        return cls(list(sentences), entropy, information, means @ projection)
 
 
 @dataclass(frozen=True)

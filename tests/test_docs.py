@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.config import load_config
+from crossfill.experiments.study import load_study
 
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(set(re.findall(r"`(crossfill\.[\w.]+)`", (ROOT / "docs" / "paper.md").read_text())))
@@ -33,4 +33,4 @@ def test_the_page_names_the_model():
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.name)
 def test_shipped_configs_are_valid(path):
-    assert load_config(path)
+    assert load_study(path).methods

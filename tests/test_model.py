@@ -1,5 +1,6 @@
 """The model: rows, slices, plug-in and sampled heads, latent dropout, and cells it does not know."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -69,3 +70,22 @@ def test_unknown_cells_are_refused(method):
         heads.plug_in([Cell("poss", "aaa")])
     with pytest.raises(DataError, match="unknown language 'aab'; did you mean 'aaa'"):
         heads.sample([Cell("pos", "aab")], 2)
+
+
+@pytest.mark.parametrize("method", ["pf-d", "pf-lr"])
+def test_an_anchor_moves_the_prior_and_costs_nothing(method):
+    """Moving a language's anchor by a and its posterior mean by −a leaves every head where it was."""
+    model = small_model(method)
+    cells, anchor = [Cell("pos", "aaa"), Cell("ner", "bbb")], np.linspace(-1, 1, model.heads.anchors.shape[1])
+    before, kl = model.heads.plug_in(cells), model.heads.languages.kl(torch.arange(3))
+    model.heads.anchor({"aaa": anchor})
+    moved = model.heads.plug_in(cells)
+    assert not torch.allclose(moved[0].parameters, before[0].parameters)
+    torch.testing.assert_close(moved[1].parameters, before[1].parameters)
+    torch.testing.assert_close(model.heads.languages.kl(torch.arange(3)), kl)
+    with torch.no_grad():
+        model.heads.languages.mean[0] -= torch.from_numpy(anchor)
+    torch.testing.assert_close(model.heads.plug_in(cells)[0].parameters, before[0].parameters)
+    torch.manual_seed(0)
+    sampled = model.heads.sample(cells, 200)[0].parameters
+    torch.testing.assert_close(sampled.mean(0), before[0].parameters[0], atol=0.5, rtol=0)

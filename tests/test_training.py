@@ -177,3 +177,15 @@ def test_train_and_evaluate_cover_every_cell(tmp_path):
     assert {result.cell for result in results if result.seen} == partition.seen
     loaded, config = load_model(tmp_path)
     assert evaluate(loaded, made.grid, config) == results
+
+
+def test_deviations_move_at_their_own_rate():
+    """After one step of Adam every parameter with a gradient has moved by its learning rate."""
+    rates = "training.learning_rate=0.01", "training.deviation_learning_rate=0.0001", "training.decay=constant"
+    run = trainer(None, *rates)
+    layers = run.model.heads.generator.means
+    for name, rate in (("bias", 0.01), ("weight", 0.0001)):
+        before = [layer.get_parameter(name).detach().clone() for layer in layers]
+        run.advance()
+        moved = [(layer.get_parameter(name) - old).abs().max() for layer, old in zip(layers, before, strict=True)]
+        assert max(moved).item() == pytest.approx(rate, rel=0.1)

@@ -9,7 +9,7 @@ import pytest
 
 from crossfill import typology
 from crossfill.errors import DataError
-from crossfill.typology import URIEL, Typology, load_typology, trigram_similarity
+from crossfill.typology import URIEL, Typology, cosine, load_typology, place, trigram_similarity
 
 
 def write(folder: Path, **tables: str) -> Path:
@@ -32,7 +32,8 @@ def test_similarity_is_the_cosine_of_blocks_of_unit_norm(tmp_path: Path):
     expected = long_x @ long_y / (np.linalg.norm(long_x) * np.linalg.norm(long_y))
     assert found.similarity("xxx", "yyy") == pytest.approx(expected) == pytest.approx(found.similarity("yyy", "xxx"))
     assert found.similarity("xxx", "yyy", ("fam",)) == pytest.approx(1 / math.sqrt(2))
-    assert found.similarity("xxx", "iso") == pytest.approx(1 / math.sqrt(3))  # an isolate: compared on the rest
+    assert found.similarity("xxx", "iso") == pytest.approx((0 + 1 / math.sqrt(3)) / 2)  # an isolate: of no family
+    assert math.isnan(found.similarity("xxx", "iso", ("fam",)))
     assert math.isnan(found.similarity("xxx", "zzz"))
     assert found.similarity("xxx", "yyy", ("extra",)) == pytest.approx(-1)
     with pytest.raises(DataError, match="expected typological features syntax_knn, got extra, fam, geo"):
@@ -84,3 +85,45 @@ def test_trigrams_against_the_formula():
     assert math.isnan(similarity("a", "c"))
     assert math.isnan(similarity("d", "a"))
     assert isinstance(load_typology(), Typology)
+
+
+def test_places_have_the_similarities_as_inner_products():
+    near = {frozenset("ab"): 0.9, frozenset("ac"): 0.5, frozenset("bc"): 0.6}
+    points = place("abc", [lambda a, b: near[frozenset((a, b))]], size=4, power=2.0)
+    gram = {(a, b): float(points[a] @ points[b]) for a in "abc" for b in "abc"}
+    assert gram["a", "b"] == pytest.approx(0.8**2, abs=1e-6)  # (0.9 − 0.5) / (1 − 0.5), squared
+    assert gram["a", "c"] == pytest.approx(0.0, abs=1e-6)
+    assert gram["b", "c"] == pytest.approx(0.2**2, abs=1e-6)
+    assert [gram[a, a] for a in "abc"] == pytest.approx([1.0] * 3, abs=1e-6)
+    assert points["a"].shape == (4,)
+
+
+def test_several_similarities_count_alike_and_an_unknown_language_is_unlike_all():
+    first = {frozenset("ab"): 1.0, frozenset("ac"): 0.0, frozenset("bc"): 0.0}
+
+    def second(a: str, b: str) -> float:
+        return math.nan if "c" in (a, b) else 0.0 if "x" in (a, b) else 0.5
+
+    points = place("abc", [lambda a, b: first[frozenset((a, b))], second], size=3, power=1.0)
+    assert float(points["a"] @ points["b"]) == pytest.approx((1.0 + 0.0) / 2, abs=1e-6)
+    assert float(points["c"] @ points["a"]) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_leading_components_are_the_best_approximation():
+    """Against numpy's own decomposition: size 2 leaves the sum of the squares of the other eigenvalues."""
+    vectors = np.random.default_rng(0).normal(size=(6, 3))
+    points = place("abcdef", [lambda a, b: cosine(*(vectors[ord(x) - 97] for x in (a, b)))], size=2, power=1.0)
+    whole = place("abcdef", [lambda a, b: cosine(*(vectors[ord(x) - 97] for x in (a, b)))], size=6, power=1.0)
+    kernel, near = (np.array([[p[a] @ p[b] for b in "abcdef"] for a in "abcdef"]) for p in (whole, points))
+    values = np.sort(np.linalg.eigvalsh(kernel))[::-1]
+    assert ((kernel - near) ** 2).sum() == pytest.approx((values[2:] ** 2).sum(), rel=1e-4)
+
+
+def test_an_isolate_is_not_the_nearest_of_everyone():
+    found = load_typology()
+    others = ("fin", "heb", "tur", "vie", "kor", "tam", "eus")
+    for language, kin in (("est", "fin"), ("ara", "heb"), ("kaz", "tur"), ("tel", "tam")):
+        assert max(others, key=lambda other, a=language: found.similarity(a, other)) == kin
+    assert found.similarity("eus", "fin") == pytest.approx(
+        sum(found.similarity("eus", "fin", (name,)) for name in URIEL[1:]) / 4
+    )

@@ -1,8 +1,8 @@
 """Every setting of a run: frozen, documented and validated where it stands. Defaults are the paper's."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
 from pydantic import (
@@ -92,6 +92,14 @@ class LatentConfig(Settings):
     """B starts from the uniform distribution over this range (pf-lr only)."""
     dropout: Probability = 0.0
     """Probability that a training draw of a language vector comes from the prior, which so becomes a language."""
+    prior: Literal["standard", "similar"] = "standard"
+    """Of a language vector l: `standard` N(0, I) (paper); `similar` N(a, I), so that like languages start alike."""
+    similarity: tuple[str, ...] = ("syntax_knn", "centroid")
+    """What makes languages alike: blocks of URIEL, read from `sources.vectors`, and `centroid`, their mean features."""
+    similarity_power: PositiveFloat = 1.5
+    """Similarities are scaled to 0 to 1 and raised to this power: more leaves only near languages alike."""
+    anchor_scale: PositiveFloat = 1.0
+    """Length of a, in units of the prior's scale."""
 
 
 class GeneratorConfig(Settings):
@@ -135,6 +143,8 @@ class TrainingConfig(Settings):
     """Adam's learning rate."""
     latent_learning_rate: PositiveFloat | None = None
     """Learning rate of the posteriors, where it should differ from the rest."""
+    deviation_learning_rate: PositiveFloat | None = None
+    """Learning rate of the generator's weights, where it should differ: lower keeps cells near their task's head."""
     decay: Literal["constant", "linear"] = "constant"
     """Learning rate over training: constant (paper) or falling linearly to zero at `steps`."""
     weight_decay: NonNegativeFloat = 0.0
@@ -143,6 +153,8 @@ class TrainingConfig(Settings):
     """Largest norm of a step's gradient."""
     validate_every: PositiveInt = 2500
     """Steps between validations on dev data of seen cells."""
+    selection: Literal["seen", "oracle"] = "seen"
+    """Whose dev data choose the best weights: seen cells', or (`oracle`, as published) unseen ones': not zero-shot."""
     patience: PositiveInt = 10
     """Validations without a better score before training stops."""
     calibration_share: Probability = 0.0
@@ -213,7 +225,18 @@ def parse_config(values: dict[str, Any], where: str = "config") -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise ConfigError("\n".join(_problem(where, detail) for detail in error.errors())) from None
+        raise ConfigError("\n".join(describe_problem(Config, where, detail) for detail in error.errors())) from None
+
+
+def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested values with some of them changed; neither argument is."""
+    result = dict(values)
+    for key, value in changes.items():
+        inner = result.get(key)
+        if isinstance(inner, Mapping) and isinstance(value, Mapping):
+            value = merged(inner, value)
+        result[key] = value
+    return result
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
@@ -224,15 +247,16 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
         raise ConfigError(f"{path}: expected a YAML file of settings; {error}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected settings as key: value, got {type(values).__name__}")
-    return parse_config(_overridden(values, overrides), str(path))
+    return parse_config(change_values(values, overrides), str(path))
 
 
 def override(config: Config, overrides: Sequence[str]) -> Config:
     """The config with settings such as `training.steps=500` changed."""
-    return parse_config(_overridden(config.model_dump(), overrides))
+    return parse_config(change_values(config.model_dump(), overrides))
 
 
-def _overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+def change_values(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """Nested values with some changed by overrides such as `training.steps=500`."""
     for text in overrides:
         path, equals, value = text.partition("=")
         if not (path and equals):
@@ -240,19 +264,33 @@ def _overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, A
         *groups, name = path.split(".")
         target = values
         for group in groups:
-            target = target.setdefault(group, {})
+            if target.get(group) is None:
+                target[group] = {}
+            target = target[group]
             if not isinstance(target, dict):
                 raise ConfigError(f"{path}: '{group}' is a setting, not a group of settings")
         target[name] = yaml.safe_load(value)
     return values
 
 
-def _problem(where: str, detail: Any) -> str:
+def describe_problem(root: type[BaseModel], where: str, detail: Any) -> str:
+    """One line on something that is wrong with the values of a model, from pydantic's detail of it."""
     path = ".".join(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
         *groups, name = detail["loc"]
-        model: Any = Config
-        for group in groups:
-            model = model.model_fields[group].annotation
-        return f"{where}: {path}: " + unknown("setting", str(name), model.model_fields)
+        return f"{where}: {path}: " + unknown("setting", str(name), _model_at(root, groups).model_fields)
     return f"{where}: {path}: {detail['msg'][0].lower()}{detail['msg'][1:]}; got {detail['input']!r}"
+
+
+def _model_at(model: Any, groups: Sequence[Any]) -> Any:
+    """The model that pydantic's location leads to: through fields, optional ones and lists of models."""
+    for group in groups:
+        if isinstance(group, str) and group in model.model_fields:
+            candidates = [model.model_fields[group].annotation]
+            while candidates:
+                found = candidates.pop()
+                if isinstance(found, type) and issubclass(found, BaseModel):
+                    model = found
+                    break
+                candidates += get_args(found)
+    return model

@@ -7,7 +7,7 @@ inside the encoder is each process's own.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 
@@ -78,6 +78,19 @@ class Processes:
         with torch.random.fork_rng(devices=devices):
             torch.manual_seed((self.seed * 1_000_003 + step) * self.size + self.rank)
             yield
+
+    def randomness(self) -> dict[str, Tensor]:
+        """Where the generators of random numbers stand, the device's own beside the CPU's."""
+        found = {"rng": torch.get_rng_state()}
+        if self.device.type != "cpu":
+            found["device_rng"] = torch.get_device_module(self.device).get_rng_state()
+        return found
+
+    def restore_randomness(self, found: Mapping[str, Tensor]) -> None:
+        """Go on from what `randomness` told; a run that moves to another kind of device starts that one's anew."""
+        torch.set_rng_state(found["rng"])
+        if self.device.type != "cpu" and "device_rng" in found:
+            torch.get_device_module(self.device).set_rng_state(found["device_rng"])
 
     def total(self, values: Float[Tensor, "n"]) -> Float[Tensor, "n"]:
         """The sum over processes."""

@@ -51,6 +51,7 @@ def negative_elbo(
 ) -> Objective:
     """−(1/V) Σᵥ log p(x | θ⁽ᵛ⁾) / words + weight · KL."""
     nll = -log_likelihoods.mean() / words
+    divergence = divergence.to(nll.device)
     return Objective(nll + kl_weight * divergence, nll, divergence)
 
 

@@ -32,6 +32,14 @@ class TrainingError(CrossfillError):
     """A run that cannot go on."""
 
 
+class ReportError(CrossfillError):
+    """A study's folder that cannot be reported on."""
+
+
+class StudyError(CrossfillError):
+    """A study that cannot be run, or of which jobs have failed."""
+
+
 def unknown(kind: str, found: str, known: Iterable[str]) -> str:
     """The message for a name that is not among the known ones, with the closest spelling where there is one.
 

@@ -106,6 +106,11 @@ class Generator(nn.Module):
             heads |= {cell: HeadDistribution(mean[:, i], variance[:, i]) for i, cell in enumerate(cells)}
         return [heads[i] for i in range(len(tasks))]
 
+    def deviations(self) -> list[nn.Parameter]:
+        """All that makes cells of a task differ: every parameter but the biases of the means, the tasks' own heads."""
+        shared = {id(layer.get_parameter("bias")) for layer in self.means}
+        return [parameter for parameter in self.parameters() if id(parameter) not in shared]
+
     @torch.no_grad()
     def _initialise(self, config: GeneratorConfig) -> None:
         for layer in (*self.means, *self.variances):

@@ -1,9 +1,10 @@
 """The model on one page: an encoder, and heads that are made from task and language vectors."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -53,7 +54,13 @@ class HeadSource(nn.Module, ABC):
 
 
 class FactorizedHeads(HeadSource):
-    """Parameter space factorization: t ~ q(t), l ~ q(l), θ ~ N(f_ψ(t, l), diag f_φ(t, l))."""
+    """Parameter space factorization: t ~ q(t), l ~ q(l), θ ~ N(f_ψ(t, l), diag f_φ(t, l)).
+
+    A language's prior is N(a, I): its anchor a is zero (the paper's prior) until `anchor` says otherwise. What the
+    posterior holds is l − a, taken against N(0, I).
+    """
+
+    anchors: Float[Tensor, "languages latent"]
 
     def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
         super().__init__()
@@ -63,6 +70,7 @@ class FactorizedHeads(HeadSource):
         self.languages: Posterior = kind(len(inventory.languages), config.latents)
         n_labels = [len(labels) for labels in inventory.labels.values()]
         self.generator = Generator(config.latents.size, n_features, n_labels, config.generator)
+        self.register_buffer("anchors", torch.zeros(len(inventory.languages), config.latents.size))
         self.latent_dropout = config.latents.dropout
         self.tied = config.objective.head_prior == "tied"
         for posterior, names, used in (
@@ -71,9 +79,19 @@ class FactorizedHeads(HeadSource):
         ):
             posterior.reset_to_prior(torch.tensor([i for i, n in enumerate(names) if n not in used], dtype=torch.long))
 
+    @torch.no_grad()
+    def anchor(self, anchors: Mapping[str, Float[np.ndarray, "latent"]]) -> None:
+        """Centre the priors of these languages here."""
+        for language, vector in anchors.items():
+            self.anchors[self.inventory.language_index(language)] = torch.from_numpy(vector)
+
+    def language_means(self) -> Float[Tensor, "languages latent"]:
+        """The posterior mean of every language vector."""
+        return self.anchors + self.languages.mean
+
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
         task_rows, language_rows = self._rows(cells)
-        means = self.tasks.mean[task_rows].unsqueeze(0), self.languages.mean[language_rows].unsqueeze(0)
+        means = self.tasks.mean[task_rows].unsqueeze(0), self.language_means()[language_rows].unsqueeze(0)
         return [Head(head.mean) for head in self.generator(task_rows.tolist(), *means)]
 
     def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:
@@ -81,7 +99,7 @@ class FactorizedHeads(HeadSource):
         tasks, task_of = task_rows.unique(return_inverse=True)  # one draw of t for all cells of a task
         languages, language_of = language_rows.unique(return_inverse=True)
         t = self.tasks.sample(tasks, n_samples)[:, task_of]
-        l = self.languages.sample(languages, n_samples)[:, language_of]
+        l = (self.anchors[languages] + self.languages.sample(languages, n_samples))[:, language_of]
         return [head.sample() for head in self.generator(task_rows.tolist(), t, l)]
 
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
@@ -90,7 +108,7 @@ class FactorizedHeads(HeadSource):
         if self.latent_dropout:
             from_prior = torch.rand(*l.shape[:2], 1, device=l.device) < self.latent_dropout
             l = torch.where(from_prior, torch.randn_like(l), l)
-        heads = self.generator(tasks.tolist(), t, l)
+        heads = self.generator(tasks.tolist(), t, self.anchors[languages] + l)
         task_kl = self.tasks.kl(tasks).expand(len(cells))
         language_kl = self.languages.kl(languages).expand(len(cells))
         draws = []

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from crossfill.config import TrainingConfig
+from crossfill.generator import Generator
 from crossfill.posteriors import Posterior
 
 
@@ -13,26 +14,29 @@ class Optimisers:
     def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
         posteriors = [module for module in model.modules() if isinstance(module, Posterior)]
         sparse = [p for module in posteriors for p in module.parameters() if p.requires_grad]
-        known = {id(parameter) for parameter in sparse}
+        generators = [module for module in model.modules() if isinstance(module, Generator)]
+        slow = [p for module in generators for p in module.deviations()] if config.deviation_learning_rate else []
+        known = {id(parameter) for parameter in (*sparse, *slow)}
         dense = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
         self.config = config
-        self.parameters = [*dense, *sparse]
-        rate, latent_rate = config.learning_rate, config.latent_learning_rate or config.learning_rate
+        self.parameters = [*dense, *slow, *sparse]
+        rate = config.learning_rate
+        groups = [{"params": dense, "lr": rate}, {"params": slow, "lr": config.deviation_learning_rate or rate}]
+        groups = [group for group in groups if group["params"]]
         self.optimisers: list[torch.optim.Optimizer] = []
-        self.rates: list[float] = []
-        if dense:
-            self.optimisers.append(torch.optim.AdamW(dense, lr=rate, weight_decay=config.weight_decay, fused=True))
-            self.rates.append(rate)
+        if groups:
+            self.optimisers.append(torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=True))
         if sparse:
-            self.optimisers.append(torch.optim.SparseAdam(sparse, lr=latent_rate))
-            self.rates.append(latent_rate)
+            self.optimisers.append(torch.optim.SparseAdam(sparse, lr=config.latent_learning_rate or rate))
+        self.rates = [[group["lr"] for group in optimiser.param_groups] for optimiser in self.optimisers]
 
     def step(self, step: int) -> None:
         """Clip the gradients that a step has left, move the parameters, and clear the gradients."""
         clip_gradients(self.parameters, self.config.clip)
         share = 1.0 if self.config.decay == "constant" else 1.0 - step / self.config.steps
-        for optimiser, rate in zip(self.optimisers, self.rates, strict=True):
-            optimiser.param_groups[0]["lr"] = rate * share
+        for optimiser, rates in zip(self.optimisers, self.rates, strict=True):
+            for group, rate in zip(optimiser.param_groups, rates, strict=True):
+                group["lr"] = rate * share
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
 

@@ -36,6 +36,12 @@ class Posterior(nn.Module, ABC):
         """KL(q ‖ N(0, I)) of each row in `index`; of all rows together, as one group, if they are not independent."""
 
     @abstractmethod
+    def moments(
+        self, index: Int[Tensor, "rows"]
+    ) -> tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]:
+        """m, δ² and B of the rows in `index`; a B without columns where the covariance is diagonal."""
+
+    @abstractmethod
     def reset_to_prior(self, index: Int[Tensor, "rows"]) -> None:
         """Make these rows the prior itself: all that is known of a task or language without a seen cell."""
 
@@ -62,6 +68,13 @@ class DiagonalPosterior(Posterior):
         with torch.autocast(self.mean.device.type, enabled=False):
             mean, variance = _rows(self.mean, index), _variance(_rows(self.rho, index))
             return 0.5 * (mean**2 + variance - 1 - variance.log()).sum(-1)
+
+    @torch.no_grad()
+    def moments(
+        self, index: Int[Tensor, "rows"]
+    ) -> tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]:
+        mean = self.mean[index]
+        return mean, _variance(self.rho[index]), mean.new_zeros(*mean.shape, 0)
 
     @torch.no_grad()
     def reset_to_prior(self, index: Int[Tensor, "rows"]) -> None:
@@ -103,6 +116,12 @@ class LowRankPosterior(Posterior):
             half_log_det = torch.linalg.cholesky(capacitance).diagonal(dim1=-2, dim2=-1).log().sum(-1)
             trace = (variance + (factor**2).sum(-1)).sum(-1)
             return 0.5 * ((mean**2).sum(-1) + trace - mean.shape[-1] - variance.log().sum(-1)) - half_log_det
+
+    @torch.no_grad()
+    def moments(
+        self, index: Int[Tensor, "rows"]
+    ) -> tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]:
+        return self.mean[index], _variance(self.rho[index]), self._factor(index)
 
     @torch.no_grad()
     def reset_to_prior(self, index: Int[Tensor, "rows"]) -> None:

@@ -66,6 +66,13 @@ def prepare_grid(
     return train, dev
 
 
+def prepare_unseen_development(model: Model, grid: Grid) -> dict[Cell, Labelled]:
+    """Development data of unseen cells: what `training.selection: oracle` looks at, and nothing else may."""
+    unseen = [cell for cell in grid.cells if cell not in model.seen]
+    development = {cell: grid.development(cell) for cell in unseen}
+    return {c: prepare(model.encoder, model.inventory, c, corpus) for c, corpus in development.items() if len(corpus)}
+
+
 @dataclass
 class Progression:
     """Where a run stands."""
@@ -228,7 +235,7 @@ class Trainer:
         at = self.progression
         tensors = {f"model/{name}": tensor for name, tensor in self.model.state_dict().items()}
         tensors |= {f"optimiser/{name}": tensor for name, tensor in self.optimisers.state().items()}
-        tensors |= {"sampler/drawn": torch.from_numpy(self.sampler.drawn), "rng": torch.get_rng_state()}
+        tensors |= {"sampler/drawn": torch.from_numpy(self.sampler.drawn), **self.processes.randomness()}
         notes = {"description": self.description, "progression": asdict(at), "recent": self.recent}
         checkpoint.write_tensors(out / checkpoint.STATE, tensors, notes)
         checkpoint.write_json(out / checkpoint.HISTORY, at.history)
@@ -246,7 +253,7 @@ class Trainer:
         checkpoint.load_weights(self.model, parts["model"], path)
         self.optimisers.restore(parts["optimiser"])
         self.sampler.drawn[:] = tensors["sampler/drawn"].numpy()
-        torch.set_rng_state(tensors["rng"])
+        self.processes.restore_randomness(tensors)
         self.progression = Progression(**notes["progression"])
         self.recent = [(nll, kl, loss) for nll, kl, loss in notes["recent"]]
 

@@ -33,12 +33,19 @@ class Block:
     rows: Mapping[str, int]
     matrix: Float[np.ndarray, "languages features"]
 
+    def describes(self, language: str) -> bool:
+        """Whether the language is there and not all zeros."""
+        return language in self.rows and bool(self.matrix[self.rows[language]].any())
+
     def cosine(self, first: str, second: str) -> float:
-        """Cosine similarity; NaN where either language is missing or all zero."""
+        """Cosine similarity; NaN where either language is missing, 0 where either row is all zero.
+
+        Such a row is not a gap: an isolate is akin to no language. Were its block left out, it would be the nearest
+        source of almost every language, since families set others apart more than any other features do.
+        """
         if first not in self.rows or second not in self.rows:
             return math.nan
-        a, b = self.matrix[self.rows[first]], self.matrix[self.rows[second]]
-        return float(a @ b) if a.any() and b.any() else math.nan
+        return float(self.matrix[self.rows[first]] @ self.matrix[self.rows[second]])
 
 
 @dataclass(frozen=True)
@@ -53,14 +60,19 @@ class Typology:
         return frozenset(language for block in self.blocks.values() for language in block.rows)
 
     def similarity(self, first: str, second: str, features: Sequence[str] = ()) -> float:
-        """Cosine of the concatenated blocks, each of unit norm, over those that both languages have; NaN without any.
+        """The mean cosine of the blocks that both languages have: that of all of them concatenated, each of unit norm.
+
+        NaN without a common block, or where a language is all zeros.
 
         `features` names the blocks; by default URIEL's four, or all blocks of a folder that has none of these.
         """
         if missing := [name for name in features if name not in self.blocks]:
             raise DataError(f"expected typological features {', '.join(missing)}, got {', '.join(self.blocks)}")
         chosen = features or [name for name in URIEL if name in self.blocks] or list(self.blocks)
-        cosines = [self.blocks[name].cosine(first, second) for name in chosen]
+        blocks = [self.blocks[name] for name in chosen]
+        if not all(any(block.describes(language) for block in blocks) for language in (first, second)):
+            return math.nan
+        cosines = [block.cosine(first, second) for block in blocks]
         known = [value for value in cosines if not math.isnan(value)]
         return sum(known) / len(known) if known else math.nan
 
@@ -103,6 +115,43 @@ def read_block(path: Path) -> Block:
     if not rows:
         raise DataError(f"{path}: expected a header and a row for each language, got none")
     return Block(rows, unit_rows(np.array(values)))
+
+
+def cosine(first: Float[np.ndarray, "features"], second: Float[np.ndarray, "features"]) -> float:
+    """Cosine similarity; NaN where either vector is zero."""
+    norm = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(first @ second) / norm if norm else math.nan
+
+
+def place(
+    languages: Sequence[str], similarities: Sequence[Similarity], size: int, power: float
+) -> dict[str, Float[np.ndarray, "size"]]:
+    """A point for each language, so that inner products come as near to the similarities as `size` numbers allow.
+
+    Each similarity is scaled to 0 to 1 over pairs of languages and raised to `power`, and their mean is taken. The
+    points are the leading components of that matrix (kernel PCA without centring), so none is longer than one. A
+    language of which a similarity knows nothing is unlike all others.
+    """
+    kernel = np.mean([_scaled(languages, similarity) ** power for similarity in similarities], axis=0)
+    values, vectors = np.linalg.eigh(kernel)
+    order = np.argsort(-values)[:size]
+    points = vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0))
+    points *= np.where(points[np.abs(points).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)  # one of two signs
+    points = np.pad(points, ((0, 0), (0, size - len(order)))).astype(np.float32)
+    return {language: points[i] for i, language in enumerate(languages)}
+
+
+def _scaled(languages: Sequence[str], similarity: Similarity) -> Float[np.ndarray, "languages languages"]:
+    """The similarities of all pairs, the lowest 0 and that of a language with itself 1; unknown ones are 0."""
+    found = np.full((len(languages), len(languages)), np.nan)
+    for i, first in enumerate(languages):
+        for j in range(i):
+            found[i, j] = found[j, i] = similarity(first, languages[j])
+    known = ~np.isnan(found)
+    low = found[known].min() if known.any() else 0.0
+    scaled = np.where(known, np.clip((found - low) / max(1.0 - low, 1e-9), 0.0, 1.0), 0.0)
+    np.fill_diagonal(scaled, 1.0)
+    return scaled
 
 
 def unit_rows(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.special import digamma
 
-from crossfill.baselines.bea import aggregate, bea, majority
+from crossfill.baselines.bea import _patterns, aggregate, bea, majority
 
 
 def naive(votes: np.ndarray, n_labels: int, iterations: int) -> tuple[np.ndarray, np.ndarray]:
@@ -93,3 +93,12 @@ def test_majority_shares_ties_and_no_words_are_no_problem():
     expected = [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     torch.testing.assert_close(majority(votes, 3), torch.tensor(expected, dtype=torch.float64))
     assert bea(torch.zeros(4, 0, dtype=torch.long), 3).shape == (0, 3)
+
+
+def test_words_with_the_same_votes_are_one_pattern():
+    rng = np.random.default_rng(5)
+    votes = rng.integers(5, size=(40, 30))[:, rng.integers(30, size=400)]  # 5 ** 40 does not fit into 64 bits
+    found = _patterns(torch.from_numpy(votes), 5).numpy()
+    _, expected = np.unique(votes, axis=1, return_inverse=True)
+    assert len(set(zip(found, expected.ravel(), strict=True))) == len(set(found)) == len(set(expected.ravel()))
+    assert sorted(set(found)) == list(range(len(set(found))))

@@ -9,14 +9,14 @@ import torch
 from crossfill.baselines.bea import bea, majority
 from crossfill.baselines.joint_deep import n_parameters
 from crossfill.baselines.method import Plan
-from crossfill.baselines.methods import as_method, find_method, load_model, methods, serve_sources
+from crossfill.baselines.methods import as_method, find_method, follow_plan, load_model, methods
 from crossfill.config import override
 from crossfill.errors import ConfigError, DataError
 from crossfill.experiments.run import CellResult, evaluate, train
 from crossfill.grid import Cell, Grid
 from crossfill.predict import predict, predict_features
 from tests.baselines.grids import GRID, SEEN, SETTINGS, write_vectors
-from tests.scenarios import INVENTORY, labelled, small_model
+from tests.scenarios import INVENTORY, SMALL, labelled, small_model
 from tests.scenarios import SEEN as SMALL_SEEN
 
 NAMES = ("bea", "jm", "jm-deep", "jm-dropout", "jm-ensemble", "ls", "ns", "pf-d", "pf-lr")
@@ -69,7 +69,7 @@ def test_nearest_source_uses_the_head_of_the_served_language():
     model = small_model("ns")
     with pytest.raises(DataError, match="pos/ccc: no source language was chosen"):
         predict(model, DATA.inputs, UNSEEN, 0)
-    serve_sources(model, Plan(Grid({}), SMALL_SEEN, SMALL_SEEN, {UNSEEN: "bbb"}))
+    follow_plan(model, Plan(Grid({}), SMALL_SEEN, SMALL_SEEN, {UNSEEN: "bbb"}), SMALL)
     found = predict(model, DATA.inputs, UNSEEN, 0).probabilities
     torch.testing.assert_close(found, predict(model, DATA.inputs, Cell("pos", "bbb"), 0).probabilities)
     other = predict(model, DATA.inputs, Cell("pos", "aaa"), 0).probabilities

@@ -68,6 +68,20 @@ def test_finetuning_and_its_defaults(data: Path, tmp_path: Path):
     train(data, "--encoder", "compact", "--resume", "--out", str(tmp_path / "compact"))
 
 
+def test_sources_from_the_command_line(data: Path, tmp_path: Path):
+    small = ["--encoder", "compact", "--hold-out", "ner/wol", "--out", str(tmp_path / "model")]
+    output = train(data, "--method", "ls", "--set", "sources.largest=amh", "--outside", "amh", *small)
+    assert "ls: ner/amh has 16 training words" not in output  # as many as the one seen cell of ner has
+    assert "3 of 4 cells seen" in output
+    described = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert described["seen"] == ["ner/amh", "ner/yor", "pos/amh", "pos/wol", "pos/yor"]
+    assert {r["cell"] for r in json.loads((tmp_path / "model" / "results.json").read_text())} == {
+        *("ner/wol", "ner/yor", "pos/wol", "pos/yor")
+    }
+    for method in ("ns", "bea"):  # lang2vec knows these languages: nothing to tell
+        assert "unseen cells (1): ner " in train(data, "--method", method, *small)
+
+
 def test_the_cache_is_listed_checked_and_cleared(data: Path, tmp_path: Path):
     assert "no features" in RUN.invoke(app, ["cache"]).output
     folder = bert(tmp_path / "bert")
@@ -89,7 +103,8 @@ def test_bad_input_is_one_message_and_code_2(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     for options, message in (
-        (["--method", "pf"], "method"),
+        (["--method", "pf"], "unknown method 'pf'; did you mean 'pf-d'?"),
+        (["--method", "jm", "--outside", "amd"], "--outside: unknown language 'amd'; did you mean 'amh'?"),
         (["--set", "training.step=5"], "did you mean 'steps'?"),
         (["--encoder", str(tmp_path)], "expected config.json in it"),
         (["--encoder", "compact", "--hold-out", "ner/xho"], "unknown cell 'ner/xho'"),

@@ -11,7 +11,7 @@ from crossfill.config import Config, override
 from crossfill.encoders import frozen as frozen_module
 from crossfill.encoders.finetuned import FinetunedEncoder
 from crossfill.encoders.frozen import FrozenEncoder
-from crossfill.errors import DataError, EncoderError
+from crossfill.errors import ConfigError, DataError, EncoderError
 from crossfill.experiments.run import evaluate, task_means, train
 from crossfill.model import Model
 from crossfill.sentence import Corpus, Sentence
@@ -156,3 +156,20 @@ def test_bfloat16_stays_near_float32(folder: Path):
         for precision in ("float32", "bfloat16")
     )
     assert 0 < (one - other).abs().max() < 0.2
+
+
+def test_languages_start_where_their_centroids_place_them(folder: Path, tmp_path: Path):
+    """Inner products of anchors rise with the cosine of centroids; they are saved, and refused without centroids."""
+    changes = "method=pf-d", "latents.prior=similar", "latents.similarity=[centroid]", "training.steps=2"
+    wanted = config(folder, "frozen", *changes, "encoder.pretrained.centring=mean", f"latents.size={len(LANGUAGES)}")
+    model = train(GRID, PARTITION.seen, wanted, tmp_path / "model")
+    anchors = model.heads.anchors
+    centroids = torch.from_numpy(np.stack(list(model.encoder.centroids().values())))
+    centred = torch.nn.functional.normalize(centroids - centroids.mean(0))
+    pairs = torch.tril_indices(len(LANGUAGES), len(LANGUAGES), -1).unbind()
+    found, expected = (anchors @ anchors.T)[pairs], (centred @ centred.T)[pairs]
+    assert torch.corrcoef(torch.stack([found, expected]))[0, 1] > 0.8
+    loaded, _ = load_model(tmp_path / "model")
+    torch.testing.assert_close(loaded.heads.anchors, anchors)
+    with pytest.raises(ConfigError, match="centroid needs a frozen encoder"):
+        train(GRID, PARTITION.seen, config(folder, "frozen", *changes))

@@ -45,7 +45,8 @@ def tagger(folder: Path, *changes: str) -> Tagger:
     encoder = model.encoder
     if isinstance(encoder, FrozenEncoder) and encoder.config.centring != "none":
         encoder.mean.normal_()
-        encoder.scale.uniform_(0.5, 2.0)
+        if encoder.config.centring == "standard":
+            encoder.scale.uniform_(0.5, 2.0)
     if getattr(encoder, "mix", None) is not None:
         torch.nn.init.normal_(encoder.mix.weights)
     return Tagger(model, config)

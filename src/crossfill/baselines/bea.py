@@ -40,17 +40,22 @@ def aggregate(
         q(zᵢ = k) ∝ exp(E ln π_k + Σₛ E ln V⁽ˢ⁾[k, yᵢₛ]),   π and every row of every V ~ Dirichlet(1)
 
     Starts from the majority vote; ends when no q(zᵢ = k) moves by more than `tolerance`. Returns q(z), the mean of
-    each voter's confusion matrix (rows: true label), and the iterations that were needed.
+    each voter's confusion matrix (rows: true label), and the iterations that were needed. Words with the same votes
+    have the same q, so each pattern of votes is computed once.
     """
     n_voters = len(votes)
+    pattern_of = _patterns(votes, n_labels)
+    repeats = pattern_of.bincount()
+    first = torch.empty_like(repeats).scatter_(0, pattern_of, torch.arange(votes.shape[1], device=votes.device))
+    votes, weights = votes[:, first], repeats.double().unsqueeze(1)
     offsets = torch.arange(n_voters, device=votes.device).unsqueeze(1) * n_labels
-    columns = (votes + offsets).T.contiguous()  # words × voters: which (voter, label) pairs a word has
+    columns = (votes + offsets).T.contiguous()  # words × voters: which (voter, label) pairs a pattern has
     q = majority(votes, n_labels)
-    counts = _count(columns, q, n_voters * n_labels)
+    counts = _count(columns, weights * q, n_voters * n_labels)
     iterations = 0
     while iterations < most_iterations and len(q):
         iterations += 1
-        frequencies = q.sum(0) + 1
+        frequencies = (weights * q).sum(0) + 1
         confusion = counts.unflatten(0, (n_voters, n_labels)) + 1  # voters × voted label × true label
         log_frequencies = frequencies.digamma() - frequencies.sum().digamma()
         log_confusion = confusion.digamma() - confusion.sum(1, keepdim=True).digamma()
@@ -58,11 +63,27 @@ def aggregate(
         moved = (log_frequencies + scores).softmax(-1)
         change = float((moved - q).abs().max())
         q = moved
-        counts = _count(columns, q, n_voters * n_labels)
+        counts = _count(columns, weights * q, n_voters * n_labels)
         if change <= tolerance:
             break
     confusion = counts.unflatten(0, (n_voters, n_labels)).transpose(1, 2) + 1
-    return q, confusion / confusion.sum(-1, keepdim=True), iterations
+    return q[pattern_of], confusion / confusion.sum(-1, keepdim=True), iterations
+
+
+def _patterns(votes: Int[Tensor, "voters words"], n_labels: int) -> Int[Tensor, "words"]:
+    """A number for each word, the same for words with the same votes, counted from 0.
+
+    The votes of a word are digits of a number to the base of the labels, renumbered before it outgrows 62 bits.
+    """
+    code = votes.new_zeros(votes.shape[1])
+    limit = 2**62 // (n_labels * max(1, votes.shape[1]))
+    size = 1  # codes are below this
+    for row in votes:
+        if size > limit:
+            code = code.unique(return_inverse=True)[1]
+            size = votes.shape[1]
+        code, size = code * n_labels + row, size * n_labels
+    return code.unique(return_inverse=True)[1]
 
 
 def _count(

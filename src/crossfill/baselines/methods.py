@@ -9,13 +9,14 @@ from pathlib import Path
 import torch
 
 from crossfill import baselines, checkpoint
+from crossfill.baselines.factorized import anchor_priors
 from crossfill.baselines.method import Method, Plan, SourcedHeads
 from crossfill.config import Config, override
 from crossfill.encoders.base import Encoder
 from crossfill.encoders.compact import CompactEncoder
 from crossfill.errors import CheckpointError, ConfigError, unknown
 from crossfill.grid import Cell, Grid, Inventory
-from crossfill.model import Model
+from crossfill.model import FactorizedHeads, Model
 
 
 @cache
@@ -117,10 +118,12 @@ def load_model(
     return model.eval(), config
 
 
-def serve_sources(model: Model, plan: Plan) -> None:
-    """Tell the heads which language serves which cell, where the method picks one."""
+def follow_plan(model: Model, plan: Plan, config: Config) -> None:
+    """Tell the heads what is settled before training: which language serves which cell, where priors are centred."""
     if isinstance(model.heads, SourcedHeads):
         model.heads.serve(plan.sources)
+    if isinstance(model.heads, FactorizedHeads):
+        anchor_priors(model.heads, model.encoder, config)
 
 
 def _check_counts(config: Config, inventory: Inventory, n_tensors: int, folder: Path) -> None:

@@ -29,6 +29,12 @@ class KnownLatents(Posterior):
     def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:
         return torch.zeros(len(index))
 
+    def moments(
+        self, index: Int[Tensor, "rows"]
+    ) -> tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]:
+        mean = self.mean[index]
+        return mean, torch.zeros_like(mean), mean.new_zeros(*mean.shape, 0)
+
     def reset_to_prior(self, index: Int[Tensor, "rows"]) -> None:
         raise DataError(f"given vectors are not reset; got {len(index)} rows")
 

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from crossfill.cli import annotate, cache, data, demo, evaluate, export, grid, predict, train
+from crossfill.cli import annotate, cache, data, demo, evaluate, experiment, export, grid, predict, report, train
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -28,6 +28,8 @@ app.command()(evaluate.evaluate)
 app.command()(predict.predict)
 app.command()(annotate.annotate)
 app.command()(export.export)
+app.command()(experiment.experiment)
+app.command()(report.report)
 app.command()(cache.cache)
 app.add_typer(data.app, name="data")
 

@@ -26,12 +26,17 @@ def train(
     ] = None,
     layer: Annotated[str | None, typer.Option(help="Layer of a pretrained encoder, or mix.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the model.")] = Path("model"),
-    config: Annotated[Path | None, typer.Option(help="YAML file of settings, such as configs/frozen.yaml.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="YAML file of settings or of a study: configs/frozen.yaml.")
+    ] = None,
     change: Annotated[list[str] | None, typer.Option("--set", help="A setting, as training.steps=500.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Take up the run that is in the folder.")] = False,
     hold_out: Annotated[list[str] | None, typer.Option(help="A cell to leave unseen, as ner/wol; repeatable.")] = None,
     halves: Annotated[
         Literal["random", "alternating"] | None, typer.Option(help="Hold out half of the cells, in this way.")
+    ] = None,
+    outside: Annotated[
+        list[str] | None, typer.Option(help="A language outside the comparison, which may serve ls only; repeatable.")
     ] = None,
     half: Annotated[int, typer.Option(min=1, help="Which of the halves is unseen.")] = 1,
     task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable. deprel, feats:Case, …")] = None,
@@ -57,7 +62,8 @@ def train(
     find_method(settings.method)
     grid = load_grid(data, tasks=task or (), seed=seed, max_train=max_train, cache=cache or True)
     grid = capped_grid(grid, max_dev, max_test, seed)
-    partition = _partition(grid, hold_out or [], halves, half, seed)
+    compared = _without(grid, outside or [])
+    partition = _partition(compared, hold_out or [], halves, half, seed)
     silent = quiet or not is_first_process()
     for note in plan_training(grid, partition.seen, settings).notes if is_first_process() else ():
         typer.echo(f"{settings.method}: {note}", err=True)
@@ -66,17 +72,28 @@ def train(
     leave()
     trained = time.monotonic() - started
     if is_first_process():
-        _show(evaluate(model, grid, settings), grid, partition.seen, out, trained)
+        _show(evaluate(model, compared, settings), compared, partition.seen, out, trained)
 
 
 def _settings(
     path: Path | None, method: str | None, encoder: str | None, layer: str | None, changes: list[str]
 ) -> "Config":
-    from crossfill.config import Config, load_config, override
+    from crossfill.config import Config, override
+    from crossfill.experiments.study import load_run_config
 
-    config = load_config(path) if path else override(Config(), [f"encoder.name={PAPER_ENCODER}"])
+    config = load_run_config(path, method) if path else override(Config(), [f"encoder.name={PAPER_ENCODER}"])
     named = {"method": method, "encoder.name": encoder, "encoder.pretrained.layer": layer}
     return override(config, [*(f"{key}={value}" for key, value in named.items() if value is not None), *changes])
+
+
+def _without(grid: "Grid", languages: list[str]) -> "Grid":
+    from crossfill.errors import DataError, unknown
+    from crossfill.grid import Grid
+
+    for language in languages:
+        if language not in grid.languages:
+            raise DataError("--outside: " + unknown("language", language, grid.languages))
+    return Grid({cell: grid[cell] for cell in grid.cells if cell.language not in languages})
 
 
 def _partition(grid: "Grid", held_out: list[str], halves: str | None, half: int, seed: int) -> "Partition":

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -46,6 +47,10 @@ class CentredEncoder(Encoder, ABC):
     @abstractmethod
     def centre_on(self, texts: Mapping[str, Sequence[Corpus]]) -> None:
         """Take what is common to a language's words from its unlabelled text."""
+
+    @abstractmethod
+    def centroids(self) -> dict[str, Float[np.ndarray, "features"]]:
+        """The mean vector of each language's words; empty where none were taken."""
 
     @abstractmethod
     def recentred(self, inputs: Inputs, language: str) -> Inputs:

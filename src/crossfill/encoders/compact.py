@@ -61,9 +61,10 @@ class CompactEncoder(Encoder):
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
         assert isinstance(inputs, CompactInputs)  # noqa: S101
-        bounds = functional.pad(inputs.ngrams_per_word.cumsum(0), (1, 0))
-        words = self.dropout(self.norms[0](self.ngrams(inputs.ngrams, bounds)))
-        sentences = torch.repeat_interleave(inputs.lengths, output_size=len(words))
+        device = self.ngrams.weight.device
+        bounds = functional.pad(inputs.ngrams_per_word.cumsum(0), (1, 0)).to(device)
+        words = self.dropout(self.norms[0](self.ngrams(inputs.ngrams.to(device), bounds)))
+        sentences = torch.repeat_interleave(inputs.lengths, output_size=len(words)).to(device)
         for i, (convolution, norm) in enumerate(zip(self.convolutions, self.norms[1:], strict=True)):
             before, after = (neighbours(words, sentences, distance) for distance in (-(2**i), 2**i))
             update = functional.gelu(convolution(torch.cat([before, words, after], dim=-1)))
@@ -76,7 +77,7 @@ def neighbours(
 ) -> Float[Tensor, "words features"]:
     """The vector of the word at this distance from each word, zero where that is in another sentence or nowhere."""
     moved = words.roll(-distance, dims=0)
-    places = torch.arange(len(words)) + distance
+    places = torch.arange(len(words), device=words.device) + distance
     inside = (sentences.roll(-distance) == sentences) & (places >= 0) & (places < len(words))
     return moved * inside.unsqueeze(-1)
 

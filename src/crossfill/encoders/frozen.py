@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
 from crossfill.encoders.base import CentredEncoder, Inputs, ranges
 from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.dropout import Dropout
 from crossfill.encoders.features import FeatureInputs
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
 from crossfill.encoders.mixing import LayerMix
@@ -73,9 +74,13 @@ class FrozenEncoder(CentredEncoder):
         self.register_buffer("mean", torch.zeros(len(languages), self.width))
         self.register_buffer("scale", torch.ones(len(languages), self.width))
         self.register_buffer("identity", torch.tensor(list(self.own_identity), dtype=torch.uint8))
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.n_without_piece = 0
         """Words of the corpora encoded so far that the tokenizer had nothing for."""
+        self.keep_open = False
+        """Keep every corpus that was opened: for a process that trains several models on the same ones."""
+        self._opened: dict[str, np.ndarray] = {}
+        self._moments: dict[str, _Moments] = {}
         self._encoder: list[WordEncoder] = []  # loaded when a corpus is not in the cache; no part of the model
 
     def prepare(self, corpus: Corpus, language: str = "") -> FrozenInputs:
@@ -88,9 +93,11 @@ class FrozenEncoder(CentredEncoder):
         if not isinstance(inputs, FrozenInputs):
             raise DataError(f"expected FrozenInputs, got {type(inputs).__name__}")
         vectors = inputs.given.features.to(self.mean.device, self.mean.dtype)
+        rows = torch.repeat_interleave(inputs.languages, inputs.lengths).to(self.mean.device)
         if self.config.centring != "none":
-            rows = torch.repeat_interleave(inputs.languages, inputs.lengths).to(self.mean.device)
-            vectors = (vectors - self.mean[rows]) / self.scale[rows]
+            vectors = vectors - self.mean[rows]
+        if self.config.centring == "standard":
+            vectors = vectors / self.scale[rows]
         if self.mix is not None:
             vectors = self.mix(vectors.unflatten(1, (-1, self.n_features)))
         return self.dropout(vectors)
@@ -100,7 +107,7 @@ class FrozenEncoder(CentredEncoder):
         """Take each language's mean and standard deviation from its unlabelled text; without any, from all text."""
         if self.config.centring == "none":
             return
-        found = {language: _Moments.of(map(self.vectors, corpora), self.width) for language, corpora in texts.items()}
+        found = {language: self._moments_of(corpora) for language, corpora in texts.items()}
         everything = sum(found.values(), start=_Moments.of((), self.width))
         for language in self.languages:
             moments = found.get(language, everything)
@@ -115,6 +122,20 @@ class FrozenEncoder(CentredEncoder):
             raise DataError(f"expected FrozenInputs, got {type(inputs).__name__}")
         return FrozenInputs(inputs.given, torch.full_like(inputs.languages, self._row(language)))
 
+    def centroids(self) -> dict[str, Float[np.ndarray, "width"]]:
+        if self.config.centring == "none":
+            return {}
+        return {language: self.mean[row].cpu().numpy() for row, language in enumerate(self.languages)}
+
+    def _moments_of(self, corpora: Sequence[Corpus]) -> "_Moments":
+        total = _Moments.of((), self.width)
+        for corpus in corpora:
+            text = corpus.text_hash()
+            if text not in self._moments:
+                self._moments[text] = _Moments.of([self.vectors(corpus)], self.width)
+            total = total + self._moments[text]
+        return total
+
     def vectors(self, corpus: Corpus) -> np.ndarray:
         """The word vectors of a corpus: in float16 from the cache where there is one, else in float32."""
         if bytes(self.identity.tolist()) != self.own_identity:
@@ -122,13 +143,19 @@ class FrozenEncoder(CentredEncoder):
                 f"encoder '{self.source.name}': expected the one this model was trained over, found other weights in "
                 f"{self.source.folder}; name the right one or train again"
             )
-        return self.cache.fetch(
-            {**self._about(), "text": corpus.text_hash()},
+        text = corpus.text_hash()
+        if text in self._opened:
+            return self._opened[text]
+        found = self.cache.fetch(
+            {**self._about(), "text": text},
             (corpus.n_words, self.width),
             "<f2" if self.cache.folder is not None else "<f4",
             lambda rows: self._encode(corpus, rows),
             label=self.source.name,
         )
+        if self.keep_open:
+            self._opened[text] = found
+        return found
 
     def _about(self) -> dict[str, Any]:
         """All that a word's vector depends on, besides the text."""
@@ -143,7 +170,7 @@ class FrozenEncoder(CentredEncoder):
         encoder = self._encoder[0]
         inputs = encoder.cutter.cut(corpus)
         self.n_without_piece += inputs.n_without_piece
-        starts = np.asarray(corpus.offsets[:-1])
+        starts = np.array(corpus.offsets[:-1])  # a copy: the corpus is mapped read-only
         with ProgressBar(self.quiet) as bars:
             update = bars.add(f"Encoding {len(corpus):,} sentences", len(inputs.ids))
             for sentences, vectors in encoder.encode(inputs, lambda done: update(done, "pieces")):

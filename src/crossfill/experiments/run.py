@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crossfill.baselines.methods import build_model, plan_training, serve_sources
+from crossfill.baselines.methods import build_model, follow_plan, plan_training
 from crossfill.config import Config
 from crossfill.data.splits import for_selection
 from crossfill.distribution import Processes
@@ -17,7 +17,7 @@ from crossfill.grid import Cell, Grid, joined
 from crossfill.model import Model
 from crossfill.progress import ProgressBar
 from crossfill.sentence import Corpus
-from crossfill.training import Trainer, prepare_grid
+from crossfill.training import Trainer, prepare_grid, prepare_unseen_development
 from crossfill.uncertainty import Correlation, correlation
 
 
@@ -34,13 +34,16 @@ def train(
     processes = Processes(config.training)
     plan = plan_training(grid, seen, config)
     model = build_model(config, grid.inventory, plan.seen, encoder)
-    serve_sources(model, plan)
     with processes.first_goes_first():
         centre(model.encoder, grid, seen)
-        data = prepare_grid(model, for_selection(plan.grid, config.training.calibration_share), plan.cells)
+        follow_plan(model, plan, config)
+        kept = for_selection(plan.grid, config.training.calibration_share)
+        training, development = prepare_grid(model, kept, plan.cells)
+        if config.training.selection == "oracle":
+            development = prepare_unseen_development(model, grid)
     with ProgressBar(quiet or not processes.is_first) as bars:
         update = bars.add(config.method, config.training.steps)
-        Trainer(model, *data, config, out, processes).run(resume, update)
+        Trainer(model, training, development, config, out, processes).run(resume, update)
     if out is not None and processes.is_first:
         complete(model, grid, config, out)
     return model

@@ -75,7 +75,8 @@ def evaluate_corpus(model: Model, cell: Cell, name: str, corpus: Corpus, config:
     features = encode(model, data.inputs)
     settings = config.prediction
     plug_in = predict_features(model, features, cell, n_samples=0)
-    averaged = predict_features(model, features, cell, settings.samples, settings.seed) if settings.samples else plug_in
+    sampled = settings.samples and model.heads.vote is None  # voters are the same ones every time
+    averaged = predict_features(model, features, cell, settings.samples, settings.seed) if sampled else plug_in
     gold, labels = data.labels.numpy(), model.inventory.labels[cell.task]
     labelling = Labelling(gold, plug_in.labels.cpu().numpy(), labels, corpus.lengths)
     confidence = averaged.confidence.cpu().numpy()
@@ -90,7 +91,7 @@ def evaluate_corpus(model: Model, cell: Cell, name: str, corpus: Corpus, config:
         plug_in=measure(plug_in, gold, labels, corpus.lengths),
         averaged=measure(averaged, gold, labels, corpus.lengths),
         by_label=labelling.by_label(),
-        entropies=study_entropies(model, features, cell, settings.seed),
+        entropies=study_entropies(model, features, cell, plug_in, settings.seed),
         reliability={field.name: getattr(bins, field.name).tolist() for field in fields(bins)},
         risk_coverage=uncertainty.risk_coverage(confidence, correct).tolist(),
         counts=labelling.counts().tolist(),
@@ -118,13 +119,15 @@ def measure(
     }
 
 
-def study_entropies(model: Model, features: Float[Tensor, "words features"], cell: Cell, seed: int) -> list[float]:
+def study_entropies(
+    model: Model, features: Float[Tensor, "words features"], cell: Cell, plug_in: Prediction, seed: int
+) -> list[float]:
     """Entropies of some random words of a corpus, in the order of the corpus.
 
-    Where heads vote, all words are put to the vote and the chosen ones are looked at: reliability is judged by all.
+    Where heads vote, those of the plug-in prediction: voters are judged by all words, and no draw differs.
     """
     chosen = np.sort(np.random.default_rng(seed).permutation(len(features))[:STUDY_WORDS])
     words = torch.from_numpy(chosen).to(features.device)
     if model.heads.vote is not None:
-        return predict_features(model, features, cell, STUDY_SAMPLES, seed).entropy[words].tolist()
+        return plug_in.entropy[words].tolist()
     return predict_features(model, features[words], cell, STUDY_SAMPLES, seed).entropy.tolist()

@@ -1,0 +1,154 @@
+"""`crossfill experiment CONFIG --out RUN`: a whole study, resumable."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from crossfill.experiments.conduct import Standing
+    from crossfill.experiments.plan import CheckedStudy
+    from crossfill.experiments.study import ExecutionSettings
+
+INTERRUPTED = 130
+
+
+def experiment(
+    config: Annotated[Path, typer.Argument(help="YAML file of a study, such as configs/demo.yaml.")],
+    out: Annotated[Path, typer.Option(help="Folder for the run; one that is there is taken up.")],
+    data: Annotated[Path | None, typer.Option(help="Data folder. [default: the study's]")] = None,
+    encoder: Annotated[str | None, typer.Option(help="compact, a hub name or a folder. [default: the study's]")] = None,
+    change: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the study, as config.training.steps=500.")
+    ] = None,
+    executor: Annotated[
+        Literal["local", "ray"] | None, typer.Option(help="Where jobs run. [default: the study's, else local]")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=0, help="Jobs at a time; 0 for as many as cores allow.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Cores per job.")] = None,
+    address: Annotated[str | None, typer.Option(help="Address of a Ray cluster, or auto.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard event files.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost, and train nothing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Run a study: partitions × methods × seeds. The same command again does only what is missing."""
+    from crossfill.errors import ConfigError
+    from crossfill.experiments.conduct import run_study
+    from crossfill.experiments.executors.base import build_executor
+    from crossfill.experiments.plan import check_study
+
+    named = {
+        "data.path": data and str(data.resolve()),
+        "data.cache": cache and str(cache.resolve()),
+        "config.encoder.name": encoder,
+        "execution.executor": executor,
+        "execution.jobs": jobs,
+        "execution.threads": threads,
+        "execution.address": address,
+        "tensorboard": tensorboard or None,
+    }
+    checked = check_study(_values(config, named, change or []), str(config))
+    if checked.problems or checked.study is None:
+        raise ConfigError("\n".join(checked.problems))
+    if tensorboard or checked.study.tensorboard:
+        from crossfill.experiments.tracking import require_tensorboard
+
+        require_tensorboard()
+    if dry_run:
+        _show_plan(checked, out, checked.study.execution)
+        return
+    try:
+        with _progress(quiet) as watch:
+            standing = run_study(checked, out, build_executor(checked.study.execution), watch)
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted; the same command goes on where {out} stands", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    _show_end(standing, out)
+
+
+def _values(path: Path, named: dict[str, Any], changes: list[str]) -> dict[str, Any]:
+    """The study's values with what the command line changes."""
+    from crossfill.config import change_values
+    from crossfill.experiments.study import read_study
+
+    values = read_study(path)
+    given = [f"{key}={_quoted(value)}" for key, value in named.items() if value is not None]
+    return change_values(values, [*given, *changes])
+
+
+def _quoted(value: Any) -> str:
+    import json
+
+    return json.dumps(value)
+
+
+def _show_plan(checked: "CheckedStudy", run: Path, execution: "ExecutionSettings") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from crossfill.experiments.conduct import estimate, missing_jobs
+    from crossfill.experiments.executors.local import LocalExecutor
+    from crossfill.progress import duration
+
+    costs = estimate(checked, run)
+    todo = {job.id for job in missing_jobs(checked, run)}
+    table = Table("job", "method", "partitions", "variant", "seed", "steps", "at most", "", box=None, pad_edge=False)
+    for job in checked.plan.jobs.values():
+        entries = [entry for entry in checked.plan.entries if entry.job == job.id]
+        table.add_row(
+            job.id,
+            "+".join(job.methods),
+            ", ".join(dict.fromkeys(entry.partition for entry in entries)),
+            ", ".join(dict.fromkeys(f"{e.ablation}: {e.variant}" if e.ablation else e.variant for e in entries)),
+            str(job.config.training.seed),
+            f"{job.config.training.steps:,}",
+            duration(costs[job.id]),
+            "" if job.id in todo else "done",
+        )
+    console = Console(highlight=False, width=None if Console().is_terminal else 140)
+    console.print(table)
+    slots = execution.jobs or LocalExecutor(execution).slots
+    total = sum(costs[job] for job in todo)
+    steps = sum(checked.plan.jobs[job].config.training.steps for job in todo)
+    console.print(
+        f"\n{len(checked.plan.jobs)} jobs for {len(checked.plan.entries)} entries, {len(todo)} to do: "
+        f"{steps:,} training steps, at most {duration(total)} on one core, {duration(total / slots)} with {slots} at a "
+        "time; early stopping ends sooner, and features of a frozen encoder are counted as cached"
+    )
+
+
+def _show_end(standing: "Standing", run: Path) -> None:
+    from crossfill.errors import StudyError
+    from crossfill.experiments.results import LOG, ROWS, job_folder
+
+    if standing.failed:
+        lines = [f"{len(standing.failed)} of {standing.total} jobs failed; the others are done:"]
+        for job, message in standing.failed.items():
+            lines.append(f"  {message.splitlines()[0]}\n    log: {job_folder(run, job) / LOG}")
+        raise StudyError("\n".join([*lines, "mend what is wrong and run the same command again"]))
+    typer.echo(f"{run}: {standing.done} jobs done; results in {run / ROWS}; next: crossfill report {run}")
+
+
+@contextmanager
+def _progress(quiet: bool) -> "Iterator[Callable[[Standing, str], None]]":
+    """A bar over jobs on a terminal, a line per job elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True, quiet=quiet, highlight=False)
+    columns = (BarColumn(bar_width=24), TextColumn("{task.fields[line]}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
+        bar = bars.add_task("jobs", line="")
+
+        def watch(standing: "Standing", told: str) -> None:
+            ended = standing.done + len(standing.failed)
+            bars.update(bar, total=standing.total, completed=ended, line=standing.line())
+            if told:
+                console.print(
+                    told if console.is_terminal else f"{standing.line()}; {told}", markup=False, soft_wrap=True
+                )
+
+        yield watch

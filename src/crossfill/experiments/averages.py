@@ -1,0 +1,74 @@
+"""Numbers that tables and figures share: means over seeds and cells, entropy against score, Pearson's r."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crossfill.experiments.results import Results, unseen
+
+METHOD_NAMES = {"pf-lr": "PF-lr", "pf-d": "PF-d", "jm": "JM", "ns": "NS", "ls": "LS", "bea": "BEA"}
+
+
+def shown(method: str) -> str:
+    """A method's name for people."""
+    return METHOD_NAMES.get(method, method)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Scores of a method: a mean for each seed, and for each cell."""
+
+    by_seed: np.ndarray
+    by_cell: dict[tuple[str, str], float]
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]], key: str, by_task: bool = False) -> "Sample":
+        """Of these rows; `by_task` takes means of tasks first, so that each weighs the same.
+
+        A place is a corpus of a cell or, for spans, a cell with all its corpora: the paper's way to average.
+        """
+        found: dict[tuple[int, str], dict[tuple[str, str], list[float]]] = {}
+        cells: dict[tuple[str, str], list[float]] = {}
+        for row in rows:
+            place = (row["cell"], "" if "plug_in_span_f1" in row else row["corpus"])
+            group = found.setdefault((row["seed"], row["task"] if by_task else ""), {})
+            group.setdefault(place, []).append(row[key])
+            cells.setdefault(place, []).append(row[key])
+        means = {group: float(np.mean([np.mean(v) for v in places.values()])) for group, places in found.items()}
+        seeds = sorted({seed for seed, _ in means})
+        by_seed = [float(np.mean([mean for (seed, _), mean in means.items() if seed == s])) for s in seeds]
+        return cls(np.array(by_seed), {place: float(np.mean(values)) for place, values in cells.items()})
+
+    @property
+    def mean(self) -> float:
+        """Over seeds."""
+        return float(self.by_seed.mean())
+
+
+def entropy_points(results: Results, method: str, task: str | None = None) -> list[tuple[str, float, float]]:
+    """(cell, mean entropy, score) of every unseen cell, means over seeds: the paper's entropy study."""
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for entry in results.proper(method):
+        for cell in unseen(results.cells(entry)):
+            if (task is None or cell["cell"].startswith(f"{task}/")) and cell["entropies"]:
+                point = (float(np.mean(cell["entropies"])), float(cell["averaged"]["score"]))
+                found.setdefault((cell["cell"], cell["corpus"]), []).append(point)
+    return [
+        (place[0], float(np.mean([x for x, _ in points])), float(np.mean([y for _, y in points])))
+        for place, points in sorted(found.items())
+    ]
+
+
+def pearson(points: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """Pearson's r and its two-tailed p-value; not a number where there are fewer than three points or no variance."""
+    x, y = np.array(list(points), dtype=float).reshape(-1, 2).T
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan"), float("nan")
+    r = float(np.clip(np.corrcoef(x, y)[0, 1], -1.0, 1.0))
+    # under independence r has the density (1 − r²)^((n − 4) / 2) / B; with r = sin a: cos(a)^(n − 3)
+    angles = np.linspace(0.0, np.pi / 2, 200_001)
+    tail = np.linspace(np.arcsin(abs(r)), np.pi / 2, 200_001)
+    whole, beyond = (float(np.trapezoid(np.cos(a).clip(0.0) ** (len(x) - 3), a)) for a in (angles, tail))
+    return r, min(1.0, beyond / whole)

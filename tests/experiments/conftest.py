@@ -1,0 +1,3 @@
+from tests.own_cache import own_cache
+
+__all__ = ["own_cache"]

@@ -1,0 +1,207 @@
+"""Running a study: complete, resumable, and not stopped by a job that fails."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from crossfill.cli.app import app
+from crossfill.errors import StudyError
+from crossfill.experiments.conduct import Standing, run_study
+from crossfill.experiments.executors.base import Lost, Started
+from crossfill.experiments.executors.local import LocalExecutor
+from crossfill.experiments.results import Results, open_results
+from crossfill.experiments.study import ExecutionSettings
+from crossfill.files import locked
+from tests.experiments.studies import InlineExecutor, checked, conduct, outcomes, study
+
+RUN = CliRunner()
+TWO = {"methods": {}, "partitions": [{"kind": "random", "methods": ["jm", "pf-lr"]}]}
+
+
+def test_a_study_of_six_methods_leaves_one_result_per_job_and_a_flat_row_per_cell(tmp_path: Path):
+    run = tmp_path / "run"
+    standing = conduct(run)
+    assert (standing.done, standing.total, standing.failed) == (10, 10, {})
+    rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    assert len(rows) == 12 * 16  # entries × cells
+    shared = set.intersection(*(set(row) for row in rows))
+    for name in ("method", "partition", "seed", "cell", "seen", "score", "averaged_nll", "n_words", "train_seconds",
+                 "peak_memory_mb", "parameters", "job", "version_torch"):  # fmt: skip
+        assert name in shared
+    assert all(not isinstance(value, list | dict) for row in rows for value in row.values())
+    assert not list(run.glob("jobs/*/training"))
+    results = open_results(run)
+    assert results.methods == ["bea", "ns", "ls", "jm", "pf-d", "pf-lr"]
+    posteriors = results.jobs[results.proper("pf-lr")[0]["job"]]["posteriors"]
+    assert len(posteriors["means"]) == 4
+    assert all(len(q["variance"]) == 3 and len(q["factor"]) == 3 for q in posteriors["chosen"].values())
+
+
+def test_a_second_run_does_nothing_and_a_larger_study_only_what_is_new(tmp_path: Path):
+    conduct(tmp_path, **TWO)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("jobs/*/result.json")}
+    started = []
+    standing = run_study(checked(**TWO, seeds=[0, 1]), tmp_path, InlineExecutor(), lambda s, _: started.append(s.done))
+    assert (standing.done, started[0]) == (8, 4)
+    assert all(path.stat().st_mtime_ns == then for path, then in before.items())
+
+
+def test_oracle_selection_is_another_job_and_is_told_in_every_row(tmp_path: Path):
+    ablations = [
+        {"name": "selection", "methods": ["jm"], "variants": {"oracle": {"training": {"selection": "oracle"}}}}
+    ]
+    conduct(tmp_path, **TWO, ablations=ablations)
+    rows = Results(tmp_path).rows
+    assert {row["selection"] for row in rows if row["variant"] == "oracle"} == {"oracle"}
+    assert {row["selection"] for row in rows if row["variant"] == "base"} == {"seen"}
+
+
+def test_a_failed_job_is_reported_with_its_log_and_does_not_stop_the_others(tmp_path: Path, monkeypatch, capsys):
+    config = tmp_path / "study.yaml"
+    broken = {"bea": {}, "ns": {}, "ls": {}, "pf-d": {}, "jm": {}, "pf-lr": {"training": {"learning_rate": 1e38}}}
+    config.write_text(
+        yaml.safe_dump(study(methods=broken, partitions=[{"kind": "random", "methods": ["pf-lr", "jm"]}]))
+    )
+    run = tmp_path / "run"
+    from crossfill.cli.app import main
+    from crossfill.experiments.executors import base
+
+    monkeypatch.setattr(base, "build_executor", lambda _: InlineExecutor())
+    monkeypatch.setattr(sys, "argv", ["crossfill", "experiment", str(config), "--out", str(run)])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    message = capsys.readouterr().err
+    assert "2 of 4 jobs failed; the others are done" in message
+    assert "expected a finite loss" in message
+    assert len(outcomes(run)) == 2
+    failures = [json.loads(path.read_text()) for path in run.glob("jobs/*/failed.json")]
+    assert len(failures) == 2
+    assert all("Error: " in failure["message"] and failure["trace"] for failure in failures)
+
+
+def test_one_study_at_a_time_in_a_folder(tmp_path: Path):
+    with locked(tmp_path / ".lock", wait=False), pytest.raises(StudyError, match="another crossfill experiment"):
+        conduct(tmp_path, **TWO)
+
+
+def test_a_dry_run_shows_the_plan_and_trains_nothing(tmp_path: Path):
+    config = tmp_path / "study.yaml"
+    config.write_text(yaml.safe_dump(study()))
+    result = RUN.invoke(app, ["experiment", str(config), "--out", str(tmp_path / "run"), "--dry-run"])
+    assert result.exit_code == 0, result.output
+    assert "10 jobs for 12 entries, 10 to do: 120 training steps" in result.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_bad_study_fails_before_anything_is_written(tmp_path: Path, monkeypatch, capsys):
+    from crossfill.cli.app import main
+
+    config = tmp_path / "study.yaml"
+    config.write_text(yaml.safe_dump(study(sede=3, data={"synthetic": None, "path": "nowhere"})))
+    monkeypatch.setattr(sys, "argv", ["crossfill", "experiment", str(config), "--out", str(tmp_path / "run")])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    message = capsys.readouterr().err
+    assert "unknown setting 'sede'" in message
+    assert "missing corpora: expected a folder at nowhere" in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_time_left_follows_the_pace_so_far():
+    standing = Standing(4, 0, time.monotonic() - 30, {"a": 10.0, "b": 20.0})
+    assert standing.seconds_left is None
+    standing.finished_cost = 10.0
+    assert standing.seconds_left == pytest.approx(90, rel=0.01)
+    assert "0/4 done, 0 running, 0 failed, about 90 s left" in standing.line()
+
+
+def test_a_lost_worker_loses_only_its_job(tmp_path: Path):
+    plan = checked(**TWO, config={"training": {"steps": 60}}).plan
+    jobs = list(plan.jobs.values())[:2]
+    executor = LocalExecutor(ExecutionSettings(jobs=1))
+    events, killed = [], False
+    for event in executor.run(jobs, tmp_path):
+        events.append(event)
+        if isinstance(event, Started) and not killed:
+            killed = True
+            [worker] = _children(os.getpid())
+            os.kill(worker, signal.SIGKILL)
+    assert [type(event) for event in events].count(Lost) == 1
+    assert sorted(e.job for e in events if type(e).__name__ == "Finished") == sorted(job.id for job in jobs)
+
+
+def _children(pid: int) -> list[int]:
+    """Worker processes; multiprocessing's resource tracker is none."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rsplit(") ", 1)[1].split()
+            command = (path.parent / "cmdline").read_text()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and "spawn_main" in command:
+            found.append(int(path.parent.name))
+    return found
+
+
+def killed_at_random(tmp_path: Path, n_kills: int, longest: float, seed: int) -> None:
+    """SIGKILL a study at random moments; the end is as if it had never happened."""
+    values = study(**TWO, config={"training": {"steps": 200, "checkpoint_every": 20}}, execution={"jobs": 2})
+    config = tmp_path / "study.yaml"
+    config.write_text(yaml.safe_dump(values))
+    whole, run, rng = tmp_path / "whole", tmp_path / "run", random.Random(seed)
+    command = [sys.executable, "-m", "crossfill", "experiment", str(config), "--quiet", "--out"]
+    subprocess.run([*command, str(whole)], check=True)
+    command.append(str(run))
+    finished: dict[Path, int] = {}
+    for _ in range(n_kills):
+        process = subprocess.Popen(command)
+        time.sleep(rng.uniform(1.0, longest))
+        process.kill()
+        process.wait()
+        for path, written in finished.items():
+            assert path.stat().st_mtime_ns == written, "a completed job ran again"
+        for path in run.glob("jobs/*/result.json"):
+            json.loads(path.read_text())
+            finished[path] = path.stat().st_mtime_ns
+    subprocess.run(command, check=True)
+    assert all(path.stat().st_mtime_ns == written for path, written in finished.items())
+    assert outcomes(run) == outcomes(whole)
+    assert len(open_results(run).rows) == len(open_results(whole).rows)
+
+
+def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path):
+    killed_at_random(tmp_path, 2, 12.0, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_killed_at_twenty_moments_it_ends_the_same(tmp_path: Path):
+    killed_at_random(tmp_path, 20, 25.0, seed=1)
+
+
+def test_ctrl_c_leaves_a_run_that_can_be_taken_up(tmp_path: Path):
+    config, run = tmp_path / "study.yaml", tmp_path / "run"
+    config.write_text(yaml.safe_dump(study(**TWO, config={"training": {"steps": 3000}})))
+    command = [sys.executable, "-m", "crossfill", "experiment", str(config), "--out", str(run)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not list(run.glob("jobs/*/log.txt")):
+        time.sleep(0.1)
+    workers = _children(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted; the same command goes on" in message
+    assert workers
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)

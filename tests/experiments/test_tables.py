@@ -1,0 +1,109 @@
+"""Tables against results made by hand, and their forms."""
+
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from crossfill.experiments import rendering
+from crossfill.experiments.averages import Sample, pearson
+from crossfill.experiments.rendering import Datum, Table
+from crossfill.experiments.results import open_results
+from crossfill.experiments.tables import main_table, make_tables
+from crossfill.uncertainty import correlation
+from tests.experiments.studies import hand_made
+
+LANGUAGES = [f"l{i:02d}" for i in range(12)]
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Three methods on 12 pos cells and 2 ner cells, two seeds: jm is far below pf-lr, pf-d level with it."""
+    scores = {"jm": {}, "pf-d": {}, "pf-lr": {}}
+    for i, language in enumerate(LANGUAGES):
+        base = 0.5 + 0.02 * i
+        scores["pf-lr"][f"pos/{language}"] = [base, base + 0.02]
+        scores["pf-d"][f"pos/{language}"] = [base + (0.01 if i % 2 else -0.015), base + 0.02]
+        scores["jm"][f"pos/{language}"] = [base - 0.2, base - 0.2]
+    for method, low in (("jm", 0.3), ("pf-d", 0.2), ("pf-lr", 0.4)):
+        scores[method] |= {"ner/l00": [low, low], "ner/l01": [low + 0.2, low + 0.2]}
+    return open_results(hand_made(tmp_path, scores))
+
+
+def test_table_1_has_means_spreads_and_marks(results):
+    table = main_table(results, "random")
+    assert table.columns == ("task", "JM", "PF-d", "PF-lr")
+    ner, pos, mean = table.rows
+    # the mean over l00 … l11 of 0.5 + 0.02 i is 0.61, and 0.63 with the other seed: sd = 0.02 / √2
+    assert pos[3] == Datum("62.0 ± 1.4", pytest.approx(62.0), bold=True)
+    assert pos[1].text == "41.0 ± 0.0"
+    assert (pos[1].mark, pos[1].bold) == ("†", False)
+    assert (pos[2].mark, pos[2].bold) == ("", True)
+    # two cells cannot show a difference
+    assert [datum.mark for datum in ner[1:]] == ["", "", ""]
+    assert ner[3].value == pytest.approx(50.0)
+    # tasks weigh the same in the mean, however many cells they have
+    assert mean[3].value == pytest.approx((62.0 + 50.0) / 2)
+    assert [datum.bold for datum in mean[1:]] == [False, False, True]
+
+
+def test_spans_are_averaged_over_languages_and_tags_over_corpora():
+    rows = [
+        {"seed": 0, "task": "t", "cell": "t/a", "corpus": "x", "s": 0.0},
+        {"seed": 0, "task": "t", "cell": "t/a", "corpus": "y", "s": 0.0},
+        {"seed": 0, "task": "t", "cell": "t/b", "corpus": "x", "s": 0.9},
+    ]
+    assert Sample.of(rows, "s").by_seed.tolist() == pytest.approx([0.3])
+    spans = [row | {"plug_in_span_f1": 1.0} for row in rows]
+    assert Sample.of(spans, "s").by_seed.tolist() == pytest.approx([0.45])
+
+
+def test_all_tables_are_there_and_entropy_goes_with_error(results):
+    tables = {table.name: table for table in make_tables(results)}
+    assert set(tables) == {"table1", "table1-averaged", "metrics", "calibration", "entropy", "languages", "costs"}
+    # made so that a cell's entropy is 1 − its score
+    assert [row[2].value for row in tables["entropy"].rows] == pytest.approx([-1.0] * 3)
+    assert len(tables["languages"].rows) == 14
+    assert len(tables["calibration"].rows) == 2 * 3 * 2
+
+
+def test_pearson_is_that_of_the_library():
+    rng = np.random.default_rng(0)
+    for n in (3, 10, 66):
+        x = rng.normal(size=n)
+        y = rng.normal(size=n) - x
+        expected = correlation(x, y)
+        r, p = pearson(zip(x.tolist(), y.tolist(), strict=True))
+        assert (r, p) == pytest.approx((expected.r, expected.p), rel=1e-6)
+    assert np.isnan(pearson([(1.0, 2.0)] * 5)[0])
+
+
+TABLE = Table("t", "A title", ("|L|", "x_1"), ((Datum("a & b"), Datum("1.5 ± 0.2", 1.5, True, "†")),), "50 % of it")
+
+
+def test_markdown():
+    lines = rendering.markdown(TABLE).splitlines()
+    assert lines[2:5] == [r"| \|L\| | x_1 |", "| --- | ---: |", "| a & b | **1.5 ± 0.2†** |"]
+
+
+def test_latex_is_booktabs_and_escaped():
+    text = rendering.latex(TABLE)
+    for expected in (
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r"a \& b & \textbf{1.5 $\pm$ 0.2}$^\dagger$ \\",
+        r"x\_1",
+        r"50 \% of it",
+        r"\label{tab:t}",
+    ):
+        assert expected in text
+
+
+def test_html_and_terminal():
+    text = rendering.html(TABLE)
+    assert '<td class=number data-value="1.5"><b>1.5 ± 0.2<sup>†</sup></b></td>' in text
+    assert "a &amp; b" in text
+    console = Console(width=60, record=True, file=StringIO())
+    console.print(rendering.terminal(TABLE))
+    assert "1.5 ± 0.2†" in console.export_text()

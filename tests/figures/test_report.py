@@ -1,0 +1,134 @@
+"""The report of a small study: every table and figure is there, and the page is whole in itself."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from typer.testing import CliRunner
+
+from crossfill.cli.app import app
+from crossfill.config import merged
+from crossfill.errors import ReportError
+from crossfill.experiments.conduct import run_study
+from crossfill.experiments.plan import check_study
+from crossfill.experiments.results import open_results
+from crossfill.experiments.study import read_study
+from crossfill.figures import posteriors
+from crossfill.figures.report import write_report
+from tests.experiments.studies import SMALL, InlineExecutor
+
+DEMO = Path(__file__).parents[2] / "configs" / "demo.yaml"
+TASKS = ("chunk", "deprel", "ner", "pos")
+FIGURES = {f"bars-{task}" for task in TASKS} | {
+    "grid", "entropies", "entropy-score", "reliability", "risk-coverage", "posteriors", "language-similarity",
+    "training",
+}  # fmt: skip
+TABLES = {"table1", "table1-averaged", "table2", "metrics", "calibration", "entropy", "ablations", "languages", "costs"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """configs/demo.yaml in small, and an ablation: all that a study can have."""
+    folder = tmp_path_factory.mktemp("run")
+    values = merged(read_study(DEMO), {"data": SMALL["data"], "config": SMALL["config"]})
+    values["config"]["training"]["steps"] = 8
+    values["partitions"] = [p | {"size": p["size"] // 3} if "size" in p else p for p in values["partitions"]]
+    values["ablations"] = [{"name": "rank", "methods": ["pf-lr"], "variants": {"k = 1": {"latents": {"rank": 1}}}}]
+    checked = check_study(values)
+    assert not checked.problems
+    standing = run_study(checked, folder, InlineExecutor())
+    assert (standing.done, standing.failed) == (len(checked.plan.jobs), {})
+    return folder
+
+
+def test_every_table_and_figure_is_there_and_not_empty(run: Path, tmp_path: Path):
+    made = write_report(run, tmp_path)
+    assert {drawing.name for drawing in made.drawings} == FIGURES
+    assert {table.name for table in made.tables} == TABLES
+    for name in FIGURES:
+        picture = imread(tmp_path / "figures" / f"{name}.png")[..., :3]
+        assert np.ptp(picture) > 0.5
+        assert (picture < 0.9).any(axis=-1).mean() > 0.005, f"{name} is almost blank"
+        assert (tmp_path / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    for name in TABLES:
+        assert "| ---" in (tmp_path / "tables" / f"{name}.md").read_text()
+        assert r"\bottomrule" in (tmp_path / "tables" / f"{name}.tex").read_text()
+    assert all(len(drawing.alt) > 60 and "nan" not in drawing.alt for drawing in made.drawings)
+
+
+class Page(HTMLParser):
+    """Collects what a page asks for, and whether its elements are closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.alts: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.links += [values[name] or "" for name in ("src", "href", "srcset", "data", "action") if name in values]
+        if tag == "img":
+            self.alts.append(values.get("alt") or "")
+        if tag not in ("meta", "img", "br", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_in_itself(run: Path, tmp_path: Path):
+    text = write_report(run, tmp_path).page.read_text()
+    page = Page()
+    page.feed(text)
+    assert page.open == []
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in page.links)
+    assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttp", text)
+    assert len(page.alts) == len(FIGURES)
+    assert all(page.alts)
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(re.findall(r'id="([^"]+)"', text))
+    assert 'name="viewport"' in text
+    assert "prefers-color-scheme:dark" in text
+
+
+def test_reports_load_no_torch(run: Path, tmp_path: Path):
+    code = (
+        "import sys; from pathlib import Path; from crossfill.figures.report import write_report; "
+        f"write_report(Path({str(run)!r}), Path({str(tmp_path)!r})); sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_command_shows_tables_and_says_where_files_are(run: Path, tmp_path: Path):
+    result = CliRunner().invoke(app, ["report", str(run), "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    for expected in ("Table 1: scores on unseen cells", "Table 2", "Entropy against score", "report.html"):
+        assert expected in result.output
+    with pytest.raises(ReportError, match="expected the folder of a study"):
+        open_results(tmp_path)
+
+
+def test_samples_of_a_posterior_have_its_moments():
+    q = {"mean": [1.0, -2.0], "variance": [0.5, 0.1], "factor": [[0.3], [0.7]]}
+    points = np.concatenate([posteriors.sample(q, seed) for seed in range(200)])
+    factor = np.array(q["factor"])
+    np.testing.assert_allclose(points.mean(0), q["mean"], atol=0.01)
+    np.testing.assert_allclose(np.cov(points.T), np.diag(q["variance"]) + factor @ factor.T, atol=0.01)
+
+
+def test_principal_components_and_densities():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(4000, 3)) * [3.0, 1.0, 0.1]
+    projected, shares = posteriors.pca(points, 2)
+    np.testing.assert_allclose(projected.std(0), [3.0, 1.0], rtol=0.05)
+    assert shares[0] == pytest.approx(9 / 10.01, abs=0.02)
+    grid = np.linspace(-12, 12, 500)
+    density = posteriors.kernel_density(points[:, 0], grid)
+    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=0.01)
+    expected = np.exp(-0.5 * (grid / 3) ** 2) / (3 * np.sqrt(2 * np.pi))
+    np.testing.assert_allclose(density, expected, atol=0.015)

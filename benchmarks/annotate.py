@@ -7,7 +7,8 @@ In each of its unseen cells with training data, the sentences to annotate are ch
 training sentences (by seed), all at once, by random and by each strategy. What is learned from them: the head that is
 most probable given them, with the model's generated head as the mean of an isotropic Gaussian prior, fitted by L-BFGS.
 Scores are the task's, on test data. `share`: sentences that a strategy needs for what random choice reaches with the
-largest budget, as a share of that budget, curves taken as linear between budgets; `word_share` counts words.
+largest budget, as a share of that budget, curves taken as linear between budgets; `word_share` counts words. A run that
+does not get there counts with its whole budget, and under `not_reached`.
 """
 
 import argparse
@@ -49,15 +50,15 @@ def on_test(theta: torch.Tensor, features: torch.Tensor, gold: np.ndarray, names
     return score(gold, logits.argmax(-1).numpy(), names, lengths)
 
 
-def needed(budgets: list[float], scores: list[float], target: float) -> float:
-    """The budget at which a curve first reaches the target; the largest one where it never does."""
+def needed(budgets: list[float], scores: list[float], target: float) -> float | None:
+    """The budget at which a curve first reaches the target; none where it never does."""
     for i, value in enumerate(scores):
         if value >= target:
             if i == 0 or scores[i - 1] >= value:
                 return budgets[i]
             share = (target - scores[i - 1]) / (value - scores[i - 1])
             return budgets[i - 1] + share * (budgets[i] - budgets[i - 1])
-    return budgets[-1]
+    return None
 
 
 def main() -> None:
@@ -128,15 +129,19 @@ def main() -> None:
     report: dict[str, object] = {"benchmark": "annotate", "cells": list(map(str, cells)), "seeds": arguments.seeds}
     by_run = {(c["cell"], c["seed"], c["strategy"]): c for c in curves}
     for strategy in arguments.strategies:
-        shares, word_shares = [], []
+        shares, word_shares, missed = [], [], 0
         for cell in map(str, cells):
             for seed in arguments.seeds:
                 base, other = by_run[cell, seed, "random"], by_run[cell, seed, strategy]
-                shares.append(needed(arguments.budgets, other["scores"], base["scores"][-1]) / largest)
-                word_shares.append(needed(other["words"], other["scores"], base["scores"][-1]) / base["words"][-1])
+                sentences = needed(arguments.budgets, other["scores"], base["scores"][-1])
+                words = needed(other["words"], other["scores"], base["scores"][-1])
+                missed += sentences is None
+                shares.append((sentences or largest) / largest)
+                word_shares.append((words or other["words"][-1]) / base["words"][-1])
         scores = [by_run[c, s, strategy]["scores"] for c in map(str, cells) for s in arguments.seeds]
         means = {"share": np.mean(shares), "word_share": np.mean(word_shares), "mean_score": 100 * np.mean(scores)}
         report[strategy] = {name: round(float(value), 3) for name, value in means.items()}
+        report[strategy] |= {"not_reached": missed, "runs": len(shares)}
     base_mean = np.mean([c["scores"] for c in curves if c["strategy"] == "random"])
     print(json.dumps(report | {"random": {"mean_score": round(100 * float(base_mean), 2)}}))
 

@@ -52,8 +52,8 @@ class Candidates:
         first = np.cumsum(lengths) - lengths
         projection = np.random.default_rng(seed).standard_normal((features.shape[1], SKETCH))
         means = np.add.reduceat(features.cpu().numpy(), first, axis=0) / lengths[:, None]
-        entropy = np.add.reduceat(prediction.entropy.cpu().numpy(), first)
-        information = np.add.reduceat(prediction.mutual_information.cpu().numpy(), first)
+        doubts = (prediction.entropy.cpu().numpy(), prediction.mutual_information.cpu().numpy())
+        entropy, information = (np.add.reduceat(doubt, first) for doubt in doubts)
         return cls(list(sentences), entropy, information, means @ projection)
 
 

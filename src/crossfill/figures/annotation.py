@@ -6,6 +6,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 COLOURS = {"random": "#777777", "entropy": "#0072B2", "bald": "#D55E00", "diversity": "#009E73"}
 
@@ -32,6 +33,9 @@ def draw_annotation(curves: Path, path: Path) -> None:
             for row, unit in enumerate(("sentences", "words")):
                 axes[row, column].axhline(zero, color="#BBBBBB", linewidth=0.8)
                 axes[row, column].set(xscale="log", xlabel=f"annotated {unit}", ylabel="score on test data")
+                axes[row, column].xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                axes[row, column].xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+                axes[row, column].xaxis.set_minor_locator(NullLocator())
             n_cells, n_seeds = len({run["cell"] for run in own}), len({run["seed"] for run in own})
             axes[0, column].set_title(f"{task}: {n_cells} unseen cells, {n_seeds} seeds; grey line: zero-shot")
         axes[0, 0].legend(frameon=False)

@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/crossfill demo
 
 test: $(READY)
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 check: static test
 

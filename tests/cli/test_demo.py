@@ -9,7 +9,8 @@ from crossfill.baselines.methods import load_model
 
 def test_the_demo_prints_its_story_and_leaves_models_results_and_a_figure(tmp_path):
     out = tmp_path / "demo"
-    command = [sys.executable, "-m", "crossfill", "demo", "--out", str(out), "--steps", "4", "--quiet"]
+    command = [sys.executable, "-m", "crossfill", "demo", "--out", str(out), "--steps", "4", "--families", "2"]
+    command.append("--quiet")
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stderr == ""
     for words in ("artificial languages", "Scores on unseen cells", "Does doubt foretell error?", "Tagged by PF-lr"):

@@ -19,6 +19,7 @@ from crossfill.experiments.study import read_study
 from crossfill.figures import posteriors
 from tests.experiments.studies import SMALL, InlineExecutor
 
+pytestmark = pytest.mark.xdist_group("report")  # one worker runs the study
 DEMO = Path(__file__).parents[2] / "configs" / "demo.yaml"
 TASKS = ("chunk", "deprel", "ner", "pos")
 FIGURES = {f"bars-{task}" for task in TASKS} | {

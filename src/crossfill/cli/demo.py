@@ -26,26 +26,29 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the models, the results and the figure.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Seed of the grid, the partition and the models.")] = 0,
     steps: Annotated[int | None, typer.Option(min=1, help="Training steps per method. [default: as tuned]")] = None,
+    families: Annotated[int, typer.Option(min=2, help="Families of five languages each; fewer are quicker.")] = 8,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
 ) -> None:
     """Make an artificial grid, hold out half its cells, train three methods, and show how they fill it."""
     from rich.console import Console
 
     from crossfill.checkpoint import write_json
+    from crossfill.data.synthetic import SyntheticConfig
     from crossfill.experiments.demo import METHODS, demo_config, demo_grid, run_methods, tag_examples
     from crossfill.figures.demo import draw_demo
     from crossfill.progress import ProgressBar
 
     console = Console(highlight=False)
-    made, partition = demo_grid(seed)
+    grid = SyntheticConfig(families=families)
+    made, partition = demo_grid(seed, grid)
     _show_grid(console, made.grid, made.languages, partition)
     with ProgressBar(quiet) as bars:
         updates = {method: bars.add(method, steps or demo_config(method).training.steps) for method in METHODS}
-        runs = run_methods(seed, out, lambda report: updates[report.method](report.step, report.note), steps)
+        runs = run_methods(seed, out, lambda report: updates[report.method](report.step, report.note), steps, grid)
     console.print(_score_table(runs))
     console.print(_correlation_table(runs))
     chosen = [min(cell for cell in partition.unseen if cell.task == task) for task in made.grid.tasks]
-    examples = tag_examples(out / "pf-lr", seed, chosen)
+    examples = tag_examples(out / "pf-lr", made.grid, chosen)
     _show_examples(console, examples)
     results = {"seed": seed, "languages": len(made.languages), "methods": [run.summary() for run in runs]}
     write_json(out / "results.json", results, indent=None)

@@ -17,7 +17,7 @@ from crossfill.baselines.methods import build_model, load_model
 from crossfill.config import Config, MethodName, override
 from crossfill.data.synthetic import SyntheticConfig, SyntheticGrid, synthetic_grid
 from crossfill.experiments.run import CellResult, entropy_correlations, evaluate, task_means
-from crossfill.grid import Cell
+from crossfill.grid import Cell, Grid
 from crossfill.partition import Partition, random_halves
 from crossfill.predict import predict
 from crossfill.sentence import Corpus, Sentence
@@ -148,14 +148,13 @@ class TaggedWord(NamedTuple):
     confidence: float
 
 
-def tag_examples(folder: Path, seed: int, cells: Sequence[Cell], n_samples: int = 100) -> dict[Cell, list[TaggedWord]]:
+def tag_examples(folder: Path, grid: Grid, cells: Sequence[Cell], n_samples: int = 100) -> dict[Cell, list[TaggedWord]]:
     """One test sentence of each cell, tagged with averaged prediction by the model in a folder."""
     torch.set_num_threads(1)
     model, _ = load_model(folder)
-    made, _ = demo_grid(seed)
     examples = {}
     for cell in cells:
-        sentence = _telling(made.grid[cell][0].test)
+        sentence = _telling(grid[cell][0].test)
         inputs = model.encoder.prepare(Corpus.from_sentences([sentence]))
         found = predict(model, inputs, cell, n_samples)
         labels = [model.inventory.labels[cell.task][i] for i in found.labels.tolist()]

@@ -175,7 +175,8 @@ class SourcesConfig(Settings):
     similarity: Literal["uriel", "family", "pos-trigrams"] = "uriel"
     """What makes a source near (ns): URIEL family, area, syntax, phonology (paper); family alone; or POS trigrams."""
     vectors: str | None = None
-    """Folder of typological vectors, one table per kind of feature; none reads those of the lang2vec package."""
+    """Folder of typological vectors, one table per kind of feature; none looks for `typology/` in the data folder,
+    then for the lang2vec package."""
     largest: str = "eng"
     """The language that ls prefers, also where no cell of it is seen; without it, the seen language of most words."""
     cut: bool = True

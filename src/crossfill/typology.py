@@ -77,6 +77,12 @@ class Typology:
         return sum(known) / len(known) if known else math.nan
 
 
+def vectors_beside(corpora: str | Path) -> str | None:
+    """The folder of typological vectors in a folder of corpora, where there is one."""
+    folder = Path(corpora) / "typology"
+    return str(folder) if folder.is_dir() else None
+
+
 def load_typology(folder: str | Path | None = None) -> Typology:
     """The vectors in a folder, one `<block>.tsv` each, or those of the lang2vec package."""
     if folder is None:

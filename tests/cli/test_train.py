@@ -116,3 +116,12 @@ def test_bad_input_is_one_message_and_code_2(
             main()
         assert caught.value.code == 2
         assert message in capsys.readouterr().err
+
+
+def test_typological_vectors_beside_the_corpora_are_used(data: Path, tmp_path: Path):
+    (data / "typology").mkdir()
+    (data / "typology" / "fam.tsv").write_text("language\ta\tb\nwol\t1\t0\nyor\t0\t1\namh\t1\t0.1\n")
+    options = ["--method", "ns", "--encoder", "compact", "--hold-out", "ner/wol", "--out", str(tmp_path / "model")]
+    train(data, *options)
+    described = json.loads((tmp_path / "model" / "config.json").read_text())["config"]
+    assert described["sources"]["vectors"] == str(data / "typology")

@@ -51,15 +51,19 @@ def train(
 ) -> None:
     """Train a model on the cells that have data, and score it on every cell that has test data."""
     from crossfill.baselines.methods import build_encoder, find_method, plan_training
+    from crossfill.config import override
     from crossfill.data.folder import load_grid
     from crossfill.data.splits import capped_grid
     from crossfill.distribution import is_first_process, leave
     from crossfill.experiments.run import evaluate
     from crossfill.experiments.run import train as run
+    from crossfill.typology import vectors_beside
 
     started = time.monotonic()
     settings = _settings(config, method, encoder, layer, change or [])
     find_method(settings.method)
+    if settings.sources.vectors is None and (vectors := vectors_beside(data)):
+        settings = override(settings, [f"sources.vectors={vectors}"])
     grid = load_grid(data, tasks=task or (), seed=seed, max_train=max_train, cache=cache or True)
     grid = capped_grid(grid, max_dev, max_test, seed)
     compared = _without(grid, outside or [])

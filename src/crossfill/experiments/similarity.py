@@ -8,7 +8,7 @@ from typing import Any
 from crossfill.data.synthetic import SETTINGS, SyntheticConfig, synthetic_grid
 from crossfill.experiments.study import DataSettings
 from crossfill.files import write_atomically
-from crossfill.typology import Block, Typology, load_typology, unit_rows
+from crossfill.typology import Block, Typology, load_typology, unit_rows, vectors_beside
 
 ARTIFICIAL = "settings"
 
@@ -17,8 +17,7 @@ def typology_folder(data: DataSettings) -> str | None:
     """The folder of the study's typological vectors; none where those of the lang2vec package serve."""
     if data.typology is not None:
         return data.typology
-    beside = Path(data.path) / "typology" if data.path else None
-    return str(beside) if beside is not None and beside.is_dir() else None
+    return vectors_beside(data.path) if data.path else None
 
 
 def study_typology(data: DataSettings) -> Typology:

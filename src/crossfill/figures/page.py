@@ -19,7 +19,7 @@ body{margin:0;background:var(--page);color:var(--ink);font:1rem/1.55 system-ui,s
 main{max-width:62rem;margin:0 auto;padding:1.2rem 1rem 4rem}
 h1{font-size:1.6rem;line-height:1.2;margin:.6rem 0}h2{font-size:1.15rem;margin:2.4rem 0 .6rem}
 a{color:var(--accent)}
-nav{font-size:.9rem;line-height:1.9}nav a{margin-right:.9rem;white-space:nowrap}
+nav{font-size:.9rem;line-height:1.9}nav a{margin-right:.9rem;display:inline-block}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;font-size:.9rem}dt{color:var(--soft)}dd{margin:0}
 .scroll{overflow-x:auto;max-height:36rem;border:1px solid var(--line);border-radius:6px}
 table{border-collapse:collapse;width:100%;font-size:.86rem;font-variant-numeric:tabular-nums}

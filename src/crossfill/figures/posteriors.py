@@ -21,7 +21,7 @@ def draw(results: Results) -> list[Drawing]:
     samples = {language: sample(q, seed) for seed, (language, q) in enumerate(sorted(found["chosen"].items()))}
     projected, shares = pca(np.concatenate(list(samples.values())), N_DIMENSIONS)
     parts = dict(zip(samples, np.split(projected, len(samples)), strict=True))
-    with canvas(WIDTH, 2.1) as figure:
+    with canvas(WIDTH, 2.3) as figure:
         for d, axes in enumerate(row_of_axes(figure, projected.shape[1])):
             grid = np.linspace(projected[:, d].min(), projected[:, d].max(), 200)
             for i, (language, points) in enumerate(parts.items()):
@@ -33,7 +33,7 @@ def draw(results: Results) -> list[Drawing]:
             axes.set_yticks([])
             axes.spines["left"].set_visible(False)
             axes.set_ylim(bottom=0)
-        figure.axes[0].legend(handlelength=1.6)
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=len(parts))
     spread = ", ".join(f"{language} {float(np.std(points[:, 0])):.2f}" for language, points in parts.items())
     alt = (
         f"Densities of {N_SAMPLES:,} samples from the posteriors of {', '.join(parts)}, along the first "

@@ -8,18 +8,20 @@ from crossfill.experiments.results import Results, unseen
 from crossfill.figures.style import DASHES, MARKERS, WIDTH, Drawing, canvas, colour, row_of_axes
 
 N_BINS = 15
+LEAST_SHARE = 0.001
+"""Bins with a smaller share of the words say nothing, and are not drawn."""
 
 
 def draw(results: Results) -> list[Drawing]:
     """One panel for each task, words of all unseen cells together, averaged prediction."""
     found = {task: {m: pooled(results, m, task) for m in results.methods} for task in results.tasks}
     told = []
-    with canvas(WIDTH, 0.4 + WIDTH / max(2.2, len(found))) as figure:
+    with canvas(WIDTH, 0.2 + WIDTH / max(2.2, len(found))) as figure:
         for axes, (task, methods) in zip(row_of_axes(figure, len(found), sharey=True), found.items(), strict=True):
             axes.plot([0, 1], [0, 1], color="#777777", linewidth=0.8, dashes=(2, 2))
             errors = []
             for method, bins in methods.items():
-                kept = bins[:, 0] > 0
+                kept = bins[:, 0] > LEAST_SHARE * bins[:, 0].sum()
                 x, y = bins[kept, 1] / bins[kept, 0], bins[kept, 2] / bins[kept, 0]
                 axes.plot(
                     x, y, color=colour(method), marker=MARKERS.get(method, "o"), markersize=3, linewidth=1.1,
@@ -34,7 +36,7 @@ def draw(results: Results) -> list[Drawing]:
         figure.axes[0].set_ylabel("share that is right")
         figure.axes[0].legend(loc="upper left", handlelength=2.4)
     alt = (
-        "Reliability diagrams: accuracy against confidence in 15 bins, words of all unseen cells together, averaged "
+        "Reliability diagrams: accuracy against confidence in 15 bins (those with over 0.1 % of the words), words of all unseen cells together, averaged "
         f"prediction; on the diagonal confidence is right. Expected calibration errors: {'; '.join(told)}."
     )
     return [Drawing("reliability", "Reliability on unseen cells", alt, figure)]

@@ -105,7 +105,14 @@ class Trainer:
         sizes = {c: CellSize(len(d.inputs.lengths), len(d.labels)) for c, d in train.items()}
         settings = config.training
         scheme = config.objective.cell_sampling
-        self.sampler = CellSampler(sizes, settings.batch_sentences, settings.cells_per_step, scheme, settings.seed)
+        self.sampler = CellSampler(
+            sizes,
+            settings.batch_sentences,
+            settings.cells_per_step,
+            scheme,
+            settings.seed,
+            settings.step_tasks == "one",
+        )
         self.kl_weight = KlWeight(config.objective, self.sampler.n_words, self.sampler.n_batches, settings.steps)
         self.optimisers = Optimisers(model, settings)
         self.progression = Progression()

@@ -16,8 +16,8 @@ SIZES = {
 }
 
 
-def sampler(scheme="uniform", batch=2, cells=1, seed=0) -> CellSampler:
-    return CellSampler(SIZES, batch, cells, scheme, seed)
+def sampler(scheme="uniform", batch=2, cells=1, seed=0, one_task=False) -> CellSampler:
+    return CellSampler(SIZES, batch, cells, scheme, seed, one_task)
 
 
 @pytest.mark.parametrize(("scheme", "expected"), [("uniform", [1 / 3] * 3), ("proportional", [0.3, 0.6, 0.1])])
@@ -27,6 +27,18 @@ def test_cells_are_drawn_by_the_scheme(scheme, expected):
     for cell, probability in zip(sorted(SIZES), expected, strict=True):
         error = (probability * (1 - probability) / 6000) ** 0.5
         assert abs(found[cell] / 6000 - probability) < 5 * error
+
+
+@pytest.mark.parametrize(("scheme", "expected"), [("uniform", [1 / 3] * 3), ("proportional", [0.3, 0.6, 0.1])])
+def test_one_task_a_step_leaves_the_shares_of_cells_as_they_are(scheme, expected):
+    made = sampler(scheme, cells=2, one_task=True)
+    steps = [made.draw(step) for step in range(6000)]
+    assert all(len({draw.cell.task for draw in draws}) == 1 for draws in steps)
+    assert any(len({draw.cell for draw in draws}) == 2 for draws in steps)
+    found = Counter(draw.cell for draws in steps for draw in draws)
+    for cell, probability in zip(sorted(SIZES), expected, strict=True):
+        error = (probability * (1 - probability) / 6000) ** 0.5  # at worst both draws of a step are the same
+        assert abs(found[cell] / 12000 - probability) < 5 * error
 
 
 def test_probabilities_of_rows_are_sums_over_their_cells():

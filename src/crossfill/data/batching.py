@@ -40,6 +40,7 @@ class CellSampler:
         cells_per_step: int,
         scheme: Literal["uniform", "proportional"],
         seed: int,
+        one_task: bool = False,
     ) -> None:
         empty = [str(cell) for cell, size in sizes.items() if size.words == 0]
         if empty or not sizes:
@@ -48,6 +49,7 @@ class CellSampler:
         self.cells: Sequence[Cell] = sorted(sizes)
         self.sizes = sizes
         self.batch_sentences, self.cells_per_step, self.seed = batch_sentences, cells_per_step, seed
+        self.one_task = one_task
         weights = np.array([1.0 if scheme == "uniform" else sizes[cell].words for cell in self.cells])
         self.probabilities = weights / weights.sum()
         self.drawn = np.zeros(len(self.cells), dtype=np.int64)
@@ -66,10 +68,20 @@ class CellSampler:
         return sum(-(-size.sentences // self.batch_sentences) for size in self.sizes.values())
 
     def draw(self, step: int) -> list[Draw]:
-        """The batch of this step: independent draws of cells."""
-        places = np.random.default_rng([self.seed, step]).random(self.cells_per_step)
+        """The batch of this step: independent draws of cells, or of cells of one task, itself drawn by its share."""
+        rng = np.random.default_rng([self.seed, step])
+        places = rng.random(self.cells_per_step)
+        if self.one_task:
+            start, end = self._task_range(rng.random())
+            places = start + (end - start) * places
         found = np.searchsorted(self._cumulative, places, side="right").clip(max=len(self.cells) - 1)
         return [self._draw_from(int(which)) for which in found]
+
+    def _task_range(self, place: float) -> tuple[float, float]:
+        """Where the cells of the task at this place begin and end; cells are sorted by task."""
+        which = int(np.searchsorted(self._cumulative, place, side="right").clip(max=len(self.cells) - 1))
+        same = [i for i, cell in enumerate(self.cells) if cell.task == self.cells[which].task]
+        return float(self._cumulative[same[0] - 1]) if same[0] else 0.0, float(self._cumulative[same[-1]])
 
     def _draw_from(self, which: int) -> Draw:
         cell, size = self.cells[which], self.sizes[self.cells[which]]

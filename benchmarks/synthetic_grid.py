@@ -19,8 +19,9 @@ from crossfill.baselines.methods import build_encoder, build_model
 from crossfill.baselines.oracle import oracle_heads
 from crossfill.config import override
 from crossfill.data.synthetic import SyntheticConfig
+from crossfill.experiments.cell_results import entropy_correlations, task_means
 from crossfill.experiments.demo import demo_config, demo_grid
-from crossfill.experiments.run import entropy_correlations, evaluate, task_means
+from crossfill.experiments.run import evaluate
 from crossfill.model import Model
 from crossfill.training import Trainer, prepare_grid
 

@@ -9,13 +9,12 @@ from scipy.special import betainc
 from scipy.stats import pearsonr
 from torchmetrics.classification import MulticlassCalibrationError
 
+from crossfill.information import entropy, mutual_information
 from crossfill.uncertainty import (
     aurc,
     brier,
     correlation,
-    entropy,
     incomplete_beta,
-    mutual_information,
     nll,
     reliability,
     risk_coverage,

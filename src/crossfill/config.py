@@ -140,7 +140,7 @@ class TrainingConfig(Settings):
     cells_per_step: PositiveInt = 1
     """Cells drawn per step; their objectives are averaged."""
     step_tasks: Literal["mixed", "one"] = "mixed"
-    """Cells of a step: of all tasks alike, or `one` task a step, so that its languages are weighed against each other."""
+    """Cells of a step: of all tasks alike, or of `one`, so that its languages are weighed against each other."""
     learning_rate: PositiveFloat = 5e-6
     """Adam's learning rate."""
     latent_learning_rate: PositiveFloat | None = None

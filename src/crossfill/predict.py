@@ -10,8 +10,8 @@ from torch import Tensor
 from crossfill.encoders.base import Inputs
 from crossfill.generator import Classifier
 from crossfill.grid import Cell
+from crossfill.information import entropy, mutual_information
 from crossfill.model import Model, Vote
-from crossfill.uncertainty import entropy, mutual_information
 
 CHUNK_NUMBERS = 2**22  # samples × words × labels held at once: 16 MB
 CHUNK_SENTENCES = 256

@@ -12,7 +12,8 @@ from crossfill.baselines.method import Plan
 from crossfill.baselines.methods import as_method, find_method, follow_plan, load_model, methods
 from crossfill.config import override
 from crossfill.errors import ConfigError, DataError
-from crossfill.experiments.run import CellResult, evaluate, train
+from crossfill.experiments.cell_results import CellResult
+from crossfill.experiments.run import evaluate, train
 from crossfill.grid import Cell, Grid
 from crossfill.predict import predict, predict_features
 from tests.baselines.grids import GRID, SEEN, SETTINGS, write_vectors

@@ -12,7 +12,8 @@ from crossfill.encoders import frozen as frozen_module
 from crossfill.encoders.finetuned import FinetunedEncoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import ConfigError, DataError, EncoderError
-from crossfill.experiments.run import evaluate, task_means, train
+from crossfill.experiments.cell_results import task_means
+from crossfill.experiments.run import evaluate, train
 from crossfill.model import Model
 from crossfill.sentence import Corpus, Sentence
 from tests.encoders.tiny import bert

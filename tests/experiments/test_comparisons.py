@@ -10,9 +10,9 @@ from crossfill import uncertainty
 from crossfill.config import Config
 from crossfill.errors import DataError
 from crossfill.experiments import comparisons
+from crossfill.experiments.cell_results import CellResult, average, entropy_correlations, task_means
 from crossfill.experiments.parameters import parameter_counts
-from crossfill.experiments.run import average, entropy_correlations, task_means
-from crossfill.experiments.scoring import STUDY_WORDS, CellResult, evaluate_corpus, study_entropies
+from crossfill.experiments.scoring import STUDY_WORDS, evaluate_corpus, study_entropies
 from crossfill.grid import Cell
 from crossfill.metrics import score
 from crossfill.predict import encode, predict

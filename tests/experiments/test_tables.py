@@ -1,17 +1,17 @@
 """Tables against results made by hand, and their forms."""
 
+import json
 from io import StringIO
+from pathlib import Path
 
-import numpy as np
 import pytest
 from rich.console import Console
 
 from crossfill.experiments import rendering
-from crossfill.experiments.averages import Sample, pearson
+from crossfill.experiments.averages import Sample
 from crossfill.experiments.rendering import Datum, Table
-from crossfill.experiments.results import open_results
+from crossfill.experiments.results import Results, open_results
 from crossfill.experiments.tables import main_table, make_tables
-from crossfill.uncertainty import correlation
 from tests.experiments.studies import hand_made
 
 LANGUAGES = [f"l{i:02d}" for i in range(12)]
@@ -61,22 +61,39 @@ def test_spans_are_averaged_over_languages_and_tags_over_corpora():
 
 def test_all_tables_are_there_and_entropy_goes_with_error(results):
     tables = {table.name: table for table in make_tables(results)}
-    assert set(tables) == {"table1", "table1-averaged", "metrics", "calibration", "entropy", "languages", "costs"}
+    expected = {"table1", "table1-averaged", "metrics", "calibration", "entropy", "differences", "languages", "costs"}
+    assert set(tables) == expected
     # made so that a cell's entropy is 1 − its score
     assert [row[2].value for row in tables["entropy"].rows] == pytest.approx([-1.0] * 3)
     assert len(tables["languages"].rows) == 14
     assert len(tables["calibration"].rows) == 2 * 3 * 2
 
 
-def test_pearson_is_that_of_the_library():
-    rng = np.random.default_rng(0)
-    for n in (3, 10, 66):
-        x = rng.normal(size=n)
-        y = rng.normal(size=n) - x
-        expected = correlation(x, y)
-        r, p = pearson(zip(x.tolist(), y.tolist(), strict=True))
-        assert (r, p) == pytest.approx((expected.r, expected.p), rel=1e-6)
-    assert np.isnan(pearson([(1.0, 2.0)] * 5)[0])
+def test_methods_are_compared_with_the_rival_and_sizes_with_scores(tmp_path: Path):
+    cells = [f"pos/l{i:02}" for i in range(12)]
+    scores = {
+        "jm": {cell: [0.5 + 0.01 * i] for i, cell in enumerate(cells)},
+        "pf-d": {cell: [0.5 + 0.01 * i] for i, cell in enumerate(cells)},
+        "pf-lr": {cell: [0.6 + 0.01 * i] for i, cell in enumerate(cells)},
+    }
+    run = hand_made(tmp_path, scores)
+    for path in run.glob("jobs/*/result.json"):
+        result = json.loads(path.read_text())
+        result["words"] = {f"ner/l{i:02}": 1000 * 2**i for i in range(12)}
+        path.write_text(json.dumps(result))
+    study = json.loads((run / "study.json").read_text())
+    (run / "study.json").write_text(json.dumps(study | {"encoder_languages": ["l00", "l01"]}))
+    tables = {table.name: table for table in make_tables(Results(run))}
+    rows = {(row[1].text, row[2].text): row for row in tables["differences"].rows}
+    assert set(rows) == {("PF-d", "JM"), ("PF-lr", "JM"), ("PF-lr", "PF-d")}
+    assert rows["PF-lr", "JM"][3].text == "+10.0"
+    assert rows["PF-lr", "JM"][5].value < 0.01  # all twelve signs agree
+    assert (rows["PF-d", "JM"][3].text, rows["PF-d", "JM"][6].text) == ("+0.0", "0 / 0")
+    assert rows["PF-lr", "PF-d"][6:] == rows["PF-lr", "JM"][6:]
+    assert rows["PF-lr", "JM"][7].text == "12 of 12"
+    assert all(row[2].text == "1.00" for row in tables["size"].rows)  # scores grow with the logarithm of the words
+    known = {row[1].text: [datum.text for datum in row[2:]] for row in tables["knowledge"].rows}
+    assert known["JM"] == ["50.5 (2)", "56.5 (10)", "−6.0"]
 
 
 TABLE = Table("t", "A title", ("|L|", "x_1"), ((Datum("a & b"), Datum("1.5 ± 0.2", 1.5, True, "†")),), "50 % of it")

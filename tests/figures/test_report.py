@@ -26,7 +26,19 @@ FIGURES = {f"bars-{task}" for task in TASKS} | {
     "grid", "entropies", "entropy-score", "reliability", "risk-coverage", "posteriors", "language-similarity",
     "training",
 }  # fmt: skip
-TABLES = {"table1", "table1-averaged", "table2", "metrics", "calibration", "entropy", "ablations", "languages", "costs"}
+TABLES = {
+    "table1",
+    "table1-averaged",
+    "table2",
+    "metrics",
+    "calibration",
+    "entropy",
+    "differences",
+    "size",
+    "ablations",
+    "languages",
+    "costs",
+}
 
 
 @pytest.fixture(scope="module")

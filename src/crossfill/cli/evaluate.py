@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from crossfill.experiments.cell_results import CellResult
     from crossfill.experiments.coverage import Coverage
-    from crossfill.experiments.run import CellResult
     from crossfill.grid import Grid
     from crossfill.tagger import Tagger
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crossfill.config import Config
-    from crossfill.experiments.run import CellResult
+    from crossfill.experiments.cell_results import CellResult
     from crossfill.grid import Cell, Grid
     from crossfill.partition import Partition
 
@@ -118,7 +118,7 @@ def _partition(grid: "Grid", held_out: list[str], halves: str | None, half: int,
 def _show(results: "Sequence[CellResult]", grid: "Grid", seen: "frozenset[Cell]", out: Path, seconds: float) -> None:
     from crossfill.checkpoint import write_json
     from crossfill.experiments.card import RESULTS, write_card
-    from crossfill.experiments.run import task_means
+    from crossfill.experiments.cell_results import task_means
 
     write_json(out / RESULTS, [result.as_dict() for result in results], indent=None)
     write_card(out)

@@ -1,12 +1,13 @@
 """Numbers that tables and figures share: means over seeds and cells, entropy against score, Pearson's r."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from crossfill.experiments.results import Results, unseen
+from crossfill.uncertainty import Correlation, correlation
 
 METHOD_NAMES = {"pf-lr": "PF-lr", "pf-d": "PF-d", "jm": "JM", "ns": "NS", "ls": "LS", "bea": "BEA"}
 
@@ -61,14 +62,7 @@ def entropy_points(results: Results, method: str, task: str | None = None) -> li
     ]
 
 
-def pearson(points: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """Pearson's r and its two-tailed p-value; not a number where there are fewer than three points or no variance."""
-    x, y = np.array(list(points), dtype=float).reshape(-1, 2).T
-    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan"), float("nan")
-    r = float(np.clip(np.corrcoef(x, y)[0, 1], -1.0, 1.0))
-    # under independence r has the density (1 − r²)^((n − 4) / 2) / B; with r = sin a: cos(a)^(n − 3)
-    angles = np.linspace(0.0, np.pi / 2, 200_001)
-    tail = np.linspace(np.arcsin(abs(r)), np.pi / 2, 200_001)
-    whole, beyond = (float(np.trapezoid(np.cos(a).clip(0.0) ** (len(x) - 3), a)) for a in (angles, tail))
-    return r, min(1.0, beyond / whole)
+def foresight(points: Sequence[tuple[str, float, float]]) -> Correlation:
+    """Pearson's correlation between entropy and score over such points."""
+    pairs = np.array([(x, y) for _, x, y in points], dtype=float).reshape(-1, 2)
+    return correlation(pairs[:, 0], pairs[:, 1])

@@ -10,7 +10,7 @@ from crossfill.calibration import Calibration, load_calibration
 from crossfill.config import Config
 from crossfill.data.languages import language_name
 from crossfill.errors import CheckpointError
-from crossfill.experiments.scoring import CellResult
+from crossfill.experiments.cell_results import CellResult
 from crossfill.files import write_atomically
 from crossfill.grid import Cell, Grid, Inventory
 

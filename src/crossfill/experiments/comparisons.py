@@ -11,8 +11,7 @@ from typing import Literal
 import numpy as np
 
 from crossfill.errors import DataError, unknown
-from crossfill.experiments.run import average, task_means
-from crossfill.experiments.scoring import CellResult
+from crossfill.experiments.cell_results import CellResult, average, task_means
 from crossfill.grid import Cell
 from crossfill.significance import (
     Comparison,

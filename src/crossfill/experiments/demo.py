@@ -16,7 +16,8 @@ import torch
 from crossfill.baselines.methods import build_model, load_model
 from crossfill.config import Config, MethodName, override
 from crossfill.data.synthetic import SyntheticConfig, SyntheticGrid, synthetic_grid
-from crossfill.experiments.run import CellResult, entropy_correlations, evaluate, task_means
+from crossfill.experiments.cell_results import CellResult, entropy_correlations, task_means
+from crossfill.experiments.run import evaluate
 from crossfill.grid import Cell, Grid
 from crossfill.partition import Partition, random_halves
 from crossfill.predict import predict

@@ -73,6 +73,7 @@ def _run(job: Job, run: Path, threads: int) -> dict[str, Any]:
             "methods": methods,
             "history": history,
             "posteriors": _posteriors(model, job.posteriors),
+            "words": {str(cell): grid.training(cell).n_words for cell in sorted(seen)},
             "sizes": {
                 "training_sentences": sum(len(trained.grid.training(cell)) for cell in trained.cells),
                 "training_words": sum(trained.grid.training(cell).n_words for cell in trained.cells),

@@ -3,8 +3,6 @@
 from collections.abc import Collection
 from pathlib import Path
 
-import numpy as np
-
 from crossfill.baselines.methods import build_model, follow_plan, plan_training
 from crossfill.config import Config
 from crossfill.data.splits import for_selection
@@ -12,13 +10,13 @@ from crossfill.distribution import Processes
 from crossfill.encoders.base import CentredEncoder, Encoder
 from crossfill.experiments.calibrate import calibrate as calibrate
 from crossfill.experiments.calibrate import complete
-from crossfill.experiments.scoring import CellResult, evaluate_corpus
+from crossfill.experiments.cell_results import CellResult
+from crossfill.experiments.scoring import evaluate_corpus
 from crossfill.grid import Cell, Grid, joined
 from crossfill.model import Model
 from crossfill.progress import ProgressBar
 from crossfill.sentence import Corpus
 from crossfill.training import Trainer, prepare_grid, prepare_unseen_development
-from crossfill.uncertainty import Correlation, correlation
 
 
 def train(
@@ -71,28 +69,3 @@ def evaluate(model: Model, grid: Grid, config: Config) -> list[CellResult]:
         for cell in grid.cells
         for name, corpus in grid.evaluation(cell, seen=cell in model.seen).items()
     ]
-
-
-def task_means(results: Collection[CellResult], seen: bool = False) -> dict[str, float]:
-    """The mean score of each task over its unseen (or seen) cells, see `average`."""
-    tasks = sorted({result.cell.task for result in results})
-    return {t: average([r for r in results if r.cell.task == t and r.seen == seen]) for t in tasks}
-
-
-def average(results: Collection[CellResult], measure: str = "score", averaged: bool = False) -> float:
-    """The mean of a measure over the results of a task: over languages for spans, else over treebanks (the paper's)."""
-    groups: dict[str, list[float]] = {}
-    for i, result in enumerate(results):
-        name = result.cell.language if "span_f1" in result.plug_in else str(i)
-        groups.setdefault(name, []).append((result.averaged if averaged else result.plug_in)[measure])
-    return float(np.mean([np.mean(values) for values in groups.values()])) if groups else float("nan")
-
-
-def entropy_correlations(results: Collection[CellResult]) -> dict[str, Correlation]:
-    """Pearson's r between mean entropy (the paper's study) and averaged score over unseen cells, by task and pooled."""
-    unseen = [result for result in results if not result.seen]
-    groups = {t: [r for r in unseen if r.cell.task == t] for t in sorted({r.cell.task for r in unseen})}
-    return {
-        name: correlation(np.array([np.mean(r.entropies) for r in group]), np.array([r.averaged_score for r in group]))
-        for name, group in (groups | {"pooled": unseen}).items()
-    }

@@ -1,8 +1,6 @@
 """All that is measured of a model on one corpus of a cell."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import fields
 
 import numpy as np
 import torch
@@ -11,6 +9,7 @@ from torch import Tensor
 
 from crossfill import uncertainty
 from crossfill.config import Config
+from crossfill.experiments.cell_results import CellResult
 from crossfill.grid import Cell
 from crossfill.metrics import Labelling
 from crossfill.model import Model
@@ -20,53 +19,6 @@ from crossfill.training import prepare
 
 STUDY_WORDS, STUDY_SAMPLES = 800, 10
 """The paper's entropy study: this many random test words of a cell, this many draws from the posterior."""
-
-
-@dataclass(frozen=True)
-class CellResult:
-    """How a model does on one corpus of a cell."""
-
-    cell: Cell
-    corpus: str
-    seen: bool
-    n_sentences: int
-    n_words: int
-    plug_in: dict[str, float]
-    """Every measure by name: `score` (the task's headline metric), the task's metrics, nll, brier, ece, ece_adaptive,
-    aurc, entropy, mutual_information."""
-    averaged: dict[str, float]
-    """The same with Bayesian model averaging."""
-    by_label: dict[str, float]
-    """F1 per tag, or per span type; plug-in."""
-    entropies: list[float]
-    """The paper's entropy study: up to 800 random test words, 10 posterior samples."""
-    reliability: dict[str, list[float]]
-    """Averaged prediction, 15 bins of equal width: count, confidence, accuracy."""
-    risk_coverage: list[float]
-    """Averaged prediction: error rate of the most confident 5 %, 10 %, …, 100 % of words."""
-    counts: list[list[int]]
-    """Hits, gold and predicted items of each sentence, plug-in; F1 = 2 · Σ hits / (Σ gold + Σ predicted)."""
-
-    @property
-    def score(self) -> float:
-        """The task's headline metric, plug-in prediction."""
-        return self.plug_in["score"]
-
-    @property
-    def averaged_score(self) -> float:
-        """The same with Bayesian model averaging."""
-        return self.averaged["score"]
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as plain JSON values."""
-        return asdict(self) | {"cell": str(self.cell)}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "CellResult":
-        """The result that `as_dict` wrote."""
-        known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls)}
-        known["cell"] = Cell.parse(values["cell"])
-        return cls(**known)
 
 
 def evaluate_corpus(model: Model, cell: Cell, name: str, corpus: Corpus, config: Config) -> CellResult:

@@ -125,6 +125,8 @@ class StudyConfig(Settings):
     seeds: tuple[int, ...] = (0,)
     """Seeds of training."""
     ablations: tuple[AblationSettings, ...] = ()
+    encoder_languages: tuple[str, ...] = ()
+    """Languages that the encoder was trained on; with them the report has a table of scores inside and outside."""
     posteriors: tuple[str, ...] = ()
     """Languages whose posteriors are drawn; none: yor, wol, tam and tel, or else the first four of the grid."""
     keep_models: bool = False

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from crossfill import significance
-from crossfill.experiments.averages import Sample, entropy_points, pearson, shown
+from crossfill.experiments.averages import Sample, entropy_points, foresight, shown
+from crossfill.experiments.comparison_tables import comparison_tables
 from crossfill.experiments.rendering import Datum, Table
 from crossfill.experiments.results import Results, is_subset
 
@@ -20,7 +21,7 @@ def make_tables(results: Results) -> list[Table]:
     groups = results.groups
     tables = [main_table(results, group, kind) for group in groups for kind in ("plug_in", "averaged")]
     tables += [subset_table(results), metric_table(results), calibration_table(results), entropy_table(results)]
-    tables += [ablation_table(results), language_table(results), cost_table(results)]
+    tables += [*comparison_tables(results), ablation_table(results), language_table(results), cost_table(results)]
     return [table for table in tables if table.rows]
 
 
@@ -271,7 +272,7 @@ def _metric(rows: Sequence[Mapping[str, Any]], name: str) -> Datum:
 
 
 def _correlation(points: Sequence[tuple[str, float, float]]) -> Datum:
-    r, p = pearson([(entropy, score) for _, entropy, score in points])
+    r, p, _ = foresight(points)
     if np.isnan(r):
         return Datum("–")
     chance = f"p = {p:.2f}" if p >= 0.01 else f"p = {p:.0e}".replace("e-0", "e-")

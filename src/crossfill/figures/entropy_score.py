@@ -4,7 +4,7 @@ import math
 
 from matplotlib.axes import Axes
 
-from crossfill.experiments.averages import entropy_points, pearson, shown
+from crossfill.experiments.averages import entropy_points, foresight, shown
 from crossfill.experiments.results import Results
 from crossfill.figures.style import TASK_COLOURS, TASK_MARKERS, WIDTH, Drawing, canvas, row_of_axes, signed
 
@@ -28,14 +28,14 @@ def _scatter(axes: Axes, results: Results, method: str) -> str:
     told = []
     for i, task in enumerate(results.tasks):
         points = entropy_points(results, method, task)
-        r, _ = pearson([(x, y) for _, x, y in points])
+        r = foresight(points).r
         found = "" if math.isnan(r) else f", r = {signed(r)}"
         axes.scatter(
             [x for _, x, _ in points], [100 * y for _, _, y in points], s=16, alpha=0.85, linewidth=0,
             color=TASK_COLOURS[i % len(TASK_COLOURS)], marker=TASK_MARKERS[i % len(TASK_MARKERS)], label=task + found,
         )  # fmt: skip
         told.append(task + found)
-    pooled, p = pearson([(x, y) for _, x, y in entropy_points(results, method)])
+    pooled, p, _ = foresight(entropy_points(results, method))
     axes.set_title(f"{name}: pooled r = {signed(pooled)} (p = {p:.1g})".replace("e-", "e−"))
     axes.set_xlabel("mean entropy of a cell's predictions, nats")
     axes.set_ylim(0, 100)

@@ -3,9 +3,9 @@
 import numpy as np
 from jaxtyping import Float
 
-from crossfill.experiments.averages import pearson
 from crossfill.experiments.results import Results
 from crossfill.figures.style import COLOURS, WIDTH, Drawing, canvas, row_of_axes, signed
+from crossfill.uncertainty import correlation
 
 
 def draw(results: Results) -> list[Drawing]:
@@ -21,7 +21,7 @@ def draw(results: Results) -> list[Drawing]:
     languages, typology = [languages[i] for i in order], typology[np.ix_(order, order)]
     latent = np.mean([cosines(np.array([m[language] for language in languages])) for m in means], axis=0)
     upper = np.triu_indices(len(languages), 1)
-    r, _ = pearson(zip(typology[upper].tolist(), latent[upper].tolist(), strict=True))
+    r = correlation(typology[upper], latent[upper]).r
     with canvas(WIDTH, 2.5) as figure:
         first, second, scatter = row_of_axes(figure, 3, widths=(1, 1, 0.85))
         for axes, matrix, title in ((first, latent, "posterior means"), (second, typology, known["source"])):

@@ -36,8 +36,9 @@ def draw(results: Results) -> list[Drawing]:
         figure.axes[0].set_ylabel("share that is right")
         figure.axes[0].legend(loc="upper left", handlelength=2.4)
     alt = (
-        "Reliability diagrams: accuracy against confidence in 15 bins (those with over 0.1 % of the words), words of all unseen cells together, averaged "
-        f"prediction; on the diagonal confidence is right. Expected calibration errors: {'; '.join(told)}."
+        "Reliability diagrams: accuracy against confidence in 15 bins (those with over 0.1 % of the words), "
+        "words of all unseen cells together, averaged prediction; on the diagonal confidence is right. "
+        f"Expected calibration errors: {'; '.join(told)}."
     )
     return [Drawing("reliability", "Reliability on unseen cells", alt, figure)]
 

@@ -1,0 +1,126 @@
+"""The paper's remaining comparisons, as tables: who wins where, by how much, and what a score goes with."""
+
+import math
+from collections.abc import Mapping
+
+from crossfill.experiments import comparisons
+from crossfill.experiments.averages import shown
+from crossfill.experiments.cell_results import CellResult
+from crossfill.experiments.comparisons import Difference, Runs
+from crossfill.experiments.rendering import Datum, Table
+from crossfill.experiments.results import Results
+from crossfill.significance import holm
+
+
+def comparison_tables(results: Results) -> list[Table]:
+    """All that the study has results for."""
+    runs = runs_of(results)
+    return [difference_table(results, runs), size_table(results, runs), knowledge_table(results, runs)]
+
+
+def runs_of(results: Results) -> dict[str, list[list[CellResult]]]:
+    """Results of the study proper by method, one list for each partition and seed."""
+    return {
+        method: [[CellResult.from_dict(cell) for cell in results.cells(entry)] for entry in results.proper(method)]
+        for method in results.methods
+        if results.proper(method)
+    }
+
+
+def difference_table(results: Results, runs: Runs) -> Table:
+    """Every method against the rival, and PF-lr against PF-d."""
+    found: list[Difference] = []
+    if len(runs) > 1 and results.rival in runs:
+        found += comparisons.differences(runs, results.rival)
+    if {"pf-lr", "pf-d"} <= set(runs):
+        found += comparisons.differences(runs, "pf-d", ["pf-lr"])
+    best = {row.task: row for row in comparisons.wins(runs)} if found else {}
+    rows = []
+    for row, p in zip(found, holm([row.comparison.p_value for row in found]) if found else [], strict=True):
+        share = best[row.task].wins[row.method]
+        rows.append(
+            (
+                Datum(row.task),
+                Datum(shown(row.method)),
+                Datum(shown(row.against)),
+                _points(row.comparison.difference),
+                Datum(f"{row.comparison.p_value:.3f}", row.comparison.p_value),
+                Datum(f"{p:.3f}", p, bold=p < 0.05),
+                Datum(f"{row.wins} / {row.losses}", float(row.wins - row.losses)),
+                Datum(f"{share:.3g} of {best[row.task].n}", share),
+            )
+        )
+    return Table(
+        "differences",
+        "Method against method",
+        ("task", "method", "against", "difference", "p", "Holm's p", "won / lost", "best of all in"),
+        tuple(rows),
+        "Points on unseen corpora, plug-in, means over seeds; approximate randomisation over corpora, Holm's "
+        "correction over the whole table. Won / lost: corpora; best of all: methods that tie share a win.",
+    )
+
+
+def size_table(results: Results, runs: Runs) -> Table:
+    """How scores go with the training words that a language has in other tasks."""
+    trends = comparisons.score_against_size(runs, words_elsewhere(results)) if words_elsewhere(results) else []
+    rows = tuple(
+        (
+            Datum(trend.task),
+            Datum(shown(trend.method)),
+            Datum(f"{trend.found.r:.2f}", trend.found.r),
+            Datum(f"{trend.found.p:.2g}", trend.found.p),
+            Datum(str(len(trend.points)), float(len(trend.points))),
+        )
+        for trend in trends
+        if not math.isnan(trend.found.r)
+    )
+    return Table(
+        "size",
+        "Score against training size",
+        ("task", "method", "r", "p", "corpora"),
+        rows,
+        "Pearson's r between the score in an unseen cell and the logarithm of the training words that its language has "
+        "in the seen cells of other tasks.",
+    )
+
+
+def words_elsewhere(results: Results) -> dict[str, dict[str, int]]:
+    """By task, then language: training words of the language's seen cells, where the task itself is unseen."""
+    found: dict[str, dict[str, int]] = {}
+    for entry in results.proper():
+        words: Mapping[str, int] = results.jobs[entry["job"]].get("words", {})
+        for cell in results.jobs[entry["job"]]["unseen"]:
+            task, _, language = cell.partition("/")
+            elsewhere = sum(n for other, n in words.items() if other.partition("/")[2] == language)
+            if elsewhere:
+                found.setdefault(task, {})[language] = elsewhere
+    return found
+
+
+def knowledge_table(results: Results, runs: Runs) -> Table:
+    """Scores where the encoder was trained on the language, and where it was not."""
+    known = results.study.get("encoder_languages") or ()
+    rows = tuple(
+        (
+            Datum(row.task),
+            Datum(shown(row.method)),
+            Datum(f"{100 * row.known:.1f} ({row.n_known})", row.known),
+            Datum(f"{100 * row.unknown:.1f} ({row.n_unknown})", row.unknown),
+            _points(row.known - row.unknown),
+        )
+        for row in (comparisons.score_by_encoder_knowledge(runs, known) if known else ())
+        if row.n_known and row.n_unknown
+    )
+    return Table(
+        "knowledge",
+        "Score by what the encoder knows",
+        ("task", "method", "known", "unknown", "difference"),
+        rows,
+        "Mean scores of unseen corpora, and how many, in the languages that the encoder was trained on "
+        "(encoder_languages in the study) and in others.",
+    )
+
+
+def _points(difference: float) -> Datum:
+    text = f"{100 * difference:+.1f}".replace("-", "−")
+    return Datum(text, difference)

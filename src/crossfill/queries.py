@@ -1,6 +1,6 @@
 """Many sentences, each in a cell of its own, over one pass through the encoder: the work under every tagging."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -50,67 +50,60 @@ def answer(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list[Tagg
     found: dict[int, Tagging] = {}
     encoded = _encode(model, queries)
     for numbers in _grouped(queries):
-        first, of_cell = queries[numbers[0]], defaultdict(list)
-        for number in numbers:
-            of_cell[queries[number].cell].append(number)
-        runs = [
-            Run(encoded[cell.language].of([queries[n].sentence for n in own]), head_of(cell, first.n_samples))
-            for cell, own in of_cell.items()
-        ]
+        own = [queries[number] for number in numbers]
+        first, sentences = own[0], [query.sentence for query in own]
+        lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(own))
+        words_of = Counter[Cell]()
+        for query, length in zip(own, lengths.tolist(), strict=True):
+            words_of[query.cell] += length
+        parts = encoded.of(own).split(list(words_of.values()))
+        runs = [Run(part, head_of(cell, first.n_samples)) for cell, part in zip(words_of, parts, strict=True)]
         made = believe(runs, model.heads.vote, first.doubt.interval)
-        parts = (made.probabilities, made.entropy, made.mutual_information, made.bounds)
-        columns = [part.cpu().numpy() for part in parts if part is not None]
-        order = [number for own in of_cell.values() for number in own]
-        sentences = [queries[number].sentence for number in order]
-        lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(order))
-        cells, labels = [queries[number].cell for number in order], model.inventory.labels[first.cell.task]
+        tensors = (made.probabilities, made.entropy, made.mutual_information, made.bounds)
+        columns = [tensor.cpu().numpy() for tensor in tensors if tensor is not None]
+        cells, labels = [query.cell for query in own], model.inventory.labels[first.cell.task]
         tagged = taggings(cells, sentences, lengths, labels, columns, first.doubt, first.calibration)
-        found |= zip(order, tagged, strict=True)
+        found |= zip(numbers, tagged, strict=True)
     return [found[number] for number in range(len(queries))]
 
 
 class _Encoded(NamedTuple):
-    """Word vectors of sentences, and where each sentence begins among them."""
+    """Word vectors of sentences as those of languages, and where each begins."""
 
     features: Float[Tensor, "words features"]
-    first: dict[Sentence, int]
+    first: dict[tuple[str, Sentence], int]
 
-    def of(self, sentences: Sequence[Sentence]) -> Float[Tensor, "chosen features"]:
-        starts = torch.tensor([self.first[sentence] for sentence in sentences], dtype=torch.long)
-        rows = ranges(starts, torch.tensor([len(sentence) for sentence in sentences], dtype=torch.long))
+    def of(self, queries: Sequence[Query]) -> Float[Tensor, "chosen features"]:
+        starts = torch.tensor([self.first[query.cell.language, query.sentence] for query in queries], dtype=torch.long)
+        rows = ranges(starts, torch.tensor([len(query.sentence) for query in queries], dtype=torch.long))
         return self.features[rows.to(self.features.device)]
 
 
-def _encode(model: Model, queries: Sequence[Query]) -> dict[str, _Encoded]:
+def _encode(model: Model, queries: Sequence[Query]) -> _Encoded:
     """The vectors of all sentences, as those of each language that they are asked for in."""
     sentences = list(dict.fromkeys(query.sentence for query in queries))
     place = {sentence: i for i, sentence in enumerate(sentences)}
-    wanted: dict[str, set[int]] = defaultdict(set)
+    wanted: dict[str, dict[int, None]] = defaultdict(dict)
     for query in queries:
-        wanted[query.cell.language].add(place[query.sentence])
-    encoder = model.encoder
-    inputs = encoder.prepare(composed(sentences), next(iter(wanted), ""))
+        wanted[query.cell.language][place[query.sentence]] = None
+    encoder, starts = model.encoder, np.cumsum([0, *map(len, sentences)]).tolist()
+    inputs = encoder.prepare(composed(sentences), next(iter(wanted)))
     if not isinstance(encoder, CentredEncoder):
-        encoded = _Encoded(encode(model, inputs), _first_rows(sentences))
-        return dict.fromkeys(wanted, encoded)
-    found = {}
-    for language, places in wanted.items():
-        own = sorted(places)
-        part = inputs if len(own) == len(sentences) else inputs.take(torch.tensor(own))
-        found[language] = _Encoded(
-            encode(model, encoder.recentred(part, language)), _first_rows([sentences[i] for i in own])
-        )
-    return found
-
-
-def _first_rows(sentences: Sequence[Sentence]) -> dict[Sentence, int]:
-    lengths = [len(sentence) for sentence in sentences]
-    return dict(zip(sentences, (np.cumsum(lengths) - lengths).tolist(), strict=True))
+        pairs = ((language, i) for language, own in wanted.items() for i in own)
+        return _Encoded(encode(model, inputs), {(language, sentences[i]): starts[i] for language, i in pairs})
+    parts, first, n_words = [], {}, 0
+    for language, own in wanted.items():
+        part = inputs if len(own) == len(sentences) else inputs.take(torch.tensor(list(own)))
+        parts.append(encode(model, encoder.recentred(part, language)))
+        for i in sorted(own) if part is inputs else own:
+            first[language, sentences[i]] = n_words
+            n_words += len(sentences[i])
+    return _Encoded(torch.cat(parts), first)
 
 
 def _grouped(queries: Sequence[Query]) -> list[list[int]]:
-    """The numbers of queries that can be classified together: of one task, with as many draws and the same doubts."""
-    groups: dict[object, list[int]] = defaultdict(list)
+    """The numbers of queries that can be classified together, cell by cell: one task, draws and doubts alike."""
+    groups: dict[object, dict[Cell, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, query in enumerate(queries):
-        groups[query.cell.task, query.n_samples, query.doubt].append(number)
-    return list(groups.values())
+        groups[query.cell.task, query.n_samples, query.doubt][query.cell].append(number)
+    return [[number for own in cells.values() for number in own] for cells in groups.values()]

@@ -63,7 +63,8 @@ class Tagger:
         """The cell of this name, in the codes of ISO 639, UD or WikiANN: `ner/wol`, `ner/wo`."""
         given = name if isinstance(name, Cell) else Cell.parse(name)
         cell = Cell(task_name(given.task), find_language(given.language) or given.language)
-        if cell not in self.cells:
+        inventory = self.model.inventory
+        if cell.task not in inventory.labels or cell.language not in inventory.languages:
             raise DataError(unknown("cell", str(given), map(str, self.cells)))
         return cell
 

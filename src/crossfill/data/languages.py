@@ -1,7 +1,7 @@
 """Language codes of UD, WikiANN and ISO 639-1 to -3, all as ISO 639-3."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 import pycountry
 
@@ -36,7 +36,7 @@ _PRIVATE = re.compile(r"q[a-t][a-z]")  # qaa to qtz: UD uses them for code-switc
 _REGION_OR_SCRIPT = re.compile(r"([a-z]{2,3})-(?:[a-z]{2}|[a-z]{4}|[0-9]{3})")
 
 
-@cache
+@lru_cache(maxsize=10_000)
 def find_language(code: str) -> str | None:
     """The ISO 639-3 code for `wo`, `wol`, `zh_yue`, `sr-Latn` and the like; none if it is no language code."""
     folded = code.lower().replace("_", "-")

@@ -23,6 +23,7 @@ def serve(
     max_words: Annotated[int, typer.Option(help="Words in a request.")] = 2_000,
     max_samples: Annotated[int, typer.Option(help="Posterior samples in a request.")] = 500,
     queue: Annotated[int, typer.Option(help="Requests that may wait; more get 429.")] = 256,
+    batch: Annotated[int, typer.Option(help="Requests that are encoded together.")] = 64,
     timeout: Annotated[float, typer.Option(help="Seconds until a request is given up.")] = 30.0,
     encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
@@ -39,6 +40,7 @@ def serve(
         max_words=max_words,
         max_samples=max_samples,
         queue=queue,
+        batch_requests=batch,
         timeout=timeout,
     )
     run(model, settings, encoder, quiet, lambda address: announce(address, open_page))

@@ -26,7 +26,7 @@ INTERVAL = 0.9
 """Error bars hold this share of the posterior samples."""
 HEAD_BYTES = 2**28
 """What the drawn heads of cells that were asked for lately may take."""
-_DIGITS = 5
+_DIGITS = 6
 
 
 class Engine:

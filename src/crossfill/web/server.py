@@ -1,10 +1,10 @@
 """The process that serves a model: loads it, listens, and finishes what it has begun when it is told to stop."""
 
-import sys
+import signal
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-import torch
 import uvicorn
 
 from crossfill.errors import ConfigError
@@ -26,7 +26,6 @@ def serve(
 ) -> None:
     """Serve the model in a folder until the process is told to stop; `ready` is told the address once it listens."""
     set_up(quiet)
-    torch.set_num_threads(max(1, torch.get_num_threads()))
     tagger = load(folder, encoder)
     app = build_app(tagger, settings, folder.resolve().name, load_examples(folder))
     config = uvicorn.Config(
@@ -52,6 +51,7 @@ def serve(
         log("warning", "anyone who can reach this address can use the model; --token-file asks for a token")
     if ready is not None:
         ready(address)
-    uvicorn.Server(config).run([listening])
+    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn hands signals on when it is done; to be told is no failure
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run([listening])
     log("info", "stopped")
-    sys.stderr.flush()

@@ -1,6 +1,6 @@
 """The app: three addresses of an API, the page, and a word on every problem."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 from crossfill import __version__
 from crossfill.errors import CrossfillError
 from crossfill.tagger import Tagger
-from crossfill.web.assets import load_assets
+from crossfill.web.assets import Asset, load_assets
 from crossfill.web.batching import Batcher, OverloadedError, StoppingError
 from crossfill.web.engine import Engine
 from crossfill.web.overview import describe
@@ -68,6 +68,7 @@ def build_app(
         docs_url=None,  # it would load scripts from elsewhere; /docs is a page of our own
         redoc_url=None,
         openapi_url="/api/openapi.json",
+        redirect_slashes=False,
     )
 
     @app.get("/api/health", summary="Whether the server works", responses={421: _PROBLEMS[421]})
@@ -105,15 +106,8 @@ def build_app(
             raise unavailable("the server is stopping") from None
         return Response(answer, media_type="application/json")
 
-    @app.api_route("/{name:path}", methods=["GET", "HEAD"], include_in_schema=False)
-    async def page(name: str, request: Request) -> Response:
-        if name not in assets:
-            raise HTTPException(404)
-        asset = assets[name]
-        headers = {"etag": asset.etag, "cache-control": "no-cache"}
-        if request.headers.get("if-none-match") == asset.etag:
-            return Response(status_code=304, headers=headers)
-        return Response(asset.content, media_type=asset.media_type, headers=headers)
+    for path, asset in assets.items():
+        app.add_route(f"/{path}", _file(asset), methods=["GET"], include_in_schema=False)
 
     @app.exception_handler(ApiError)
     async def on_api_error(_: Request, error: ApiError) -> Response:
@@ -140,6 +134,17 @@ def build_app(
     app.add_middleware(Shield, settings=settings, paths=frozenset(paths))
     app.state.batcher = batcher
     return app
+
+
+def _file(asset: Asset) -> Callable[[Request], Awaitable[Response]]:
+    headers = {"etag": asset.etag, "cache-control": "no-cache"}
+
+    async def answer(request: Request) -> Response:
+        if request.headers.get("if-none-match") == asset.etag:
+            return Response(status_code=304, headers=headers)
+        return Response(asset.content, media_type=asset.media_type, headers=headers)
+
+    return answer
 
 
 def read_request(body: bytes) -> TagRequest:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: Python writes the traceback into it
 class ApiError(Exception):
     """A request that is answered with a problem."""
 

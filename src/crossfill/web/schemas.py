@@ -18,12 +18,16 @@ class TagRequest(BaseModel):
     )
 
     cells: list[str] = Field(min_length=1, description="Cells, as ner/wol; all share one pass through the encoder.")
-    text: str | None = Field(None, description="Raw text, cut into sentences and words by the first cell's language.")
-    sentences: list[list[str]] | None = Field(None, description="Sentences that are cut into words already.")
-    samples: int | None = Field(
-        None, ge=0, description="Posterior samples to average over; 0 plugs in the posterior means; none: the model's."
+    text: str | None = Field(
+        default=None, description="Raw text, cut into sentences and words by the first cell's language."
     )
-    distributions: bool = Field(False, description="Give the probability of every label, with error bars.")
+    sentences: list[list[str]] | None = Field(default=None, description="Sentences that are cut into words already.")
+    samples: int | None = Field(
+        default=None,
+        ge=0,
+        description="Posterior samples to average over; 0 plugs in the posterior means; none: the model's.",
+    )
+    distributions: bool = Field(default=False, description="Give the probability of every label, with error bars.")
 
     @model_validator(mode="after")
     def _one_text(self) -> "TagRequest":
@@ -35,7 +39,7 @@ class TagRequest(BaseModel):
 class Answer(BaseModel):
     """What every answer says."""
 
-    version: str = Field(__version__, description="The version of crossfill that answers.")
+    version: str = Field(default=__version__, description="The version of crossfill that answers.")
 
 
 class Problem(Answer):
@@ -78,9 +82,9 @@ class SentenceTagging(BaseModel):
     entropy: list[float] = Field(description="Nats.")
     mutual_information: list[float] = Field(description="The epistemic part of the entropy; the rest is aleatoric.")
     spans: list[SpanAnswer]
-    probabilities: list[list[float]] | None = Field(None, description="Words × labels.")
-    low: list[list[float]] | None = Field(None, description="5 % quantile over the posterior samples.")
-    high: list[list[float]] | None = Field(None, description="95 % quantile.")
+    probabilities: list[list[float]] | None = Field(default=None, description="Words × labels.")
+    low: list[list[float]] | None = Field(default=None, description="5 % quantile over the posterior samples.")
+    high: list[list[float]] | None = Field(default=None, description="95 % quantile.")
 
 
 class CellTagging(BaseModel):

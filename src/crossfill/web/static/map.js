@@ -8,6 +8,7 @@ export class MapView {
     this.points = new Map();
     const placed = grid.languages.filter(language => language.place);
     byId("map-box").hidden = !placed.length;
+    if (matchMedia("(max-width: 52rem)").matches) byId("map-box").open = false;
     if (!placed.length) return;
     const [x, y] = [0, 1].map(axis => scale(placed.map(language => language.place[axis]), axis));
     this.spread = svg("ellipse", { class: "spread", "aria-hidden": "true" });

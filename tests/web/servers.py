@@ -9,9 +9,9 @@ import uvicorn
 
 
 @contextmanager
-def running(app) -> Iterator[str]:
+def running(app, port: int = 0) -> Iterator[str]:
     """The address of an app while it is served."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, server_header=False)
+    config = uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None, access_log=False, server_header=False)
     listening = config.bind_socket()
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

@@ -10,7 +10,7 @@ from pathlib import PurePath
 import numpy as np
 import torch
 
-from crossfill.data.languages import language_name
+from crossfill.data.languages import is_private, language_name, language_tag
 from crossfill.experiments.scoring import CellResult
 from crossfill.grid import Cell
 from crossfill.metrics import headline
@@ -42,6 +42,7 @@ def describe(
         languages=[
             schemas.LanguageAnswer(
                 code=code,
+                tag="und" if is_private(code) else language_tag(code),
                 name=language_name(code),
                 place=places.get(code),
                 spread=spreads.get(code),

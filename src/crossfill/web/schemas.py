@@ -125,7 +125,8 @@ class TaskAnswer(BaseModel):
 class LanguageAnswer(BaseModel):
     """A language, and where its posterior lies on the map."""
 
-    code: str
+    code: str = Field(description="ISO 639-3.")
+    tag: str = Field(description="BCP 47; `und` for codes of private use.")
     name: str
     place: tuple[float, float] | None = Field(description="Posterior mean along the two first principal components.")
     spread: tuple[float, float] | None = Field(description="Standard deviation of the posterior along them.")

@@ -34,7 +34,7 @@ async function start() {
 }
 
 /** Take cells, mode and text from the link, or something to begin with. */
-function restore() {
+async function restore() {
   const link = readLink(grid);
   const first = grid.cells.find(cell => cell.status === "unseen" && languages.get(language(cell.cell)).examples.length) ?? grid.cells[0];
   Object.assign(state, { a: link.a ?? first.cell, b: link.b, active: "a", mode: link.mode });
@@ -42,8 +42,8 @@ function restore() {
   byId("text").value = state.text;
   byId("mode").querySelector(`[value="${state.mode}"]`).checked = true;
   show(true);
+  await tag();
   if (link.problem) showProblem(new Problem("unknown", `This model has no cell ${link.problem}.`), null);
-  tag();
 }
 
 function pick(cell, slot) {

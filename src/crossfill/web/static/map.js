@@ -63,6 +63,14 @@ export class MapView {
     return best;
   }
 
+  /** Draw a point on top of the others; to move an element takes the focus from it. */
+  raise(point) {
+    if (!point || point === point.parentElement.lastElementChild) return;
+    const focused = document.activeElement === point;
+    point.parentElement.append(point);
+    if (focused) point.focus();
+  }
+
   show(a, b) {
     for (const [code, { point, at, radii }] of this.points) {
       point.classList.toggle("a", code === a);
@@ -72,8 +80,8 @@ export class MapView {
       if (code === a) {
         for (const [name, value] of Object.entries({ cx: at[0], cy: at[1], rx: radii[0], ry: radii[1] })) this.spread.setAttribute(name, value);
       }
-      if (code === a || code === b) point.parentElement.append(point); // on top of the others
     }
+    for (const code of [b, a]) this.raise(this.points.get(code)?.point);
     if (!this.points.has(a)) this.points.values().next().value?.point.setAttribute("tabindex", "0");
   }
 }

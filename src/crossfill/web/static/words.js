@@ -15,7 +15,7 @@ export class WordsView {
     return answer.taggings.map((tagging, panel) => {
       const code = tagging.cell.slice(tagging.cell.indexOf("/") + 1);
       const words = answer.sentences.map((sentence, s) =>
-        h("div", { className: "sentence", lang: code, dir: direction(sentence.words.join("")) },
+        h("div", { className: "sentence", lang: languages.get(code)?.tag ?? "und", dir: direction(sentence.words.join("")) },
           sentence.words.map((_, i) => [this.word(answer, panel, s, i), sentence.spaces[i] ? " " : ""]).flat()));
       const box = h("div", { className: "words", role: "group", "aria-label": `Words in ${tagging.cell}` }, words);
       const buttons = [...this.buttons[panel].values()];

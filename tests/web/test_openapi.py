@@ -31,7 +31,7 @@ CHECKS = [
     unsupported_method,
 ]
 SETTINGS = hypothesis.settings(
-    max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+    max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
 )
 THOROUGH = hypothesis.settings(SETTINGS, max_examples=500)
 

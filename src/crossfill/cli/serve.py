@@ -1,6 +1,7 @@
 """`crossfill serve MODEL`: an HTTP API and a web page, on loopback unless told otherwise."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -65,7 +66,8 @@ def web():
 def announce(address: str, open_page: bool) -> None:
     """Tell where the page is, and open it if that was asked for."""
     typer.echo(f"{address}  (Ctrl+C stops it)", err=True)
-    if open_page:
+    screen = sys.platform in ("win32", "darwin") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if open_page and screen:  # without one, a browser in the terminal might come up
         import webbrowser
 
         webbrowser.open(address)

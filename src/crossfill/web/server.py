@@ -1,6 +1,7 @@
 """The process that serves a model: loads it, listens, and finishes what it has begun when it is told to stop."""
 
 import signal
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ from crossfill.web.logs import log, set_up
 from crossfill.web.settings import ServeSettings
 
 _SECONDS_TO_FINISH = 10
+_BACKLOG = 1024
 
 
 def serve(
@@ -28,22 +30,14 @@ def serve(
     set_up(quiet)
     tagger = load(folder, encoder)
     app = build_app(tagger, settings, folder.resolve().name, load_examples(folder))
+    listening = _listen(settings.host, settings.port)
     config = uvicorn.Config(
         app,
-        host=settings.host,
-        port=settings.port,
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=int(settings.timeout) + _SECONDS_TO_FINISH,
     )
-    try:
-        listening = config.bind_socket()
-    except (OSError, SystemExit):
-        raise ConfigError(
-            f"expected to listen on {settings.host} port {settings.port}, and could not; "
-            "is another server there? choose another --port"
-        ) from None
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listening.getsockname()[1]}/"
     log("info", "listening", address=address, model=folder.name)
@@ -51,7 +45,24 @@ def serve(
         log("warning", "anyone who can reach this address can use the model; --token-file asks for a token")
     if ready is not None:
         ready(address)
-    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn hands signals on when it is done; to be told is no failure
-    with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run([listening])
+    # uvicorn hands signals on when it is done; to be told to stop is no failure
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run([listening])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        listening.close()
     log("info", "stopped")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens: whoever comes from now on waits for the server instead of being refused."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ConfigError(
+            f"expected to listen on {host} port {port}; {error.strerror or error}; is another server there? "
+            "choose another --port"
+        ) from None

@@ -94,3 +94,5 @@ def test_the_document_names_every_status_and_calls_no_other_site(address: str):
     answers = document["paths"]["/api/tag"]["post"]["responses"]
     assert {"200", "400", "401", "408", "413", "415", "422", "429", "503"} <= set(answers)
     assert "http" not in json.dumps(document["paths"])
+    body = document["paths"]["/api/tag"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert requests.post(f"{address}/api/tag", json=body["examples"][0], timeout=10).status_code == 200

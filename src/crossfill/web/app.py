@@ -36,7 +36,6 @@ _TAG_PROBLEMS: dict[int | str, dict[str, Any]] = _PROBLEMS | {
     429: {"model": Problem, "description": "Too many requests wait"},
     503: {"model": Problem, "description": "No answer in time, or the server is stopping"},
 }
-_BODY = {"required": True, "content": {"application/json": {"schema": TagRequest.model_json_schema()}}}
 _JSON_ERRORS = ("json_invalid", "json_type")
 
 
@@ -49,7 +48,8 @@ def build_app(
     """The app that serves a tagger."""
     settings = settings or ServeSettings()
     engine, assets = Engine(tagger, settings), load_assets()
-    overview = describe(tagger, name, examples or {}, settings).model_dump_json().encode()
+    grid_answer = describe(tagger, name, examples or {}, settings)
+    overview = grid_answer.model_dump_json().encode()
     batcher: Batcher[TagRequest, bytes] = Batcher(
         engine.run, settings.queue, settings.batch_requests, settings.batch_characters
     )
@@ -86,7 +86,7 @@ def build_app(
         summary="Tag text",
         response_model=TagAnswer,
         responses=_TAG_PROBLEMS,
-        openapi_extra={"requestBody": _BODY},
+        openapi_extra={"requestBody": _body(grid_answer)},
     )
     async def tag(request: Request) -> Response:
         """Label the words of a text in one or more cells, with confidence, entropy and its epistemic part."""
@@ -134,6 +134,15 @@ def build_app(
     app.add_middleware(Shield, settings=settings, paths=frozenset(paths))
     app.state.batcher = batcher
     return app
+
+
+def _body(grid: GridAnswer) -> dict[str, Any]:
+    """The request's body in the OpenAPI document, with an example that this model can answer."""
+    language = grid.languages[0]
+    text = language.examples[0] if language.examples else "Dakar"
+    example = {"cells": [f"{grid.tasks[0].name}/{language.code}"], "text": text}
+    schema = TagRequest.model_json_schema() | {"examples": [example]}
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
 
 
 def _file(asset: Asset) -> Callable[[Request], Awaitable[Response]]:

@@ -10,12 +10,7 @@ from crossfill import __version__
 class TagRequest(BaseModel):
     """Text to tag, and the cells to tag it in: either `text` or `sentences`, not both."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        frozen=True,
-        json_schema_extra={"examples": [{"cells": ["ner/wol"], "text": "Dakar mooy péeyu Senegaal."}]},
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     cells: list[str] = Field(min_length=1, description="Cells, as ner/wol; all share one pass through the encoder.")
     text: str | None = Field(

@@ -2,9 +2,11 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import requests
 from starlette.testclient import TestClient
 
 import crossfill
@@ -17,6 +19,7 @@ from crossfill.web.app import build_app
 from crossfill.web.engine import Heads, cut
 from crossfill.web.settings import ServeSettings
 from crossfill.web.shield import HEADERS
+from tests.web.servers import running
 
 SECRET = "zebra-crossing"
 TEXT = f"Dakar mooy péeyu {SECRET}. Dakar!"
@@ -297,6 +300,17 @@ def test_requests_that_take_too_long_are_given_up(tagger: Tagger, monkeypatch):
         answer = tag(client, cells=["pos/wol"], text="a")
         assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
         assert answer.headers["retry-after"]
+
+
+def test_who_finds_the_line_full_is_told_to_come_again(tagger: Tagger, monkeypatch):
+    real, body = Tagger.tag_queries, {"cells": ["pos/wol"], "text": "a"}
+    monkeypatch.setattr(Tagger, "tag_queries", lambda *given: time.sleep(0.3) or real(*given))
+    with running(build_app(tagger, ServeSettings(queue=2))) as address, ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: requests.post(f"{address}/api/tag", json=body, timeout=20), range(8)))
+    refused = [answer for answer in found if answer.status_code == 429]
+    assert {answer.status_code for answer in found} == {200, 429}
+    assert 4 <= len(refused) <= 6  # one at work or two, and two in line
+    assert all(answer.headers["retry-after"] == "1" and answer.json()["error"] == "busy" for answer in refused)
 
 
 def test_heads_are_kept_within_bounds(tagger: Tagger):

@@ -92,7 +92,9 @@ class Engine:
         if n_words > self.settings.max_words:
             raise too_large("words", self.settings.max_words, n_words)
         doubt = Doubt(interval=INTERVAL) if request.distributions else None
-        kinds = [self.tagger.query(Sentence(()), cell, request.samples, doubt) for cell in cells]
+        samples = min(self.tagger.config.prediction.samples, self.settings.max_samples)
+        samples = samples if request.samples is None else request.samples
+        kinds = [self.tagger.query(Sentence(()), cell, samples, doubt) for cell in cells]
         return [
             Query(sentence, kind.cell, kind.n_samples, kind.doubt, kind.calibration)
             for kind in kinds

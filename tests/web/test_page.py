@@ -1,13 +1,10 @@
 """The page in a real browser: headless Chromium against a server of a small model."""
 
 import json
-import re
 import shutil
 from collections.abc import Iterator
-from urllib.parse import quote
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from crossfill.cli import render
@@ -17,14 +14,13 @@ from crossfill.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.engine import cut
 from crossfill.web.settings import ServeSettings
+from tests.web.browsing import ARABIC, THAI, WOLOF, alike, labels, serious, visit, words
 from tests.web.servers import running
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; `make browser` installs it")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 OPTIONS += ["--disable-component-update", "--disable-sync"]
-ARABIC, THAI = "داكار هي عاصمة السنغال.", "ดาการ์เป็นเมืองหลวงของประเทศเซเนกัล"
-WOLOF = "Dakar mooy péeyu Senegaal. Dafa rafet."
 EXPECTED_PROBLEMS = ("401", "413", "ERR_CONNECTION_REFUSED")
 """What the browser itself logs where a test is about a refused request or a server that is gone."""
 
@@ -67,42 +63,6 @@ def page(watched: tuple[Page, list[str]]) -> Iterator[Page]:
     found.emulate_media(color_scheme="light")
     yield found
     assert not [told for told in problems if not any(known in told for known in EXPECTED_PROBLEMS)]
-
-
-def visit(page: Page, cell: str, text: str, mode: str = "averaged", **more: str) -> None:
-    state = {"cell": cell, **more, "mode": mode, "text": text}
-    page.goto("/#" + "&".join(f"{name}={quote(value)}" for name, value in state.items()))
-    cells = " and ".join([cell, *more.values()])
-    expect(page.locator("#status")).to_contain_text(f"Tagged in {cells}, {'post' if mode == 'plug-in' else mode}")
-    expect(page.locator(".word")).not_to_have_count(0)
-
-
-def serious(page: Page, **options) -> list[str]:
-    """Violations of axe's rules of serious or critical impact."""
-    found = Axe().run(page, options=options).response["violations"]
-    return [
-        f"{rule['id']}: {rule['nodes'][0]['html'][:200]} {rule['nodes'][0]['failureSummary']}"
-        for rule in found
-        if rule["impact"] in ("serious", "critical")
-    ]
-
-
-def words(page: Page, panel: str = "a") -> list[str]:
-    return page.locator(f".tagging.{panel} .word .form").all_inner_texts()
-
-
-def labels(page: Page, panel: str = "a") -> list[str]:
-    said = page.locator(f".tagging.{panel} .word").evaluate_all("all => all.map(word => word.ariaLabel)")
-    return [text.rpartition(": ")[2].rpartition(",")[0] for text in said]
-
-
-def alike(given: str, expected: str) -> bool:
-    """Whether two texts are the same but for the last digit of numbers, which were rounded on their way."""
-    number = re.compile(r"\d\.\d+(?:e-\d+)?")
-    pairs = zip(number.findall(given), number.findall(expected), strict=True)
-    return number.sub("#", given) == number.sub("#", expected) and all(
-        abs(float(one) - float(other)) < 1.1e-4 for one, other in pairs
-    )
 
 
 def test_it_shows_the_grid_and_tags_at_once(page: Page, tagger: Tagger):

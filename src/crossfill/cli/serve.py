@@ -3,9 +3,14 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crossfill.web.settings import ServeSettings
 
 
 def serve(
@@ -47,7 +52,7 @@ def serve(
     run(model, settings, encoder, quiet, lambda address: announce(address, open_page))
 
 
-def web():
+def web() -> "tuple[Callable[..., None], type[ServeSettings]]":
     """The server and its settings, or a word on what to install."""
     from crossfill.errors import ConfigError
 

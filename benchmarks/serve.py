@@ -47,23 +47,18 @@ class Load:
 def served(model: Path, *options: str):
     """The address and the process of a server of its own."""
     command = [sys.executable, "-m", "crossfill", "serve", str(model), "--port", "0", "--quiet", *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    try:
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
-        address = process.stderr.readline().split()[0]
-        if not address.startswith("http://"):
-            raise SystemExit(f"{address} {process.stderr.read()}")
-        port = int(address.rstrip("/").rpartition(":")[2])
-        while True:
-            try:
-                urllib.request.urlopen(f"{address}api/health", timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.05)
-        yield port, process.pid
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        try:
+            address = process.stderr.readline().split()[0]
+            if not address.startswith("http://"):
+                raise SystemExit(f"{address} {process.stderr.read()}")
+            urllib.request.urlopen(f"{address}api/health", timeout=60).close()
+            yield int(address.rstrip("/").rpartition(":")[2]), process.pid
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
 
 
 def bodies(port: int, distributions: bool) -> list[bytes]:
@@ -101,6 +96,7 @@ async def client(port: int, messages: list[bytes], until: float, seed: int, load
         elif status != 200:
             load.errors[content.decode()[:200]] += 1
     writer.close()
+    await writer.wait_closed()
 
 
 async def watch(pid: int, until: float, load: Load) -> None:

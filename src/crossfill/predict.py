@@ -103,7 +103,8 @@ def classify_runs(runs: Sequence[Run], interval: float | None = None) -> Predict
     """The same for several heads with as many draws and labels, all samples at once, words in chunks across runs."""
     parts = []
     for pack in _packs(runs):
-        samples = torch.cat([run.head.logits(run.features) for run in pack], dim=1).softmax(-1)
+        logits = [run.head.logits(run.features) for run in pack]
+        samples = (logits[0] if len(logits) == 1 else torch.cat(logits, dim=1)).softmax(-1)
         mean = samples.mean(0)
         parts.append((mean, entropy(mean), mutual_information(mean, samples), _bounds(samples, interval)))
     mean, total, epistemic, bounds = zip(*parts, strict=True)

@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test check static format slow clean
+.PHONY: demo test check static format slow browser clean
 
 demo: $(READY)
 	$(BIN)/crossfill demo
@@ -25,6 +26,10 @@ format: $(READY)
 
 slow: $(READY)
 	$(BIN)/pytest -m slow
+
+# Debian's Chromium, for the tests of the page; where there is none, they are skipped
+browser:
+	command -v chromium > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -q --yes --no-install-recommends chromium; }
 
 # torch first and exactly as pinned: an open range would pull the CUDA build
 $(READY): pyproject.toml constraints.txt

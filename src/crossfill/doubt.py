@@ -26,10 +26,12 @@ class Doubt:
     """Give no label (`_`), and no span (`O`), of which the model is less sure."""
     temperature: bool = False
     """Scale probabilities by the temperature found on calibration words; sets and marks do not depend on it."""
+    interval: float | None = None
+    """Give the bounds between which this share of the posterior samples' probabilities lies, before any temperature."""
 
 
 def taggings(
-    cell: Cell,
+    cells: Sequence[Cell],
     sentences: Sequence[Sentence],
     lengths: Int[np.ndarray, "sentences"],
     names: tuple[str, ...],
@@ -37,8 +39,12 @@ def taggings(
     doubt: Doubt,
     calibration: TaskCalibration | None,
 ) -> list[Tagging]:
-    """Sentence by sentence what was predicted for all of them at once."""
-    probabilities, entropy, mutual_information = columns
+    """Sentence by sentence what was predicted for all of them at once, each in its own cell, all of one task.
+
+    The columns are probabilities, entropy, mutual information and, where they were asked for, bounds.
+    """
+    probabilities, entropy, mutual_information, *rest = columns
+    bounds = rest[0] if rest else None
     sets = doubtful = None
     if calibration is not None:
         sets = None if doubt.alpha is None else calibration.sets(probabilities, doubt.alpha)
@@ -66,7 +72,7 @@ def taggings(
         doubtful = unsure if doubtful is None else doubtful | unsure
     found, waiting, first = [], iter(spans), 0
     span = next(waiting, None)
-    for sentence, length in zip(sentences, lengths.tolist(), strict=True):
+    for cell, sentence, length in zip(cells, sentences, lengths.tolist(), strict=True):
         end, own = first + length, []
         while span is not None and span.start < end:
             own.append(_span(span, sentence, first))
@@ -84,6 +90,7 @@ def taggings(
                 tuple(own),
                 None if sets is None else sets[first:end],
                 None if doubtful is None else doubtful[first:end],
+                None if bounds is None else bounds[:, first:end],
             )
         )
         first = end

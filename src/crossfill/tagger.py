@@ -1,10 +1,9 @@
 """The front door: a trained model that tags sentences in any cell of its grid, one at a time or as a stream."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from unicodedata import normalize
 
-import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
@@ -15,16 +14,18 @@ from crossfill.config import Config, override
 from crossfill.data.labels import task_name
 from crossfill.data.languages import find_language
 from crossfill.data.segmentation import split_words
-from crossfill.doubt import Doubt, taggings
+from crossfill.doubt import Doubt
 from crossfill.encoders.base import CentredEncoder
 from crossfill.errors import ConfigError, DataError, unknown
 from crossfill.experiments import run
 from crossfill.experiments.card import RESULTS, load_results, write_card
+from crossfill.generator import Classifier
 from crossfill.grid import Cell, Grid
 from crossfill.model import Model
 from crossfill.partition import hold_out as without
-from crossfill.predict import Prediction, encode, predict_features
-from crossfill.sentence import Corpus, Sentence
+from crossfill.predict import Prediction, draw_head, encode, predict_features
+from crossfill.queries import HeadOf, Query, answer, composed
+from crossfill.sentence import Sentence
 from crossfill.tagging import Tagging
 
 CHUNK_SENTENCES, CHUNK_WORDS = 256, 8192
@@ -62,7 +63,8 @@ class Tagger:
         """The cell of this name, in the codes of ISO 639, UD or WikiANN: `ner/wol`, `ner/wo`."""
         given = name if isinstance(name, Cell) else Cell.parse(name)
         cell = Cell(task_name(given.task), find_language(given.language) or given.language)
-        if cell not in self.cells:
+        inventory = self.model.inventory
+        if cell.task not in inventory.labels or cell.language not in inventory.languages:
             raise DataError(unknown("cell", str(given), map(str, self.cells)))
         return cell
 
@@ -88,24 +90,38 @@ class Tagger:
         found = [self.cell(cell) for cell in cells]
         if not found:
             raise DataError("expected at least one cell, such as ner/wol; got none")
+        sentences = (as_sentence(text, found[0].language) for text in texts)
+        kinds = [self.query(Sentence(()), cell, samples, doubt) for cell in found]
+        for chunk in _chunks(sentences, chunk_sentences):
+            made = self.tag_queries([replace(kind, sentence=sentence) for kind in kinds for sentence in chunk])
+            yield from zip(*(made[i : i + len(chunk)] for i in range(0, len(made), len(chunk))), strict=True)
+
+    def query(self, text: Text, cell: str | Cell, samples: int | None = None, doubt: Doubt | None = None) -> Query:
+        """A sentence to tag in a cell, checked; see `tag_queries`."""
+        found, doubt = self.cell(cell), doubt or Doubt()
         n_samples = self.config.prediction.samples if samples is None else samples
         if n_samples < 0:
             raise ConfigError(f"expected samples of 0 (plug-in) or more, got {n_samples}")
-        doubt = doubt or Doubt()
-        calibrations = [self._calibration(cell, n_samples, doubt) for cell in found]
-        sentences = (as_sentence(text, found[0].language) for text in texts)
-        for chunk in _chunks(sentences, chunk_sentences):
-            columns = self._tag_chunk(chunk, found, n_samples, doubt, calibrations)
-            yield from zip(*columns, strict=True)
+        if doubt.interval is not None and not 0 < doubt.interval < 1:
+            raise DataError(f"expected an interval between 0 and 1, such as 0.9; got {doubt.interval}")
+        calibration = self._calibration(found, n_samples, doubt)
+        return Query(as_sentence(text, found.language), found, n_samples, doubt, calibration)
+
+    def tag_queries(self, queries: Sequence[Query], head_of: HeadOf | None = None) -> list[Tagging]:
+        """Tag sentences in a cell each, all over one pass through the encoder, with heads from `head_of` if given."""
+        return answer(self.model, queries, head_of or self.head) if queries else []
+
+    def head(self, cell: Cell, n_samples: int) -> Classifier:
+        """Draws of a cell's head, the same ones every time; 0 gives the head at the posterior means."""
+        return draw_head(self.model, cell, n_samples, self.config.prediction.seed)
 
     def features(
         self, sentences: Sequence[Sentence], languages: Collection[str]
     ) -> dict[str, Float[Tensor, "words features"]]:
         """The features of all words, as each language's, from one pass through the encoder."""
-        composed = (Sentence(tuple(normalize("NFC", w) for w in s.words), (), s.spaces) for s in sentences)
-        corpus, encoder = Corpus.from_sentences(composed), self.model.encoder
+        encoder = self.model.encoder
         first, *others = dict.fromkeys(languages)
-        inputs = encoder.prepare(corpus, first)
+        inputs = encoder.prepare(composed(sentences), first)
         found = {first: encode(self.model, inputs)}
         for language in others:
             is_centred = isinstance(encoder, CentredEncoder)
@@ -164,25 +180,6 @@ class Tagger:
             raise DataError(
                 f"{cell}: label sets, abstention and temperature need dev sentences of seen {cell.task} cells that "
                 "selected nothing, and this model kept none; train it with training.calibration_share=0.5"
-            )
-        return found
-
-    def _tag_chunk(
-        self,
-        chunk: Sequence[Sentence],
-        cells: Sequence[Cell],
-        n_samples: int,
-        doubt: Doubt,
-        calibrations: Sequence[TaskCalibration | None],
-    ) -> list[list[Tagging]]:
-        features = self.features(chunk, [cell.language for cell in cells])
-        lengths = np.fromiter(map(len, chunk), dtype=np.int64, count=len(chunk))
-        found = []
-        for cell, calibration in zip(cells, calibrations, strict=True):
-            made = self.predict(features[cell.language], cell, n_samples)
-            columns = [t.cpu().numpy() for t in (made.probabilities, made.entropy, made.mutual_information)]
-            found.append(
-                taggings(cell, chunk, lengths, self.model.inventory.labels[cell.task], columns, doubt, calibration)
             )
         return found
 

@@ -58,6 +58,8 @@ class Tagging:
     """The conformal label set of each word, where a level was asked for."""
     doubtful: Bool[np.ndarray, "words"] | None = None
     """Which words should go to a person, where that was asked for."""
+    bounds: Float[np.ndarray, "2 words labels"] | None = None
+    """Lower and upper bound of each probability over the posterior samples, where an interval was asked for."""
 
     def __len__(self) -> int:
         return len(self.sentence)

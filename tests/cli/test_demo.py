@@ -1,8 +1,11 @@
-"""`crossfill demo` end to end, on few steps."""
+"""`crossfill demo` end to end, on few steps, and its model served."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import urllib.request
 
 from crossfill.baselines.methods import load_model
 
@@ -10,11 +13,23 @@ from crossfill.baselines.methods import load_model
 def test_the_demo_prints_its_story_and_leaves_models_results_and_a_figure(tmp_path):
     out = tmp_path / "demo"
     command = [sys.executable, "-m", "crossfill", "demo", "--out", str(out), "--steps", "4", "--families", "2"]
-    command.append("--quiet")
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert result.stderr == ""
+    command += ["--quiet", "--serve", "--port", "0"]
+    environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        address = process.stderr.readline().split()[0]
+        with urllib.request.urlopen(f"{address}api/grid", timeout=60) as answer:
+            grid = json.load(answer)
+        process.send_signal(signal.SIGTERM)
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (0, "")
+    assert len(grid["cells"]) == sum(cell["score"] is not None for cell in grid["cells"])
+    assert all(len(language["examples"]) == 3 for language in grid["languages"])
     for words in ("artificial languages", "Scores on unseen cells", "Does doubt foretell error?", "Tagged by PF-lr"):
-        assert words in result.stdout
+        assert words in stdout
     results = json.loads((out / "results.json").read_text())
     assert [run["method"] for run in results["methods"]] == ["pf-lr", "pf-d", "jm"]
     n_cells = 4 * results["languages"]

@@ -135,7 +135,7 @@ def test_samples_of_a_posterior_have_its_moments():
 def test_principal_components_and_densities():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(4000, 3)) * [3.0, 1.0, 0.1]
-    projected, shares = posteriors.pca(points, 2)
+    projected, shares, _ = posteriors.pca(points, 2)
     np.testing.assert_allclose(projected.std(0), [3.0, 1.0], rtol=0.05)
     assert shares[0] == pytest.approx(9 / 10.01, abs=0.02)
     grid = np.linspace(-12, 12, 500)

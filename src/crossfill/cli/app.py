@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from crossfill.cli import annotate, cache, data, demo, evaluate, experiment, export, grid, predict, report, train
+from crossfill.cli import annotate, cache, data, demo, evaluate, experiment, export, grid, predict, report, serve, train
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ app.command()(annotate.annotate)
 app.command()(export.export)
 app.command()(experiment.experiment)
 app.command()(report.report)
+app.command()(serve.serve)
 app.command()(cache.cache)
 app.add_typer(data.app, name="data")
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crossfill.cli.serve import announce, web
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -28,6 +30,8 @@ def demo(
     steps: Annotated[int | None, typer.Option(min=1, help="Training steps per method. [default: as tuned]")] = None,
     families: Annotated[int, typer.Option(min=2, help="Families of five languages each; fewer are quicker.")] = 8,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
+    serve: Annotated[bool, typer.Option("--serve", help="Then serve the PF-lr model and open its page.")] = False,
+    port: Annotated[int, typer.Option(help="With --serve: the port; 0 is any that is free.")] = 8000,
 ) -> None:
     """Make an artificial grid, hold out half its cells, train three methods, and show how they fill it."""
     from rich.console import Console
@@ -37,6 +41,8 @@ def demo(
     from crossfill.experiments.demo import METHODS, demo_config, demo_grid, run_methods, tag_examples
     from crossfill.figures.demo import draw_demo
     from crossfill.progress import ProgressBar
+
+    server = web() if serve else None  # a missing package is told now, not after the training
 
     console = Console(highlight=False)
     grid = SyntheticConfig(families=families)
@@ -54,6 +60,9 @@ def demo(
     write_json(out / "results.json", results, indent=None)
     draw_demo(results, out / "demo.png")
     console.print(f"\nWritten to {out}/: results.json, demo.png, and a model folder for each method.")
+    if server is not None:
+        run, settings = server
+        run(out / "pf-lr", settings(port=port), None, True, lambda address: announce(address, open_page=True))
 
 
 def _show_grid(console: "Console", grid: "Grid", languages: "Sequence[Language]", partition: "Partition") -> None:

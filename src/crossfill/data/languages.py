@@ -1,7 +1,7 @@
 """Language codes of UD, WikiANN and ISO 639-1 to -3, all as ISO 639-3."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 import pycountry
 
@@ -36,7 +36,7 @@ _PRIVATE = re.compile(r"q[a-t][a-z]")  # qaa to qtz: UD uses them for code-switc
 _REGION_OR_SCRIPT = re.compile(r"([a-z]{2,3})-(?:[a-z]{2}|[a-z]{4}|[0-9]{3})")
 
 
-@cache
+@lru_cache(maxsize=10_000)
 def find_language(code: str) -> str | None:
     """The ISO 639-3 code for `wo`, `wol`, `zh_yue`, `sr-Latn` and the like; none if it is no language code."""
     folded = code.lower().replace("_", "-")
@@ -47,7 +47,7 @@ def find_language(code: str) -> str | None:
     if len(folded) == 2:
         found = pycountry.languages.get(alpha_2=folded)
     elif len(folded) == 3:
-        if _PRIVATE.fullmatch(folded):
+        if is_private(folded):
             return folded
         found = pycountry.languages.get(alpha_3=folded) or pycountry.languages.get(bibliographic=folded)
     else:
@@ -62,8 +62,19 @@ def language_code(code: str) -> str:
     return found
 
 
+def is_private(code: str) -> bool:
+    """Whether ISO 639-3 leaves a code to private use."""
+    return _PRIVATE.fullmatch(code) is not None
+
+
 @cache
 def language_name(code: str) -> str:
     """The English name of an ISO 639-3 code, or the code itself where it has none."""
     found = pycountry.languages.get(alpha_3=code)
     return re.sub(r" \(.*\)", "", found.name) if found else code
+
+
+def language_tag(code: str) -> str:
+    """The tag of BCP 47 for an ISO 639-3 code, which libraries and browsers go by: the two-letter code where one is."""
+    found = pycountry.languages.get(alpha_3=code)
+    return getattr(found, "alpha_2", code) if found else code

@@ -6,8 +6,7 @@ Chinese, Japanese, …) by dictionary.
 
 from collections.abc import Iterator
 
-import pycountry
-
+from crossfill.data.languages import language_tag
 from crossfill.errors import DataError
 from crossfill.sentence import Sentence
 
@@ -18,7 +17,7 @@ def split_sentences(text: str, language: str) -> Iterator[str]:
         from sentencex import segment  # pyright: ignore[reportAttributeAccessIssue]
     except ImportError:
         raise _missing() from None
-    for sentence in segment(_short(language), text):
+    for sentence in segment(language_tag(language), text):
         if stripped := sentence.strip():
             yield stripped
 
@@ -34,7 +33,7 @@ def split_words(text: str, language: str) -> Sentence:
         raise _missing() from None
     words: list[str] = []
     spaces: list[bool] = []
-    for piece in WordBreaker(" ".join(text.split()), _short(language)):
+    for piece in WordBreaker(" ".join(text.split()), language_tag(language)):
         if piece.isspace():
             if spaces:
                 spaces[-1] = True
@@ -42,12 +41,6 @@ def split_words(text: str, language: str) -> Sentence:
             words.append(piece)
             spaces.append(False)
     return Sentence(tuple(words), (), tuple(spaces))
-
-
-def _short(language: str) -> str:
-    """The two-letter code that both libraries go by, where a language has one."""
-    found = pycountry.languages.get(alpha_3=language)
-    return getattr(found, "alpha_2", language) if found else language
 
 
 def _missing() -> DataError:

@@ -1,6 +1,7 @@
 """A small encoder with no download: hashed character n-grams, then convolutions over words, trained from scratch."""
 
 import zlib
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,9 @@ from torch.nn import functional
 from crossfill.config import EncoderConfig
 from crossfill.encoders.base import Encoder, Inputs, ranges
 from crossfill.sentence import Corpus
+
+WORDS_KEPT, LONGEST_KEPT = 200_000, 64
+"""How many words' n-grams are kept, and of words of how many characters."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +86,18 @@ def neighbours(
     return moved * inside.unsqueeze(-1)
 
 
-@lru_cache(maxsize=200_000)
-def _hashed_ngrams(word: str, longest: int, buckets: int) -> tuple[int, ...]:
-    """Buckets of the character n-grams of `<word>`, with the markers, and of the whole word."""
+def _hashed_ngrams(word: str, longest: int, buckets: int) -> array:
+    """Buckets of the character n-grams of `<word>`, with the markers, and of the whole word.
+
+    Those of words that may come again are kept; not those of very long ones, of which a server could be sent many.
+    """
+    return (_kept_ngrams if len(word) <= LONGEST_KEPT else _ngrams)(word, longest, buckets)
+
+
+def _ngrams(word: str, longest: int, buckets: int) -> array:
     marked = f"<{word}>"
     ngrams = {marked[i : i + n] for n in range(1, longest + 1) for i in range(len(marked) - n + 1)} | {marked}
-    return tuple(sorted(zlib.crc32(ngram.encode("utf-8", "surrogatepass")) % buckets for ngram in ngrams))
+    return array("L", sorted(zlib.crc32(ngram.encode("utf-8", "surrogatepass")) % buckets for ngram in ngrams))
+
+
+_kept_ngrams = lru_cache(maxsize=WORDS_KEPT)(_ngrams)

@@ -14,7 +14,7 @@ from crossfill.experiments.cell_results import CellResult
 from crossfill.files import write_atomically
 from crossfill.grid import Cell, Grid, Inventory
 
-CARD, RESULTS, DATA = "README.md", "results.json", "data.json"
+CARD, RESULTS, DATA, EXAMPLES = "README.md", "results.json", "data.json", "examples.json"
 _LARGEST_FILE = 200_000_000
 
 _CITATION = """```bibtex
@@ -56,6 +56,17 @@ def load_results(folder: Path) -> list[CellResult]:
     except (KeyError, TypeError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise CheckpointError(f"{folder / RESULTS}: expected results of crossfill; {reason}; delete it") from None
+
+
+def load_examples(folder: Path) -> dict[str, list[str]]:
+    """Sentences to try the model on, by language; none where nobody put any there."""
+    found = _read(folder / EXAMPLES)
+    if not isinstance(found, dict | None) or not all(isinstance(texts, list) for texts in (found or {}).values()):
+        raise CheckpointError(
+            f'{folder / EXAMPLES}: expected a list of sentences for each language, as {{"wol": ["…", "…"]}}; mend or '
+            "delete it"
+        )
+    return {language: [str(text) for text in texts] for language, texts in (found or {}).items()}
 
 
 def render_card(

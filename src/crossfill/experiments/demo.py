@@ -14,8 +14,10 @@ import numpy as np
 import torch
 
 from crossfill.baselines.methods import build_model, load_model
+from crossfill.checkpoint import write_json
 from crossfill.config import Config, MethodName, override
 from crossfill.data.synthetic import SyntheticConfig, SyntheticGrid, synthetic_grid
+from crossfill.experiments.card import EXAMPLES, RESULTS
 from crossfill.experiments.cell_results import CellResult, entropy_correlations, task_means
 from crossfill.experiments.run import evaluate
 from crossfill.grid import Cell, Grid
@@ -26,6 +28,7 @@ from crossfill.training import Trainer, prepare_grid
 
 METHODS: tuple[MethodName, ...] = ("pf-lr", "pf-d", "jm")
 STEPS_PER_REPORT = 10
+N_EXAMPLES = 3
 
 # chosen on grids of seeds 100 to 102, for all methods alike; the paper's sizes are meant for a large encoder
 SETTINGS = (
@@ -114,7 +117,11 @@ def run_method(
             tell(Report(method, step, note))
 
     Trainer(model, *prepare_grid(model, made.grid), config, out).run(report=report)
-    return MethodRun(method, time.monotonic() - started, evaluate(model, made.grid, config))
+    results = evaluate(model, made.grid, config)
+    if out is not None:
+        write_json(out / RESULTS, [result.as_dict() for result in results], indent=None)
+        write_json(out / EXAMPLES, _example_texts(made))
+    return MethodRun(method, time.monotonic() - started, results)
 
 
 def run_methods(
@@ -162,6 +169,15 @@ def tag_examples(folder: Path, grid: Grid, cells: Sequence[Cell], n_samples: int
         rows = zip(sentence.words, labels, sentence.labels, found.confidence.tolist(), strict=True)
         examples[cell] = [TaggedWord(*row) for row in rows]
     return examples
+
+
+def _example_texts(made: SyntheticGrid) -> dict[str, list[str]]:
+    """Some test sentences of each language, for whoever wants to try the model."""
+    texts = {}
+    for language in made.grid.languages:
+        cell = next(cell for cell in made.grid.cells if cell.language == language)
+        texts[language] = [s.text for s in made.grid[cell][0].test if 6 <= len(s) <= 12][:N_EXAMPLES]
+    return texts
 
 
 def _telling(sentences: Sequence[Sentence]) -> Sentence:

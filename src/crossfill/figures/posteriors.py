@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from crossfill.experiments.results import Results
 from crossfill.figures.style import TASK_COLOURS, WIDTH, Drawing, canvas, row_of_axes
+from crossfill.projection import pca
 
 N_SAMPLES, N_DIMENSIONS = 1000, 4
 DASHES = ((1, 0), (4, 1.5), (1, 1), (5, 1, 1, 1))
@@ -19,7 +20,7 @@ def draw(results: Results) -> list[Drawing]:
     if not found or not found["chosen"]:
         return []
     samples = {language: sample(q, seed) for seed, (language, q) in enumerate(sorted(found["chosen"].items()))}
-    projected, shares = pca(np.concatenate(list(samples.values())), N_DIMENSIONS)
+    projected, shares, _ = pca(np.concatenate(list(samples.values())), N_DIMENSIONS)
     parts = dict(zip(samples, np.split(projected, len(samples)), strict=True))
     with canvas(WIDTH, 2.3) as figure:
         for d, axes in enumerate(row_of_axes(figure, projected.shape[1])):
@@ -49,16 +50,6 @@ def sample(posterior: Mapping[str, Any], seed: int) -> Float[np.ndarray, "sample
     factor = np.array(posterior["factor"]).reshape(len(mean), -1)
     epsilon, zeta = rng.standard_normal((N_SAMPLES, len(mean))), rng.standard_normal((N_SAMPLES, factor.shape[1]))
     return mean + scale * epsilon + zeta @ factor.T
-
-
-def pca(
-    points: Float[np.ndarray, "points latent"], n: int
-) -> tuple[Float[np.ndarray, "points n"], Float[np.ndarray, "n"]]:
-    """The points along their n directions of most variance, and the share of the variance that each has."""
-    centred = points - points.mean(0)
-    _, values, directions = np.linalg.svd(centred, full_matrices=False)
-    shares = values**2 / (values**2).sum()
-    return centred @ directions[:n].T, shares[:n]
 
 
 def kernel_density(

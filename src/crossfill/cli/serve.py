@@ -1,0 +1,90 @@
+"""`crossfill serve MODEL`: an HTTP API and a web page, on loopback unless told otherwise."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crossfill.web.settings import ServeSettings
+
+
+def serve(
+    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all of this machine's.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any that is free.")] = 8000,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="File with a token that clients have to show. [default: $CROSSFILL_TOKEN, if set]"),
+    ] = None,
+    cors: Annotated[
+        list[str] | None,
+        typer.Option(help="Another site whose pages may call the API, as https://example.org; repeatable."),
+    ] = None,
+    max_characters: Annotated[int, typer.Option(help="Characters in a request.")] = 20_000,
+    max_words: Annotated[int, typer.Option(help="Words in a request.")] = 2_000,
+    max_samples: Annotated[int, typer.Option(help="Posterior samples in a request.")] = 500,
+    queue: Annotated[int, typer.Option(help="Requests that may wait; more get 429.")] = 256,
+    batch: Annotated[int, typer.Option(help="Requests that are encoded together.")] = 64,
+    timeout: Annotated[float, typer.Option(help="Seconds until a request is given up.")] = 30.0,
+    encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Log warnings and failures only.")] = False,
+) -> None:
+    """Serve a model's tags over HTTP, with a page to look at them."""
+    run, settings_of = web()
+    settings = settings_of(
+        host=host,
+        port=port,
+        token=read_token(token_file),
+        origins=tuple(cors or ()),
+        max_characters=max_characters,
+        max_words=max_words,
+        max_samples=max_samples,
+        queue=queue,
+        batch_requests=batch,
+        timeout=timeout,
+    )
+    run(model, settings, encoder, quiet, lambda address: announce(address, open_page))
+
+
+def web() -> "tuple[Callable[..., None], type[ServeSettings]]":
+    """The server and its settings, or a word on what to install."""
+    from crossfill.errors import ConfigError
+
+    try:
+        from crossfill.web.server import serve as run
+        from crossfill.web.settings import ServeSettings
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("crossfill"):
+            raise
+        raise ConfigError(
+            f"expected the packages of the web extra, found no '{error.name}'; pip install 'crossfill[web]'"
+        ) from None
+    return run, ServeSettings
+
+
+def announce(address: str, open_page: bool) -> None:
+    """Tell where the page is, and open it if that was asked for."""
+    typer.echo(f"{address}  (Ctrl+C stops it)", err=True)
+    screen = sys.platform in ("win32", "darwin") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if open_page and screen:  # without one, a browser in the terminal might come up
+        import webbrowser
+
+        webbrowser.open(address)
+
+
+def read_token(path: Path | None) -> str | None:
+    """The token in a file, or in the environment."""
+    from crossfill.errors import ConfigError
+
+    if path is None:
+        return os.environ.get("CROSSFILL_TOKEN") or None
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: expected a file with a token; {error}") from None

@@ -1,0 +1,24 @@
+"""Points of many dimensions along the few in which they differ most."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+
+class Projection(NamedTuple):
+    """Points along their principal components."""
+
+    points: Float[np.ndarray, "points components"]
+    shares: Float[np.ndarray, "components"]
+    """The share of the variance that each component has."""
+    directions: Float[np.ndarray, "components latent"]
+
+
+def pca(points: Float[np.ndarray, "points latent"], n: int) -> Projection:
+    """The points along their n directions of most variance."""
+    centred = points - points.mean(0)
+    _, values, directions = np.linalg.svd(centred, full_matrices=False)
+    total = (values**2).sum()
+    shares = values**2 / total if total else np.zeros_like(values)
+    return Projection(centred @ directions[:n].T, shares[:n], directions[:n])

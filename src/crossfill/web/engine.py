@@ -1,0 +1,171 @@
+"""From requests to answers: text cut into words, all requests of a batch tagged at once, answers as JSON."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from crossfill import __version__
+from crossfill.data.segmentation import split_sentences, split_words
+from crossfill.doubt import Doubt
+from crossfill.errors import CrossfillError
+from crossfill.generator import Classifier, Head
+from crossfill.grid import Cell
+from crossfill.queries import Query
+from crossfill.sentence import Sentence
+from crossfill.tagger import Tagger
+from crossfill.tagging import Tagging
+from crossfill.web.problems import ApiError, invalid, too_large
+from crossfill.web.schemas import TagRequest
+from crossfill.web.settings import ServeSettings
+
+INTERVAL = 0.9
+"""Error bars hold this share of the posterior samples."""
+HEAD_BYTES = 2**28
+"""What the drawn heads of cells that were asked for lately may take."""
+_DIGITS = 6
+
+
+class Engine:
+    """Tags whole batches of requests. Every answer is what it would be alone."""
+
+    def __init__(self, tagger: Tagger, settings: ServeSettings) -> None:
+        self.tagger, self.settings = tagger, settings
+        self.heads = Heads(tagger)
+
+    def check(self, request: TagRequest) -> int:
+        """Refuse what is too much or unknown before it waits in line; what the request costs, in characters."""
+        limits = self.settings
+        if len(request.cells) > limits.max_cells:
+            raise invalid(f"cells: expected at most {limits.max_cells}, got {len(request.cells)}; ask in parts")
+        if request.samples is not None and request.samples > limits.max_samples:
+            raise invalid(f"samples: expected at most {limits.max_samples}, got {request.samples}")
+        for cell in request.cells:
+            self.tagger.cell(cell)
+        if request.text is not None:
+            characters = len(request.text)
+        else:
+            sentences = request.sentences or []
+            if not all(word and not word.isspace() for sentence in sentences for word in sentence):
+                raise invalid("sentences: expected words, got an empty one; leave it out")
+            if (n_words := sum(map(len, sentences))) > limits.max_words:
+                raise too_large("words", limits.max_words, n_words)
+            characters = sum(len(word) for sentence in sentences for word in sentence)
+        if characters > limits.max_characters:
+            raise too_large("characters", limits.max_characters, characters)
+        return characters * len(request.cells)
+
+    def run(self, requests: Sequence[TagRequest]) -> list[bytes | Exception]:
+        """The answer to each request, or why there is none."""
+        found: list[bytes | Exception | None] = [None] * len(requests)
+        asked: dict[int, list[Query]] = {}
+        for number, request in enumerate(requests):
+            try:
+                asked[number] = self._queries(request)
+            except (CrossfillError, ApiError) as error:
+                found[number] = error
+        for numbers in self._together(list(asked)):
+            taggings = iter(self.tagger.tag_queries([q for n in numbers for q in asked[n]], self.heads.of))
+            for n in numbers:
+                own = [next(taggings) for _ in asked[n]]
+                found[n] = self._answer(requests[n], asked[n][0].n_samples, own)
+        return [result for result in found if result is not None]
+
+    def _together(self, numbers: list[int]) -> list[list[int]]:
+        """Voters vote over all that is tagged at once, so there every request is tagged alone."""
+        if self.tagger.model.heads.vote is not None:
+            return [[number] for number in numbers]
+        return [numbers] if numbers else []
+
+    def _queries(self, request: TagRequest) -> list[Query]:
+        cells = [self.tagger.cell(cell) for cell in request.cells]
+        if request.text is not None:
+            sentences = cut(request.text, cells[0].language)
+        else:
+            sentences = [Sentence(tuple(words)) for words in request.sentences or () if words]
+        n_words = sum(map(len, sentences))
+        if not n_words:
+            raise invalid("expected at least one word, got none")
+        if n_words > self.settings.max_words:
+            raise too_large("words", self.settings.max_words, n_words)
+        doubt = Doubt(interval=INTERVAL) if request.distributions else None
+        samples = min(self.tagger.config.prediction.samples, self.settings.max_samples)
+        samples = samples if request.samples is None else request.samples
+        kinds = [self.tagger.query(Sentence(()), cell, samples, doubt) for cell in cells]
+        return [
+            Query(sentence, kind.cell, kind.n_samples, kind.doubt, kind.calibration)
+            for kind in kinds
+            for sentence in sentences
+        ]
+
+    def _answer(self, request: TagRequest, n_samples: int, taggings: Sequence[Tagging]) -> bytes:
+        n_sentences = len(taggings) // len(request.cells)
+        sentences = [tagging.sentence for tagging in taggings[:n_sentences]]
+        parts = [taggings[i : i + n_sentences] for i in range(0, len(taggings), n_sentences)]
+        found = {
+            "version": __version__,
+            "samples": n_samples,
+            "sentences": [{"words": s.words, "spaces": s.spaces or [True] * len(s)} for s in sentences],
+            "taggings": [
+                {
+                    "cell": str(part[0].cell),
+                    "seen": part[0].cell in self.tagger.seen,
+                    "label_names": part[0].label_names,
+                    "sentences": [_sentence(tagging) for tagging in part],
+                }
+                for part in parts
+            ],
+        }
+        return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+class Heads:
+    """Draws of heads that were asked for lately: they are the same every time, and making them is much of the work."""
+
+    def __init__(self, tagger: Tagger, most_bytes: int = HEAD_BYTES) -> None:
+        self._tagger, self._most_bytes, self.n_bytes = tagger, most_bytes, 0
+        self._kept: OrderedDict[tuple[Cell, int], Head] = OrderedDict()
+
+    def of(self, cell: Cell, n_samples: int) -> Classifier:
+        """The draws of a cell's head."""
+        if (cell, n_samples) in self._kept:
+            self._kept.move_to_end((cell, n_samples))
+            return self._kept[cell, n_samples]
+        head = self._tagger.head(cell, n_samples)
+        if isinstance(head, Head):
+            self._kept[cell, n_samples] = head
+            self.n_bytes += head.parameters.nbytes
+            while self.n_bytes > self._most_bytes:
+                self.n_bytes -= self._kept.popitem(last=False)[1].parameters.nbytes
+        return head
+
+
+def cut(text: str, language: str) -> list[Sentence]:
+    """The sentences of raw text."""
+    lines = (line for line in text.splitlines() if line.strip())
+    found = (split_words(sentence, language) for line in lines for sentence in split_sentences(line, language))
+    return [sentence for sentence in found if len(sentence)]
+
+
+def _sentence(tagging: Tagging) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "labels": tagging.labels,
+        "confidence": _rounded(tagging.confidence),
+        "entropy": _rounded(tagging.entropy),
+        "mutual_information": _rounded(tagging.mutual_information),
+        "spans": [
+            {"start": s.start, "end": s.end, "type": s.type, "text": s.text, "confidence": round(s.confidence, _DIGITS)}
+            for s in tagging.spans
+        ],
+    }
+    if tagging.bounds is not None:
+        found["probabilities"] = _rounded(tagging.probabilities)
+        found["low"], found["high"] = map(_rounded, tagging.bounds)
+    return found
+
+
+def _rounded(values: Float[np.ndarray, "..."]) -> list[Any]:
+    return values.astype(np.float64).round(_DIGITS).tolist()

@@ -1,0 +1,114 @@
+"""The grid of a model as the page shows it: cells with scores, languages on a map, sentences to try."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePath
+
+import numpy as np
+import torch
+
+from crossfill.data.languages import is_private, language_name, language_tag
+from crossfill.experiments.cell_results import CellResult
+from crossfill.grid import Cell
+from crossfill.metrics import headline
+from crossfill.model import FactorizedHeads
+from crossfill.projection import pca
+from crossfill.tagger import Tagger
+from crossfill.web import schemas
+from crossfill.web.settings import ServeSettings
+
+
+def describe(
+    tagger: Tagger, name: str, examples: Mapping[str, Sequence[str]], settings: ServeSettings
+) -> schemas.GridAnswer:
+    """All that is to be said of a model before it tags anything."""
+    inventory, config = tagger.model.inventory, tagger.config
+    places, spreads, shares = language_map(tagger)
+    return schemas.GridAnswer(
+        model=schemas.ModelAnswer(
+            name=name,
+            method=config.method,
+            encoder=PurePath(config.encoder.name).name,
+            samples=min(config.prediction.samples, settings.max_samples),
+            bayesian=isinstance(tagger.model.heads, FactorizedHeads),
+        ),
+        tasks=[
+            schemas.TaskAnswer(name=task, labels=list(labels), metric=headline(labels))
+            for task, labels in inventory.labels.items()
+        ],
+        languages=[
+            schemas.LanguageAnswer(
+                code=code,
+                tag="und" if is_private(code) else language_tag(code),
+                name=language_name(code),
+                place=places.get(code),
+                spread=spreads.get(code),
+                examples=list(examples.get(code) or _known_examples().get(code, ())),
+            )
+            for code in inventory.languages
+        ],
+        cells=[_cell(tagger, cell, own) for cell, own in _by_cell(tagger).items()],
+        map_shares=shares,
+        limits=schemas.LimitsAnswer(
+            characters=settings.max_characters,
+            words=settings.max_words,
+            samples=settings.max_samples,
+            cells=settings.max_cells,
+            seconds=settings.timeout,
+        ),
+    )
+
+
+def language_map(
+    tagger: Tagger,
+) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]], list[float]]:
+    """Posterior means along their two principal components, the posteriors' deviations there, shares of variance.
+
+    Nothing of it where a method has no vectors of languages, or fewer than three of them.
+    """
+    heads, languages = tagger.model.heads, tagger.model.inventory.languages
+    if not isinstance(heads, FactorizedHeads) or len(languages) < 3:
+        return {}, {}, []
+    means = heads.language_means().detach().cpu().double().numpy()
+    found = pca(means, 2)
+    if found.points.shape[1] < 2:
+        return {}, {}, []
+    index = torch.arange(len(languages), device=heads.languages.mean.device)
+    _, variance, factor = (part.detach().cpu().double().numpy() for part in heads.languages.moments(index))
+    # the diagonal of V (diag(δ²) + B Bᵀ) Vᵀ, V the directions
+    across = variance @ (found.directions**2).T + ((found.directions @ factor) ** 2).sum(-1)
+    places = {code: _pair(point) for code, point in zip(languages, found.points, strict=True)}
+    spreads = {code: _pair(np.sqrt(row)) for code, row in zip(languages, across, strict=True)}
+    return places, spreads, found.shares.round(4).tolist()
+
+
+def _by_cell(tagger: Tagger) -> dict[Cell, list[CellResult]]:
+    results: dict[Cell, list[CellResult]] = defaultdict(list)
+    for result in tagger.results:
+        results[result.cell].append(result)
+    return {cell: results.get(cell, []) for cell in tagger.cells}
+
+
+def _cell(tagger: Tagger, cell: Cell, results: Sequence[CellResult]) -> schemas.CellAnswer:
+    """Scores are means over a cell's corpora. Without any evaluation nothing tells unseen cells from empty ones."""
+    known = bool(results) or not tagger.results
+    return schemas.CellAnswer(
+        cell=str(cell),
+        status="seen" if cell in tagger.seen else "unseen" if known else "empty",
+        score=float(np.mean([result.score for result in results])) if results else None,
+        averaged_score=float(np.mean([result.averaged_score for result in results])) if results else None,
+        n_words=sum(result.n_words for result in results),
+    )
+
+
+def _pair(values: np.ndarray) -> tuple[float, float]:
+    return round(float(values[0]), 4), round(float(values[1]), 4)
+
+
+@cache
+def _known_examples() -> dict[str, list[str]]:
+    """A sentence in some widely spoken languages, all saying the same."""
+    return json.loads(files("crossfill.web").joinpath("examples.json").read_text(encoding="utf-8"))

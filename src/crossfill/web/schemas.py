@@ -1,0 +1,161 @@
+"""What goes over the wire: requests, answers and problems, as the OpenAPI document shows them."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from crossfill import __version__
+
+
+class TagRequest(BaseModel):
+    """Text to tag, and the cells to tag it in: either `text` or `sentences`, not both."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    cells: list[str] = Field(min_length=1, description="Cells, as ner/wol; all share one pass through the encoder.")
+    text: str | None = Field(
+        default=None, description="Raw text, cut into sentences and words by the first cell's language."
+    )
+    sentences: list[list[str]] | None = Field(default=None, description="Sentences that are cut into words already.")
+    samples: int | None = Field(
+        default=None,
+        ge=0,
+        description="Posterior samples to average over; 0 plugs in the posterior means; none: the model's.",
+    )
+    distributions: bool = Field(default=False, description="Give the probability of every label, with error bars.")
+
+    @model_validator(mode="after")
+    def _one_text(self) -> "TagRequest":
+        if (self.text is None) == (self.sentences is None):
+            raise ValueError("expected text or sentences, one of them")
+        return self
+
+
+class Answer(BaseModel):
+    """What every answer says."""
+
+    version: str = Field(default=__version__, description="The version of crossfill that answers.")
+
+
+class Problem(Answer):
+    """Why a request was not answered."""
+
+    error: str = Field(description="The kind of problem, for programs.")
+    message: str = Field(description="What was expected, what was found and what to do, for people.")
+
+
+class Health(Answer):
+    """Whether the server works."""
+
+    status: Literal["ok"]
+    waiting: int = Field(description="Requests that wait.")
+    capacity: int = Field(description="Requests that can wait; more are turned away with 429.")
+
+
+class SpanAnswer(BaseModel):
+    """A name or phrase: words `start` to `end`, the latter not included."""
+
+    start: int
+    end: int
+    type: str
+    text: str
+    confidence: float
+
+
+class SentenceAnswer(BaseModel):
+    """A sentence as it was cut."""
+
+    words: list[str]
+    spaces: list[bool] = Field(description="Whether a space follows each word.")
+
+
+class SentenceTagging(BaseModel):
+    """The labels of a sentence in a cell, and how sure the model is; one entry per word."""
+
+    labels: list[str]
+    confidence: list[float]
+    entropy: list[float] = Field(description="Nats.")
+    mutual_information: list[float] = Field(description="The epistemic part of the entropy; the rest is aleatoric.")
+    spans: list[SpanAnswer]
+    probabilities: list[list[float]] | None = Field(default=None, description="Words × labels.")
+    low: list[list[float]] | None = Field(default=None, description="5 % quantile over the posterior samples.")
+    high: list[list[float]] | None = Field(default=None, description="95 % quantile.")
+
+
+class CellTagging(BaseModel):
+    """All sentences in one cell."""
+
+    cell: str
+    seen: bool
+    label_names: list[str] = Field(description="What the columns of probabilities stand for.")
+    sentences: list[SentenceTagging]
+
+
+class TagAnswer(Answer):
+    """A tagged text."""
+
+    samples: int = Field(description="0 is plug-in prediction.")
+    sentences: list[SentenceAnswer]
+    taggings: list[CellTagging] = Field(description="One for each cell asked for, in that order.")
+
+
+class ModelAnswer(BaseModel):
+    """Which model it is."""
+
+    name: str
+    method: str
+    encoder: str
+    samples: int = Field(description="Posterior samples, unless a request says otherwise.")
+    bayesian: bool = Field(description="Whether posterior samples differ at all.")
+
+
+class TaskAnswer(BaseModel):
+    """A task with its labels."""
+
+    name: str
+    labels: list[str]
+    metric: str
+
+
+class LanguageAnswer(BaseModel):
+    """A language, and where its posterior lies on the map."""
+
+    code: str = Field(description="ISO 639-3.")
+    tag: str = Field(description="BCP 47; `und` for codes of private use.")
+    name: str
+    place: tuple[float, float] | None = Field(description="Posterior mean along the two first principal components.")
+    spread: tuple[float, float] | None = Field(description="Standard deviation of the posterior along them.")
+    examples: list[str]
+
+
+class CellAnswer(BaseModel):
+    """A cell of the grid."""
+
+    cell: str
+    status: Literal["seen", "unseen", "empty"] = Field(
+        description="Trained on; not trained on, with test data if the model was evaluated; no data known."
+    )
+    score: float | None = Field(description="The task's metric, posterior means plugged in, where it was evaluated.")
+    averaged_score: float | None
+    n_words: int = Field(description="Words it was evaluated on.")
+
+
+class LimitsAnswer(BaseModel):
+    """How much a request may ask for."""
+
+    characters: int
+    words: int
+    samples: int
+    cells: int
+    seconds: float
+
+
+class GridAnswer(Answer):
+    """The grid of the model."""
+
+    model: ModelAnswer
+    tasks: list[TaskAnswer]
+    languages: list[LanguageAnswer]
+    cells: list[CellAnswer]
+    map_shares: list[float] = Field(description="Share of the variance that each axis of the map shows; empty: no map.")
+    limits: LimitsAnswer

@@ -1,0 +1,68 @@
+"""The process that serves a model: loads it, listens, and finishes what it has begun when it is told to stop."""
+
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import uvicorn
+
+from crossfill.errors import ConfigError
+from crossfill.experiments.card import load_examples
+from crossfill.tagger import load
+from crossfill.web.app import build_app
+from crossfill.web.logs import log, set_up
+from crossfill.web.settings import ServeSettings
+
+_SECONDS_TO_FINISH = 10
+_BACKLOG = 1024
+
+
+def serve(
+    folder: Path,
+    settings: ServeSettings,
+    encoder: str | None = None,
+    quiet: bool = False,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the model in a folder until the process is told to stop; `ready` is told the address once it listens."""
+    set_up(quiet)
+    tagger = load(folder, encoder)
+    app = build_app(tagger, settings, folder.resolve().name, load_examples(folder))
+    listening = _listen(settings.host, settings.port)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(settings.timeout) + _SECONDS_TO_FINISH,
+    )
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    address = f"http://{host}:{listening.getsockname()[1]}/"
+    log("info", "listening", address=address, model=folder.name)
+    if not settings.is_local and settings.token is None:
+        log("warning", "anyone who can reach this address can use the model; --token-file asks for a token")
+    if ready is not None:
+        ready(address)
+    # uvicorn hands signals on when it is done; to be told to stop is no failure
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run([listening])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        listening.close()
+    log("info", "stopped")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens: whoever comes from now on waits for the server instead of being refused."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ConfigError(
+            f"expected to listen on {host} port {port}; {error.strerror or error}; is another server there? "
+            "choose another --port"
+        ) from None

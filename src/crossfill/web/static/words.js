@@ -1,0 +1,83 @@
+// Tagged sentences: a button for each word, coloured by its label and underlined where the model doubts.
+import { hue, isSpanTask, kind } from "./colours.js";
+import { h, percent, rove } from "./dom.js";
+
+export class WordsView {
+  /** `look` is told which word the pointer or the focus is on, and null when the pointer leaves. */
+  constructor(look) {
+    this.look = look;
+    this.buttons = [];
+  }
+
+  /** One panel for each cell. */
+  render(answer, languages) {
+    this.buttons = answer.taggings.map(() => new Map());
+    return answer.taggings.map((tagging, panel) => {
+      const code = tagging.cell.slice(tagging.cell.indexOf("/") + 1);
+      const words = answer.sentences.map((sentence, s) =>
+        h("div", { className: "sentence", lang: languages.get(code)?.tag ?? "und", dir: direction(sentence.words.join("")) },
+          sentence.words.map((_, i) => [this.word(answer, panel, s, i), sentence.spaces[i] ? " " : ""]).flat()));
+      const box = h("div", { className: "words", role: "group", "aria-label": `Words in ${tagging.cell}` }, words);
+      const buttons = [...this.buttons[panel].values()];
+      buttons[0].tabIndex = 0;
+      rove(buttons, (event, element, list) => step(event, element, list));
+      box.addEventListener("pointerleave", () => this.look(null));
+      const name = languages.get(code)?.name ?? code;
+      return h("section", { className: `tagging ${panel ? "b" : "a"}`, "aria-label": tagging.cell },
+        h("header", {},
+          h("h3", {}, h("b", {}, tagging.cell.slice(0, tagging.cell.indexOf("/"))), ` in ${name}`),
+          h("span", { className: `chip ${tagging.seen ? "seen" : "unseen"}` }, tagging.seen ? "seen" : "unseen"),
+          h("span", { className: "note" }, doubt(tagging))),
+        box);
+    });
+  }
+
+  word(answer, panel, s, i) {
+    const tagging = answer.taggings[panel], found = tagging.sentences[s];
+    const label = found.labels[i], sure = found.confidence[i], inSpans = isSpanTask(tagging.label_names);
+    const goesOn = inSpans && label.startsWith("I-"), nextGoesOn = inSpans && (found.labels[i + 1] ?? "").startsWith("I-");
+    const colour = hue(label, tagging.label_names);
+    const shown = inSpans ? (label.startsWith("B-") ? kind(label) : "\u00a0") : label;
+    const classes = ["word", doubtClass(sure), colour === null ? "plain" : "", goesOn ? "goes-on" : "", nextGoesOn ? "to-go-on" : ""];
+    const form = answer.sentences[s].words[i];
+    const button = h("button", {
+      type: "button", tabIndex: -1, className: classes.join(" "), "aria-label": `${form}: ${label}, ${percent(sure)}`,
+      "data-place": `${s}:${i}`, vars: { "--hue": colour ?? 0, "--sure": sure },
+    }, h("span", { className: `form ${doubtClass(sure)}` }, form), h("span", { className: "label" }, shown));
+    button.addEventListener("pointerenter", () => this.look(s, i));
+    button.addEventListener("focus", () => this.look(s, i, true));
+    button.addEventListener("click", () => this.look(s, i, true));
+    this.buttons[panel].set(`${s}:${i}`, button);
+    return button;
+  }
+
+  /** Mark the word that is looked at, in all panels. */
+  mark(s, i) {
+    for (const panel of this.buttons) {
+      for (const [place, button] of panel) button.classList.toggle("looked-at", place === `${s}:${i}`);
+    }
+  }
+}
+
+export const doubtClass = sure => (sure < 0.6 ? "most" : sure < 0.9 ? "some" : "none");
+
+function doubt(tagging) {
+  const sum = name => tagging.sentences.flatMap(sentence => sentence[name]).reduce((a, b) => a + b, 0);
+  const n = tagging.sentences.reduce((count, sentence) => count + sentence.labels.length, 0);
+  const mean = sum("confidence") / n;
+  return `${n} word${n === 1 ? "" : "s"}, mean confidence ${percent(mean)}, entropy ${(sum("entropy") / n).toFixed(3)} nats`;
+}
+
+/** The direction of the first letter that has one. */
+export function direction(text) {
+  const strong = text.match(/\p{L}/u)?.[0] ?? "";
+  return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(strong) ? "rtl" : "ltr";
+}
+
+function step(event, element, list) {
+  const at = list.indexOf(element), rtl = element.parentElement.dir === "rtl";
+  const moves = { ArrowRight: rtl ? -1 : 1, ArrowLeft: rtl ? 1 : -1, ArrowDown: 1, ArrowUp: -1 };
+  if (event.key === "Home") return list[0];
+  if (event.key === "End") return list[list.length - 1];
+  return event.key in moves ? list[Math.min(list.length - 1, Math.max(0, at + moves[event.key]))] : null;
+}

@@ -1,0 +1,44 @@
+"""A small trained model of four real languages, and the app over it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import crossfill
+from crossfill.config import override
+from crossfill.grid import Cell, Grid
+from crossfill.tagger import Tagger
+from crossfill.web.app import build_app
+from crossfill.web.settings import ServeSettings
+from tests.scenarios import SMALL, small_grid
+
+CODES = ("ara", "fin", "tha", "wol")
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made, partition = small_grid()
+    names = dict(zip(made.grid.languages, CODES, strict=True))
+    grid = Grid({Cell(cell.task, names[cell.language]): corpora for cell, corpora in made.grid.corpora.items()})
+    unseen = [Cell(cell.task, names[cell.language]) for cell in partition.unseen]
+    out = tmp_path_factory.mktemp("served") / "tiny"
+    tagger = crossfill.train(grid, out=out, config=override(SMALL, ["training.steps=12"]), hold_out=unseen)
+    measured = Grid({cell: corpora for cell, corpora in grid.corpora.items() if cell != Cell("ner", "wol")})
+    tagger.evaluate(measured)
+    tagger.save(out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def tagger(model: Path) -> Tagger:
+    return crossfill.load(model)
+
+
+@pytest.fixture
+def client(tagger: Tagger) -> Iterator[TestClient]:
+    settings = ServeSettings(max_characters=300, max_words=40, max_samples=50, max_cells=3, timeout=20)
+    app = build_app(tagger, settings, "tiny", {"wol": ["Dakar mooy péeyu Senegaal ."]})
+    with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as found:
+        yield found

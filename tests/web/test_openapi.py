@@ -1,0 +1,98 @@
+"""Schemathesis over the OpenAPI document: whatever is sent, no 5xx, and answers as the document says."""
+
+import json
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from crossfill.tagger import Tagger
+from crossfill.web.app import build_app
+from crossfill.web.settings import ServeSettings
+from tests.web.servers import running
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    unsupported_method,
+]
+SETTINGS = hypothesis.settings(
+    max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+)
+THOROUGH = hypothesis.settings(SETTINGS, max_examples=500)
+
+
+@pytest.fixture(scope="module")
+def address(tagger: Tagger) -> Iterator[str]:
+    with running(build_app(tagger, ServeSettings(max_samples=20), "tiny")) as found:
+        yield found
+
+
+def try_all(operation, mode, checks, session: requests.Session, settings: hypothesis.settings) -> list[int]:
+    """Send cases of one kind to one address; the statuses of the answers."""
+    statuses = []
+
+    @settings
+    @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
+    def send(case):
+        response = case.call(session=session)
+        case.validate_response(response, checks=checks)
+        statuses.append(response.status_code)
+
+    try:
+        send()
+    except hypothesis.errors.Unsatisfiable:
+        assert mode.is_negative  # nothing can be wrong with a request that has no parameters
+    return statuses
+
+
+def fuzz(address: str, known_cells: list[str] | None, settings: hypothesis.settings) -> int:
+    """Send what the document allows and what it does not; the number of texts that were tagged."""
+    document, tagged = requests.get(f"{address}/api/openapi.json", timeout=10).json(), 0
+    if known_cells:  # most random cells are unknown: with these the requests get further
+        body = document["paths"]["/api/tag"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        body["properties"]["cells"] |= {"items": {"enum": known_cells}, "maxItems": 3}
+        body["properties"]["samples"] = {"type": "integer", "minimum": 0, "maximum": 20}
+    schema = schemathesis.openapi.from_dict(document)
+    schema.config.update(base_url=address)
+    with requests.Session() as session:
+        for operation in schema.get_all_operations():
+            for mode in schemathesis.GenerationMode:
+                checks = [check for check in CHECKS if mode.is_negative or check is not negative_data_rejection]
+                statuses = try_all(operation.ok(), mode, checks, session, settings)
+                tagged += statuses.count(200) if operation.ok().path == "/api/tag" else 0
+    return tagged
+
+
+def test_no_request_brings_it_down(address: str, tagger: Tagger):
+    assert fuzz(address, [str(cell) for cell in tagger.cells], SETTINGS) > 0
+
+
+@pytest.mark.slow
+def test_no_request_of_thousands_brings_it_down(address: str, tagger: Tagger):
+    fuzz(address, None, THOROUGH)
+    assert fuzz(address, [str(cell) for cell in tagger.cells], THOROUGH) > 0
+
+
+def test_the_document_names_every_status_and_calls_no_other_site(address: str):
+    document = requests.get(f"{address}/api/openapi.json", timeout=10).json()
+    assert set(document["paths"]) == {"/api/health", "/api/grid", "/api/tag"}
+    answers = document["paths"]["/api/tag"]["post"]["responses"]
+    assert {"200", "400", "401", "408", "413", "415", "422", "429", "503"} <= set(answers)
+    assert "http" not in json.dumps(document["paths"])
+    body = document["paths"]["/api/tag"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert requests.post(f"{address}/api/tag", json=body["examples"][0], timeout=10).status_code == 200

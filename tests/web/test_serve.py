@@ -1,0 +1,108 @@
+"""`crossfill serve` as a process sees it: it listens, finishes what it has begun, and says what is missing."""
+
+import http.client
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from contextlib import closing
+
+import pytest
+
+from crossfill.cli import serve as command
+from crossfill.errors import ConfigError
+from crossfill.web.server import serve
+from crossfill.web.settings import ServeSettings
+
+
+@pytest.fixture(autouse=True)
+def own_loggers(monkeypatch):
+    for name in ("crossfill.web", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        for attribute in ("handlers", "propagate", "level"):
+            monkeypatch.setattr(logger, attribute, getattr(logger, attribute))
+
+
+def test_it_answers_and_when_told_to_stop_finishes_what_it_has_begun(model, capsys):
+    body = json.dumps({"cells": ["pos/wol"], "text": "Dakar mooy péeyu"}).encode()
+    answers = []
+
+    def use(address: str) -> None:
+        host = address.removeprefix("http://").rstrip("/")
+        connection = http.client.HTTPConnection(host, timeout=20)
+        connection.request("GET", "/api/health")
+        answers.append(json.load(connection.getresponse()))
+        connection.putrequest("POST", "/api/tag")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body[:10])
+        answers.append(json.loads(_get(host, "/api/health")))  # by now the first half has arrived
+        os.kill(os.getpid(), signal.SIGTERM)
+        while _listens(host):
+            pass
+        connection.send(body[10:])
+        answers.append(json.load(connection.getresponse()))
+        connection.close()
+
+    threads = []
+
+    def ready(address: str) -> None:
+        threads.append(threading.Thread(target=use, args=(address,), daemon=True))
+        threads[0].start()
+
+    serve(model, ServeSettings(port=0), ready=ready)
+    threads[0].join(20)
+    assert answers[0]["status"] == "ok"
+    assert answers[-1]["sentences"][0]["words"] == ["Dakar", "mooy", "péeyu"]
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [lines[0]["event"], lines[-1]["event"]] == ["listening", "stopped"]
+    assert {line["status"] for line in lines[1:-1]} == {200}
+    assert "Dakar" not in json.dumps(lines)
+
+
+def _listens(host: str) -> bool:
+    try:
+        return bool(_get(host, "/api/health"))
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def _get(host: str, path: str) -> bytes:
+    with closing(http.client.HTTPConnection(host, timeout=20)) as connection:
+        connection.request("GET", path)
+        return connection.getresponse().read()
+
+
+def test_a_port_that_is_taken_is_told(model):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(ConfigError, match="is another server there"):
+            serve(model, ServeSettings(port=taken.getsockname()[1]), quiet=True)
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "crossfill.web.server")
+    with pytest.raises(ConfigError, match=r"found no 'uvicorn'; pip install 'crossfill\[web\]'"):
+        command.web()
+
+
+def test_tokens_come_from_a_file_or_the_environment(tmp_path, monkeypatch):
+    monkeypatch.delenv("CROSSFILL_TOKEN", raising=False)
+    assert command.read_token(None) is None
+    monkeypatch.setenv("CROSSFILL_TOKEN", "from-outside")
+    assert command.read_token(None) == "from-outside"
+    (tmp_path / "token").write_text("from-a-file\n")
+    assert command.read_token(tmp_path / "token") == "from-a-file"
+    with pytest.raises(ConfigError, match="expected a file with a token"):
+        command.read_token(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(("name", "value"), [("port", 65536), ("queue", 0), ("timeout", 0.0), ("max_words", 0)])
+def test_limits_that_make_no_sense_are_refused(name, value):
+    with pytest.raises(ConfigError, match=f"{name}: expected"):
+        ServeSettings(**{name: value})

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from crossfill.cli import annotate, cache, data, demo, evaluate, experiment, export, grid, predict, report, train
+from crossfill.cli import annotate, cache, data, demo, doctor, evaluate, experiment, export, grid, predict, report, train
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -32,6 +32,7 @@ app.command()(experiment.experiment)
 app.command()(report.report)
 app.command()(cache.cache)
 app.add_typer(data.app, name="data")
+app.command()(doctor.doctor)
 
 
 def main() -> None:

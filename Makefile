@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check static format slow clean
+.PHONY: demo test check static docs format slow release-check clean
 
 demo: $(READY)
 	$(BIN)/crossfill demo
@@ -18,6 +18,11 @@ static: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory docs
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tools/check_site.py site
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
@@ -25,6 +30,10 @@ format: $(READY)
 
 slow: $(READY)
 	$(BIN)/pytest -m slow
+
+# A fresh clone, then the wheel, each in an empty environment
+release-check: $(READY)
+	$(BIN)/python tools/release_check.py
 
 # torch first and exactly as pinned: an open range would pull the CUDA build
 $(READY): pyproject.toml constraints.txt

@@ -192,7 +192,7 @@ def measure(sizes: Sizes, steps: int) -> Point:
     return Point(sizes, seconds, 1024 * int(status["VmHWM"].split()[0]), machine_speed())
 
 
-def _advance(trainer):  # noqa: ANN001, ANN202
+def _advance(trainer):
     """One step, and the cell that it drew."""
     drawn = []
     draw = trainer.sampler.draw
@@ -206,7 +206,12 @@ def read_points(path: Path) -> list[Point]:
     """Measurements from a file."""
     found = json.loads(path.read_text(encoding="utf-8"))["points"]
     return [
-        Point(Sizes(**{**p["sizes"], "hidden": tuple(p["sizes"]["hidden"])}), p["seconds"], p["bytes"], p["operations_per_second"])
+        Point(
+            Sizes(**{**p["sizes"], "hidden": tuple(p["sizes"]["hidden"])}),
+            p["seconds"],
+            p["bytes"],
+            p["operations_per_second"],
+        )
         for p in found
     ]
 
@@ -218,10 +223,15 @@ def measure_all(rounds: int, steps: int) -> list[Point]:
         for sizes in (*GRID, *ENCODERS):
             command = [sys.executable, __file__, "--steps", str(steps), "--point"]
             command += [str(sizes.languages), str(sizes.tasks), str(sizes.features)]
-            out = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+            out = subprocess.run(
+                command, capture_output=True, text=True, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+            )
             seconds, n_bytes, speed = json.loads(out.stdout)
             found.setdefault(sizes, []).append(Point(sizes, seconds, n_bytes, speed))
-            print(f"{sizes.languages} × {sizes.tasks}, {sizes.features}: {seconds:.4f} s, {n_bytes / 1e6:.0f} MB", file=sys.stderr)
+            print(
+                f"{sizes.languages} × {sizes.tasks}, {sizes.features}: {seconds:.4f} s, {n_bytes / 1e6:.0f} MB",
+                file=sys.stderr,
+            )
     return [
         Point(sizes, min(p.seconds for p in ps), max(p.bytes for p in ps), max(p.operations_per_second for p in ps))
         for sizes, ps in found.items()
@@ -234,7 +244,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="file for the measurements")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=15, help="steps timed for each number of labels")
-    parser.add_argument("--point", type=int, nargs=3, metavar=("LANGUAGES", "TASKS", "FEATURES"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--point", type=int, nargs=3, metavar=("LANGUAGES", "TASKS", "FEATURES"), help=argparse.SUPPRESS
+    )
     arguments = parser.parse_args()
     if arguments.point:
         point = measure(Sizes(arguments.point[0], arguments.point[1], features=arguments.point[2]), arguments.steps)

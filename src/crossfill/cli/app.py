@@ -4,7 +4,20 @@ import sys
 
 import typer
 
-from crossfill.cli import annotate, cache, data, demo, doctor, evaluate, experiment, export, grid, predict, report, train
+from crossfill.cli import (
+    annotate,
+    cache,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    experiment,
+    export,
+    grid,
+    predict,
+    report,
+    train,
+)
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(

@@ -51,10 +51,7 @@ def cli_page() -> str:
             [path, *(f"[{name}]" if default else name for name, _, default, option in found if not option)]
         )
         parts.append(f"## {path}\n\n{_plain(function.__doc__)}\n\n```text\n{usage} [OPTIONS]\n```\n")
-        rows = [
-            f"| `{_cell(name)}` | {_cell(text)} | {_cell(default or '*required*')} |"
-            for name, text, default, _ in found
-        ]
+        rows = [f"| `{name}` | {text} | {default or '*required*'} |" for name, text, default, _ in found]
         parts.append("| | | default |\n|---|---|---|\n" + "\n".join(rows) + "\n" if rows else "")
     return "\n".join(parts)
 
@@ -105,10 +102,6 @@ def _plain(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
 def config_page() -> str:
     """Every setting of a run and of a study, from the models that validate them."""
     from crossfill.config import Config
@@ -135,9 +128,7 @@ def _group(model: type[BaseModel], path: str, level: int, study: bool = False) -
             inner += [(f"{path}{name}", found, len(models) > 1) for found in models]
         if not models or field.description or study:
             text = field.description or (f"[below](#{_anchor(path + name)})" if models else "")
-            rows.append(
-                f"| `{name}` | `{_cell(_type(field.annotation))}` | {_default(field)} | {_cell(_plain(text))} |"
-            )
+            rows.append(f"| `{name}` | `{_type(field.annotation)}` | {_default(field)} | {_plain(text)} |")
     if path:
         yield f"{'#' * level} `{path.rstrip('.')}` {{ #{_anchor(path.rstrip('.'))} }}\n"
     if path and model.__doc__:
@@ -162,9 +153,9 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
 def _type(annotation: Any) -> str:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal:
-        return " | ".join(map(_value, arguments))
+        return " or ".join(map(_value, arguments))
     if _optional(annotation):
-        return " | ".join("none" if part is type(None) else _type(part) for part in arguments)
+        return " or ".join("none" if part is type(None) else _type(part) for part in arguments)
     if origin is not None and hasattr(annotation, "__metadata__"):
         return _type(arguments[0])
     if origin is not None:

@@ -1,7 +1,7 @@
 """Does a release install anywhere? Run by `make release-check`; takes minutes, most of them tests.
 
 1. A fresh clone of HEAD, in an environment that knows nothing of this one: `make demo`, `make test`.
-2. sdist and wheel, built from the clone; the wheel into an empty environment, used from a folder outside the repository.
+2. sdist and wheel, built from the clone; the wheel into an empty environment, used from outside the repository.
 3. Nothing there that only an extra needs; what needs an extra says which; each extra installs alone and then works.
 
 `--skip-tests` leaves out `make demo` and `make test`; `--oldest` also runs the tests on the oldest versions that
@@ -35,7 +35,7 @@ NEEDS_EXTRA = {
 """For each extra a command that needs it, in a folder with `data`, `model` and `text.txt`."""
 
 
-class Failure(Exception):
+class Failure(Exception):  # noqa: N818
     """A check that did not hold."""
 
 

@@ -5,8 +5,8 @@
 3. Nothing there that only an extra needs; what needs an extra says which; each extra installs alone and then works.
 
 `--skip-tests` leaves out `make demo` and `make test`; `--oldest` also runs the tests on the oldest versions that
-pyproject.toml allows (but for torch, of which the constraints' version is taken); `--python 3.12 …` reads grids and
-shows help under other Pythons, without torch.
+pyproject.toml allows (but for torch, of which the constraints' version is taken); `--python python3.12 …` reads grids
+and shows help under other Pythons, without torch.
 """
 
 import argparse
@@ -199,13 +199,14 @@ def _number(version: str) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", version)]
 
 
-def check_python(version: str, wheel: Path, folder: Path) -> None:
+def check_python(executable: str, wheel: Path, folder: Path) -> None:
     """Another Python, without torch: help, a grid of artificial corpora, and a study's report need none."""
     started = time.monotonic()
-    python = environment(folder / f"python-{version}", f"python{version}")
+    name = Path(executable).name
+    python = environment(folder / f"with-{name}", executable)
     install(python, *(need for need in PROJECT["dependencies"] if _name(need) in WITHOUT_TORCH))
     install(python, "--no-deps", str(wheel))
-    crossfill, outside = str(python.parent / "crossfill"), folder / f"outside-{version}"
+    crossfill, outside = str(python.parent / "crossfill"), folder / f"outside-{name}"
     outside.mkdir()
     run([str(python), "-c", "import crossfill; crossfill.Config(); crossfill.load_grid"], outside)
     for command in (["--help"], ["data", "make"], ["grid", "data"], ["grid", "data", "--json"]):
@@ -213,7 +214,7 @@ def check_python(version: str, wheel: Path, folder: Path) -> None:
     told = run([crossfill, "doctor"], outside, expect=1)
     if "✗ torch" not in told or "Traceback" in told:
         raise Failure(f"expected doctor to miss torch, got {told}")
-    say(f"Python {version}: what needs no torch works", started)
+    say(f"{name}: what needs no torch works", started)
 
 
 def main() -> None:
@@ -230,8 +231,8 @@ def main() -> None:
         try:
             clone = check_clone(folder, tests=not arguments.skip_tests)
             wheel = check_build(clone, folder)
-            for version in arguments.python:
-                check_python(version, wheel, folder)
+            for executable in arguments.python:
+                check_python(executable, wheel, folder)
             check_wheel(wheel, folder)
             if arguments.oldest:
                 check_oldest(clone, folder)

@@ -24,7 +24,7 @@ LABELS = (9, 17, 5, 13)
 WORDS, SENTENCES, SAMPLES = 240, 8, 3
 FLOAT = 4
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_": "4000000000"}
-"""glibc keeps the memory of large gradients instead of asking the system for it at every step, which costs a third."""
+"""glibc keeps the memory of large gradients instead of asking the system for it at every step."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,8 @@ def build_encoder(
 ) -> Encoder:
     """The encoder that the config names, the same for the same seed.
 
-    `cache` is the folder for its features, or whether to use the default one. Without `weights` an encoder that trains is made without pretrained ones, to be filled from a trained model.
+    `cache` is the folder for its features, or whether to use the default one. Without `weights` an encoder that trains
+    is made without pretrained ones, to be filled from a trained model.
     """
     torch.manual_seed(config.training.seed)
     if config.encoder.name == "compact":

@@ -64,6 +64,15 @@ def environment(folder: Path, python: str = sys.executable) -> Path:
     return folder / "bin" / "python"
 
 
+def layer(folder: Path, below: Path) -> Path:
+    """An environment that has all of another one, so that only what is new is installed; its Python."""
+    run([sys.executable, "-m", "venv", str(folder)], folder.parent)
+    (own,) = (folder / "lib").glob("python*/site-packages")
+    (packages,) = (below.parents[1] / "lib").glob("python*/site-packages")
+    (own / "below.pth").write_text(f"{packages}\n", encoding="utf-8")
+    return folder / "bin" / "python"
+
+
 def install(python: Path, *what: str) -> None:
     """Install into an environment."""
     run([str(python), "-m", "pip", "install", "--quiet", *what], python.parents[2])
@@ -140,7 +149,7 @@ def check_wheel(wheel: Path, folder: Path) -> None:
             raise Failure(f"expected to be told of crossfill[{extra}], got {told}")
     say(f"without extras, {', '.join(NEEDS_EXTRA)} are asked for by name", started)
     for extra in EXTRAS:
-        _check_extra(extra, wheel, folder, outside)
+        _check_extra(extra, wheel, python, folder, outside)
 
 
 def _prepare(crossfill: str, outside: Path) -> None:
@@ -151,21 +160,20 @@ def _prepare(crossfill: str, outside: Path) -> None:
     (outside / "text.txt").write_text("Le na bebeti. Ka mi!\n", encoding="utf-8")
 
 
-def _check_extra(extra: str, wheel: Path, folder: Path, outside: Path) -> None:
-    """An extra alone, over the wheel: doctor finds it, and the command that asked for it no longer does."""
+def _check_extra(extra: str, wheel: Path, minimal: Path, folder: Path, outside: Path) -> None:
+    """An extra alone, over the minimal install: doctor finds it, and the command that asked for it no longer does."""
     started = time.monotonic()
-    python = environment(folder / f"with-{extra}")
-    install(python, TORCH)
-    install(python, f"{wheel}[{extra}]")
-    crossfill = str(python.parent / "crossfill")
-    told = run([crossfill, "doctor"], outside)
+    python = layer(folder / f"with-{extra}", minimal)
+    install(python, f"crossfill[{extra}] @ file://{wheel}")
+    crossfill = [str(python), "-m", "crossfill"]
+    told = run([*crossfill, "doctor"], outside)
     if f"✓ {extra}:" not in told:
         raise Failure(f"expected doctor to find the extra {extra}, got {told}")
     if extra in NEEDS_EXTRA:
         steps = {"train": ["--set", "training.steps=5", "--out", f"with-{extra}"], "experiment": ["--dry-run"]}
         command = [*NEEDS_EXTRA[extra], *steps.get(NEEDS_EXTRA[extra][0], [])]
         try:
-            run([crossfill, *command], outside)
+            run([*crossfill, *command], outside)
         except Failure as failure:
             if "crossfill[" in str(failure) or "Traceback" in str(failure):
                 raise

@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test check static format slow browser clean
+.PHONY: demo test check static docs format slow browser release-check clean
 
 demo: $(READY)
 	$(BIN)/crossfill demo
@@ -19,6 +19,11 @@ static: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory docs
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tools/check_site.py site
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
@@ -30,6 +35,10 @@ slow: $(READY)
 # Debian's Chromium, for the tests of the page; where there is none, they are skipped
 browser:
 	command -v chromium > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -q --yes --no-install-recommends chromium; }
+
+# A fresh clone, then the wheel, each in an empty environment
+release-check: $(READY)
+	$(BIN)/python tools/release_check.py
 
 # torch first and exactly as pinned: an open range would pull the CUDA build
 $(READY): pyproject.toml constraints.txt

@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from crossfill.errors import ConfigError, unknown
+from crossfill.files import shipped
 
 MethodName = str
 """`baselines.methods.find_method` knows the names; a new method is a file there, and nothing here changes."""
@@ -245,7 +246,7 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     """The config in a YAML file, changed by overrides such as `training.steps=500`."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        values = yaml.safe_load(shipped(path).read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: expected a YAML file of settings; {error}") from None
     if not isinstance(values, dict):

@@ -14,6 +14,13 @@ def default_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crossfill"
 
 
+def shipped(path: Path) -> Path:
+    """A file of settings as named, or else the one of that name that comes with crossfill: `configs/frozen.yaml`."""
+    inside, beside = Path(__file__).parent / "configs", Path(__file__).parents[2] / "configs"
+    ours = [folder / path.name for folder in (inside, beside)] if path.parent in (Path(), Path("configs")) else []
+    return next((candidate for candidate in (path, *ours) if candidate.is_file()), path)
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, also if the process is killed or the machine goes down."""
     path.parent.mkdir(parents=True, exist_ok=True)

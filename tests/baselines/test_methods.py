@@ -9,7 +9,15 @@ import torch
 from crossfill.baselines.bea import bea, majority
 from crossfill.baselines.joint_deep import n_parameters
 from crossfill.baselines.method import Plan
-from crossfill.baselines.methods import as_method, find_method, follow_plan, load_model, methods
+from crossfill.baselines.methods import (
+    as_method,
+    build_encoder,
+    build_model,
+    find_method,
+    follow_plan,
+    load_model,
+    methods,
+)
 from crossfill.config import override
 from crossfill.errors import ConfigError, DataError
 from crossfill.experiments.cell_results import CellResult
@@ -132,3 +140,14 @@ def test_the_deep_joint_head_has_the_parameters_of_pf():
     assert n_parameters(deep) == pytest.approx(n_parameters(factorized), rel=0.15)  # widths are whole numbers
     fixed = small_model("jm-deep", "joint.width=4", "joint.layers=1").heads
     assert n_parameters(fixed) == 2 * (5 + 1) * 4 + (4 + 1) * (3 + 4)
+
+
+def test_an_encoder_built_first_is_the_same_for_the_same_seed():
+    first = build_encoder(SMALL, INVENTORY)
+    torch.rand(3)  # whatever else has drawn random numbers in between
+    second, other = build_encoder(SMALL, INVENTORY), build_encoder(override(SMALL, ["training.seed=1"]), INVENTORY)
+    for name, weights in first.state_dict().items():
+        torch.testing.assert_close(second.state_dict()[name], weights, rtol=0, atol=0)
+    assert any(not weights.equal(other.state_dict()[name]) for name, weights in first.state_dict().items())
+    alone = build_model(SMALL, INVENTORY, SMALL_SEEN)
+    torch.testing.assert_close(alone.encoder.state_dict(), first.state_dict(), rtol=0, atol=0)

@@ -44,8 +44,8 @@ def bert(folder: Path, **settings: object) -> Path:
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
     )
-    sizes = SIZES | {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1} | settings
-    return _save(folder, fast, lambda n: BertModel(BertConfig(vocab_size=n, max_position_embeddings=64, **sizes)))
+    usual = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1, "max_position_embeddings": 64}
+    return _save(folder, fast, lambda n: BertModel(BertConfig(vocab_size=n, **(SIZES | usual | settings))))
 
 
 def xlm_roberta(folder: Path) -> Path:

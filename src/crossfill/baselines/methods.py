@@ -67,10 +67,12 @@ def as_method(model: Model, config: Config, name: str) -> tuple[Model, Config]:
 def build_encoder(
     config: Config, inventory: Inventory, cache: Path | bool = True, quiet: bool = True, weights: bool = True
 ) -> Encoder:
-    """The encoder that the config names; `cache` is the folder for its features, or whether to use the default one.
+    """The encoder that the config names, the same for the same seed.
 
-    Without `weights` an encoder that trains is made without pretrained ones, to be filled from a trained model.
+    `cache` is the folder for its features, or whether to use the default one. Without `weights` an encoder that trains
+    is made without pretrained ones, to be filled from a trained model.
     """
+    torch.manual_seed(config.training.seed)
     if config.encoder.name == "compact":
         return CompactEncoder(config.encoder)
     if config.encoder.pretrained.mode == "frozen":

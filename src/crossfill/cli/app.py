@@ -4,7 +4,21 @@ import sys
 
 import typer
 
-from crossfill.cli import annotate, cache, data, demo, evaluate, experiment, export, grid, predict, report, serve, train
+from crossfill.cli import (
+    annotate,
+    cache,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    experiment,
+    export,
+    grid,
+    predict,
+    report,
+    serve,
+    train,
+)
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -33,6 +47,7 @@ app.command()(report.report)
 app.command()(serve.serve)
 app.command()(cache.cache)
 app.add_typer(data.app, name="data")
+app.command()(doctor.doctor)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`crossfill data fetch`: official corpora, for people online."""
+"""`crossfill data`: official corpora, for people online, and artificial ones, for anyone."""
 
 import sys
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ import typer
 if TYPE_CHECKING:
     from crossfill.data.download import Progress
 
-app = typer.Typer(help="Official corpora.", no_args_is_help=True)
+app = typer.Typer(help="Official and artificial corpora.", no_args_is_help=True)
 
 
 @app.callback()
 def _root() -> None:
-    """Official corpora."""
+    """Official and artificial corpora."""
 
 
 @app.command()
@@ -44,6 +44,25 @@ def fetch(
             folder = fetch(source, out, languages, url, progress)
         typer.echo(f"{folder}: ready; {source.licence}")
     typer.echo(f"next: crossfill grid {out}")
+
+
+@app.command()
+def make(
+    out: Annotated[Path, typer.Option(help="Data folder to make; it must not be there yet.")] = Path("data"),
+    families: Annotated[int, typer.Option(min=1, help="Families of related languages.")] = 8,
+    languages: Annotated[int, typer.Option(min=1, help="Languages of a family.")] = 5,
+    sentences: Annotated[int, typer.Option(min=1, help="Training sentences a cell; dev and test have a half.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
+) -> None:
+    """Make a data folder of artificial languages, to try every other command on."""
+    from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
+    from crossfill.data.writing import write_grid
+
+    rest = -(-sentences // 2)
+    settings = SyntheticConfig(families, min(2, languages), languages, sentences, rest, rest)
+    grid = synthetic_grid(settings, seed).grid
+    write_grid(grid, out)
+    typer.echo(f"{out}: {len(grid.tasks)} tasks × {len(grid.languages)} languages; next: crossfill grid {out}")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, Validati
 
 from crossfill.config import Config, MethodName, Settings, describe_problem, load_config, merged, parse_config
 from crossfill.errors import ConfigError
+from crossfill.files import shipped
 
 
 class SyntheticSettings(Settings):
@@ -146,7 +147,7 @@ class StudyConfig(Settings):
 def read_study(path: Path) -> dict[str, Any]:
     """The values in a study's file."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        values = yaml.safe_load(shipped(path).read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: expected a YAML file of a study; {error}") from None
     if not isinstance(values, dict):

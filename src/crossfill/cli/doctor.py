@@ -1,0 +1,147 @@
+"""`crossfill doctor`: versions, devices, caches, and what is missing."""
+
+import json
+import os
+import platform
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+_FOR_DEVELOPERS = ("dev", "docs")
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package that crossfill, or one of its extras, asks for."""
+
+    name: str
+    wanted: str
+    found: str | None
+    extra: str = ""
+    """The extra that asks for it; empty where crossfill itself does."""
+
+    @property
+    def fits(self) -> bool:
+        from packaging.specifiers import SpecifierSet
+
+        return self.found is not None and SpecifierSet(self.wanted).contains(self.found, prereleases=True)
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False) -> None:
+    """Say what is installed, what it runs on, and what is missing; ends with code 1 if crossfill cannot work."""
+    found = packages()
+    needed = [package for package in found if not package.extra]
+    broken = [package for package in needed if not package.fits]
+    about = {
+        "crossfill": metadata.version("crossfill"),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "devices": [] if any(package.name == "torch" for package in broken) else _devices(),
+        "cache": _cache(),
+        "hub": _hub(),
+    }
+    if as_json:
+        listed = [asdict(package) | {"fits": package.fits} for package in found]
+        typer.echo(json.dumps(about | {"packages": listed, "works": not broken}, indent=2))
+    else:
+        _show(about, found, broken)
+    if broken:
+        raise typer.Exit(1)
+
+
+def packages() -> list[Package]:
+    """All that crossfill and its extras for users ask for, from the installed package's own metadata."""
+    from packaging.requirements import Requirement
+
+    found = []
+    for text in metadata.requires("crossfill") or []:
+        requirement = Requirement(text)
+        extra = next((e for e in extras() if requirement.marker and requirement.marker.evaluate({"extra": e})), "")
+        if not extra and requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue  # of an extra for developers, or for another system
+        found.append(Package(requirement.name, str(requirement.specifier), _version(requirement.name), extra))
+    return found
+
+
+def extras() -> list[str]:
+    """The extras for users."""
+    return [e for e in metadata.metadata("crossfill").get_all("Provides-Extra") or [] if e not in _FOR_DEVELOPERS]
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _devices() -> list[str]:
+    import torch
+
+    cpu = f"cpu: {torch.get_num_threads()} threads"
+    if not torch.accelerator.is_available():
+        return [cpu]
+    kind = torch.accelerator.current_accelerator()
+    names = [f"{kind}:{i}" for i in range(torch.accelerator.device_count())]
+    if kind is not None and kind.type == "cuda":
+        names = [f"{name}: {torch.cuda.get_device_name(i)}" for i, name in enumerate(names)]
+    return [*names, cpu]
+
+
+def _cache() -> dict[str, Any]:
+    from crossfill.files import default_cache
+
+    folder = default_cache()
+    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    return {
+        "folder": str(folder),
+        "files": len(files),
+        "bytes": sum(path.stat().st_size for path in files),
+        "writable": os.access(there, os.W_OK),
+        "free_bytes": shutil.disk_usage(there).free,
+    }
+
+
+def _hub() -> dict[str, Any]:
+    """Where pretrained encoders lie, and which; nothing is asked for on the network."""
+    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
+    folder = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
+    names = sorted(path.name.removeprefix("models--").replace("--", "/") for path in folder.glob("models--*"))
+    return {"folder": str(folder), "models": names}
+
+
+def _show(about: dict[str, Any], found: list[Package], broken: list[Package]) -> None:
+    cache, hub = about["cache"], about["hub"]
+    typer.echo(f"crossfill {about['crossfill']}, Python {about['python']}, {about['system']}, {about['cores']} cores")
+    typer.echo(f"devices: {', '.join(about['devices']) or 'unknown without torch'}")
+    typer.echo("packages: " + ", ".join(f"{p.name} {p.found}" for p in found if not p.extra and p.found))
+    for package in broken:
+        typer.echo(f"  ✗ {package.name}: expected {package.wanted}, found {package.found or 'none'}")
+    typer.echo("extras:")
+    for extra in extras():
+        own = [package for package in found if package.extra == extra]
+        ready = all(package.fits for package in own)
+        parts = ", ".join(f"{p.name} {p.found or 'missing'}{'' if p.fits else f' (wanted {p.wanted})'}" for p in own)
+        typer.echo(f"  {'✓' if ready else '–'} {extra}: {parts}{'' if ready else _install(extra)}")
+    locked = "" if cache["writable"] else ", NOT WRITABLE: set CROSSFILL_CACHE to another folder"
+    typer.echo(
+        f"cache: {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1e6:,.0f} MB; "
+        f"{cache['free_bytes'] / 1e9:,.0f} GB free{locked}"
+    )
+    typer.echo(f"encoders at hand: compact{''.join(f', {name}' for name in hub['models'])} ({hub['folder']})")
+    if broken:
+        names = " ".join(f"'{package.name}{package.wanted}'" for package in broken)
+        typer.echo(f"missing: pip install {names}, in the environment of {sys.executable}")
+    else:
+        typer.echo("nothing that crossfill needs is missing")
+
+
+def _install(extra: str) -> str:
+    return f"; pip install 'crossfill[{extra}]'"

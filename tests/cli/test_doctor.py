@@ -1,0 +1,65 @@
+"""`crossfill doctor` against pyproject.toml, and with packages that are not there."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from typer.testing import CliRunner
+
+from crossfill.cli import doctor
+from crossfill.cli.app import app
+
+RUN = CliRunner()
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def without(monkeypatch: pytest.MonkeyPatch, found: dict[str, str | None]) -> None:
+    """Let these packages have other versions, or none."""
+    real = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda name: found[name] if name in found else real(name))
+
+
+def test_it_knows_what_the_project_asks_for():
+    expected = {("", Requirement(text).name, str(Requirement(text).specifier)) for text in PROJECT["dependencies"]}
+    for extra, texts in PROJECT["optional-dependencies"].items():
+        if extra not in ("dev", "docs"):
+            expected |= {(extra, Requirement(text).name, str(Requirement(text).specifier)) for text in texts}
+    assert {(p.extra, p.name, p.wanted) for p in doctor.packages()} == expected
+
+
+def test_a_whole_installation(monkeypatch: pytest.MonkeyPatch):
+    without(monkeypatch, {"ray": None, "tensorboard": "1.0"})
+    result = RUN.invoke(app, ["doctor"])
+    assert result.exit_code == 0, result.output
+    for words in (
+        "cpu: ",
+        "✓ text: icu4py",
+        "– ray: ray missing (wanted >=2.40); pip install 'crossfill[ray]'",
+        "– tensorboard: tensorboard 1.0 (wanted >=2.18); pip install 'crossfill[tensorboard]'",
+        "nothing that crossfill needs is missing",
+    ):
+        assert words in result.output
+
+
+def test_a_broken_one(monkeypatch: pytest.MonkeyPatch):
+    without(monkeypatch, {"torch": None, "numpy": "1.26.4"})
+    result = RUN.invoke(app, ["doctor"])
+    assert result.exit_code == 1
+    assert "✗ numpy: expected >=2.0, found 1.26.4" in result.output
+    assert "✗ torch: expected >=2.6, found none" in result.output
+    assert "missing: pip install 'numpy>=2.0' 'torch>=2.6'" in result.output
+
+
+def test_for_machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("CROSSFILL_CACHE", str(tmp_path))
+    (tmp_path / "corpus").write_bytes(b"12345")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    (tmp_path / "hub" / "models--me--tagger").mkdir(parents=True)
+    told = json.loads(RUN.invoke(app, ["doctor", "--json"]).output)
+    assert told["works"]
+    assert told["cache"]["folder"] == str(tmp_path)
+    assert (told["cache"]["files"], told["cache"]["bytes"], told["cache"]["writable"]) == (1, 5, True)
+    assert told["hub"]["models"] == ["me/tagger"]
+    assert {p["name"] for p in told["packages"] if not p["extra"]} >= {"torch", "numpy", "transformers"}

@@ -1,0 +1,48 @@
+"""Grids written to a folder and read again; `crossfill data make`."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from crossfill.cli.app import app
+from crossfill.data.folder import load_grid
+from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
+from crossfill.data.writing import write_grid
+from crossfill.errors import DataError
+from crossfill.grid import Cell, Grid, Splits
+from crossfill.sentence import Corpus, Sentence
+
+
+def test_a_grid_comes_back_as_it_was(tmp_path: Path):
+    made = synthetic_grid(SyntheticConfig(2, 1, 1, train_sentences=5, dev_sentences=2, test_sentences=2), seed=1).grid
+    write_grid(made, tmp_path / "data")
+    read = load_grid(tmp_path / "data")
+    assert read.cells == made.cells
+    for cell in made.cells:
+        for split in ("dev", "test"):  # training sentences that recur there are left out when read
+            one, other = getattr(made[cell][0], split), getattr(read[cell][0], split)
+            assert [(s.words, s.labels) for s in one] == [(s.words, s.labels) for s in other]
+    with pytest.raises(DataError, match="expected no folder of that name, or an empty one"):
+        write_grid(made, tmp_path / "data")
+
+
+def test_corpora_of_one_cell_stay_apart(tmp_path: Path):
+    corpora = tuple(
+        Splits(name, train=Corpus.from_sentences([Sentence((name, "x"), ("A", "B"))])) for name in ("one", "two")
+    )
+    write_grid(Grid({Cell("tag", "wol"): corpora}), tmp_path)
+    assert sorted(path.name for path in (tmp_path / "tag" / "wol").iterdir()) == ["one-train.bio", "two-train.bio"]
+    assert {splits.name for splits in load_grid(tmp_path)[Cell("tag", "wol")]} == {"one", "two"}
+
+
+def test_the_command(tmp_path: Path):
+    out = tmp_path / "data"
+    command = ["data", "make", "--out", str(out), "--families", "2", "--languages", "2", "--sentences", "4"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert result.output == f"{out}: 4 tasks × 4 languages; next: crossfill grid {out}\n"
+    grid = load_grid(out)
+    assert len(grid.cells) == 16
+    assert {len(splits.test) for cell in grid.cells for splits in grid[cell]} == {2}
+    assert CliRunner().invoke(app, [*command, "--seed", "1"]).exception is not None

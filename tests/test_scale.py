@@ -1,0 +1,88 @@
+"""docs/scale.md's formulas against the model itself, and against the measurements that are committed."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from crossfill.baselines.methods import build_model
+from crossfill.config import Config, override
+from crossfill.distribution import Processes
+from crossfill.encoders.features import FeatureEncoder, FeatureInputs
+from crossfill.experiments.parameters import parameter_counts
+from crossfill.grid import Cell, Inventory
+from crossfill.training import Labelled, Trainer
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import scale  # noqa: E402
+
+POINTS = scale.read_points(ROOT / "benchmarks" / "scale.json")
+
+
+@pytest.mark.parametrize("sizes", [scale.Sizes(33, 2), scale.Sizes(330, 8, features=384)])
+def test_parameters_are_those_of_the_model(sizes: scale.Sizes):
+    labels = {f"task-{i}": n for i, n in enumerate(sizes.labels)}
+    counted = parameter_counts(Config(), [sizes.languages], ("pf-lr",), labels, sizes.features)
+    assert counted["pf-lr"] == [sizes.parameters()]
+
+
+class Two(Processes):
+    """One of two processes, which notes how many numbers it sends."""
+
+    def __init__(self) -> None:
+        super().__init__(Config().training)
+        self.sent: list[int] = []
+
+    def total(self, values: torch.Tensor) -> torch.Tensor:
+        self.sent.append(values.numel())
+        return values
+
+
+def test_a_step_touches_keeps_and_sends_what_the_formulas_say():
+    sizes = scale.Sizes(5, 3, features=7, latent=4, rank=2, hidden=(6, 8))
+    changes = ["latents.size=4", "latents.rank=2", "generator.hidden=[6, 8]", "training.steps=9"]
+    config = override(Config(), changes)
+    labels = {f"t{i}": tuple(f"c{j}" for j in range(n)) for i, n in enumerate(sizes.labels)}
+    inventory = Inventory(labels, tuple(f"l{i}" for i in range(sizes.languages)))
+    cell = Cell("t1", "l3")
+    model = build_model(config, inventory, [cell], FeatureEncoder(sizes.features))
+    assert sum(p.numel() for p in model.parameters()) == sizes.parameters()
+    kept = sum(tensor.numel() for tensor in model.state_dict().values())
+    assert kept == sizes.parameters() + sizes.languages * sizes.latent  # anchors
+    inputs = FeatureInputs(torch.randn(6, sizes.features), torch.tensor([2, 4]))
+    processes = Two()
+    data = {cell: Labelled(inputs, torch.randint(len(labels["t1"]), (6,)))}
+    trainer = Trainer(model, data, {}, config, processes=processes)
+    trainer.objectives(trainer.sampler.draw(0))[0].loss.backward()
+    processes.size = 2
+    processes.average_gradients(trainer.optimisers.parameters)
+    touched = sizes.touched(len(labels["t1"]))
+    assert processes.sent[-1] == touched
+    assert sizes.exchanged(len(labels["t1"]), encoder=0, workers=2) == scale.FLOAT * touched
+
+
+def test_measurements_are_within_a_fifth_of_the_formulas():
+    """At every point, of which most were not fitted."""
+    assert {point.sizes for point in POINTS} == {*scale.GRID, *scale.ENCODERS}
+    rows = scale.errors(POINTS, scale.fit(POINTS))
+    assert sum(row["fitted"] for row in rows) * 3 <= len(rows)
+    for row in rows:
+        assert abs(row["time_error"]) <= 0.2, row
+        assert abs(row["memory_error"]) <= 0.2, row
+
+
+def test_the_page_shows_these_measurements():
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert scale.table(scale.errors(POINTS, scale.fit(POINTS))) in page
+
+
+def test_wrong_formulas_are_found():
+    """The fit is no matter of course: where a step cost as much again for every language, it fails."""
+    wrong = [
+        scale.Point(p.sizes, p.seconds * (1 + p.sizes.languages / 3300), p.bytes, p.operations_per_second)
+        for p in POINTS
+    ]
+    assert max(abs(row["time_error"]) for row in scale.errors(wrong, scale.fit(wrong))) > 0.2

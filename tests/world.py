@@ -1,0 +1,56 @@
+"""The folder that a reader of the documentation is in: corpora, encoders, a model, and text to tag."""
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from crossfill.cli.app import app
+from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
+from crossfill.grid import Cell
+from tests.data.folders import bio, conllu, write
+from tests.encoders.tiny import bert
+
+CODES = {"wo": "wol", "vi": "vie", "ta": "tam", "fi": "fin", "en": "eng"}
+FEW_STEPS = {
+    "training.steps": "2",
+    "training.validate_every": "2",
+    "training.learning_rate": "0.01",
+    "generator.hidden": "[8]",
+    "encoder.hidden": "8",
+    "encoder.buckets": "64",
+    "prediction.samples": "2",
+}
+"""Everything is run as it stands on the page, but for trainings, which are cut short and made small."""
+
+
+def build(folder: Path) -> None:
+    """Fill the folder. `ner/wol` is the empty cell; `bert-base-multilingual-cased` and `gemma` are tiny encoders."""
+    settings = SyntheticConfig(1, 1, len(CODES), train_sentences=9, dev_sentences=4, test_sentences=4, roots=30)
+    grid = synthetic_grid(settings, seed=0).grid
+    files = {}
+    for (short, code), language in zip(CODES.items(), grid.languages, strict=True):
+        for split in ("train", "dev", "test"):
+            tagged = {
+                task: [list(zip(s.words, s.labels, strict=True)) for s in getattr(grid[Cell(task, language)][0], split)]
+                for task in ("pos", "ner")
+            }
+            files[f"data/ud/UD_{code}-X/{short}_x-ud-{split}.conllu"] = conllu(*tagged["pos"])
+            if code != "wol":
+                files[f"data/ner/{code}/{split}.bio"] = bio(*tagged["ner"])
+    wolof = [list(zip(s.words, s.labels, strict=True)) for s in grid[Cell("pos", grid.languages[0])][0].test]
+    lines = [" ".join(word for word, _ in sentence) for sentence in wolof]
+    files |= {"in.conllu": conllu(*wolof), "pool.conllu": conllu(*wolof), "in.bio": bio(*wolof)}
+    files |= {"words.txt": "\n".join(lines) + "\n", "text.txt": " ".join(lines) + "\n"}
+    write(folder, files)
+    for name in ("bert-base-multilingual-cased", "gemma"):
+        bert(folder / name, max_position_embeddings=256)
+
+
+def crossfill(*given: str, text: str = "") -> str:
+    """What a crossfill command prints, run within this process; trainings take few steps."""
+    prefix = {"train": "", "experiment": "config."}.get(given[0])
+    few = {} if prefix is None else FEW_STEPS
+    cut = [part for name, value in few.items() for part in ("--set", f"{prefix}{name}={value}")]
+    result = CliRunner().invoke(app, [*given, *cut], input=text)
+    assert result.exit_code == 0, f"crossfill {' '.join(given)}\n{result.output}\n{result.exception!r}"
+    return result.output

@@ -1,0 +1,253 @@
+"""Does a release install anywhere? Run by `make release-check`; takes minutes, most of them tests.
+
+1. A fresh clone of HEAD, in an environment that knows nothing of this one: `make demo`, `make test`.
+2. sdist and wheel, built from the clone; the wheel into an empty environment, used from outside the repository.
+3. Nothing there that only an extra needs; what needs an extra says which; each extra installs alone and then works.
+
+`--skip-tests` leaves out `make demo` and `make test`; `--oldest` also runs the tests on the oldest versions that
+pyproject.toml allows (but for torch, of which the constraints' version is taken); `--python python3.12 …` reads grids
+and shows help under other Pythons, without torch.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = {name: needs for name, needs in PROJECT["optional-dependencies"].items() if name not in ("dev", "docs")}
+TORCH = next(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch=="))
+HIDDEN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CROSSFILL_CACHE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+WITHOUT_TORCH = ("numpy", "packaging", "pycountry", "pydantic", "pyyaml", "rich", "typer", "jaxtyping", "matplotlib")
+NEEDS_EXTRA = {
+    "text": ["predict", "model", "text.txt", "--cell", "pos/qaa"],
+    "onnx": ["export", "model", "--cell", "pos/qaa", "exported", "--onnx"],
+    "typology": ["train", "data", "--method", "ns", "--config", "configs/demo.yaml", "--encoder", "compact"],
+    "ray": ["experiment", "configs/demo.yaml", "--out", "run", "--executor", "ray"],
+    "tensorboard": ["experiment", "configs/demo.yaml", "--out", "run", "--tensorboard"],
+}
+"""For each extra a command that needs it, in a folder with `data`, `model` and `text.txt`."""
+
+
+class Failure(Exception):  # noqa: N818
+    """A check that did not hold."""
+
+
+def run(command: list[str], folder: Path, expect: int = 0, quiet: bool = True) -> str:
+    """What a command prints; it has to end with the code expected."""
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    environment = {name: value for name, value in os.environ.items() if name not in HIDDEN}
+    environment |= {"XDG_CACHE_HOME": str(home / "cache"), "HF_HUB_OFFLINE": "1", "HF_HOME": str(home / "hub")}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=quiet, text=True)
+    out = (done.stdout or "") + (done.stderr or "")
+    if done.returncode != expect:
+        raise Failure(f"{' '.join(command)}: expected code {expect}, got {done.returncode}\n{out[-4000:]}")
+    return out
+
+
+def say(what: str, started: float) -> None:
+    """Tell that a check holds, and how long it took."""
+    print(f"✓ {what} ({time.monotonic() - started:.0f} s)", flush=True)
+
+
+def environment(folder: Path, python: str = sys.executable) -> Path:
+    """An empty environment; its Python."""
+    run([python, "-m", "venv", str(folder)], folder.parent)
+    run([str(folder / "bin" / "pip"), "install", "--quiet", "--upgrade", "pip"], folder.parent)
+    return folder / "bin" / "python"
+
+
+def layer(folder: Path, below: Path) -> Path:
+    """An environment that has all of another one, so that only what is new is installed; its Python."""
+    run([sys.executable, "-m", "venv", str(folder)], folder.parent)
+    (own,) = (folder / "lib").glob("python*/site-packages")
+    (packages,) = (below.parents[1] / "lib").glob("python*/site-packages")
+    (own / "below.pth").write_text(f"{packages}\n", encoding="utf-8")
+    return folder / "bin" / "python"
+
+
+def install(python: Path, *what: str) -> None:
+    """Install into an environment."""
+    run([str(python), "-m", "pip", "install", "--quiet", *what], python.parents[2])
+
+
+def installed(python: Path) -> set[str]:
+    """The packages of an environment, by normalised name."""
+    lines = run([str(python), "-m", "pip", "list", "--format=freeze"], python.parents[2]).splitlines()
+    return {_name(line.partition("==")[0]) for line in lines if "==" in line}
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[<>=!~;\[ ]", requirement)[0].lower().replace("_", "-")
+
+
+def check_clone(folder: Path, tests: bool) -> Path:
+    """A fresh clone, and its two commands."""
+    started = time.monotonic()
+    clone = folder / "clone"
+    run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(clone)], folder)
+    for command in (["make", "demo"], ["make", "test"]) if tests else ():
+        run(command, clone)
+        say(" ".join(command), started)
+        started = time.monotonic()
+    changed = run(["git", "status", "--porcelain"], clone).splitlines()
+    if [line for line in changed if not line.endswith("home/")]:
+        raise Failure(f"expected a clone as clean as before, got {changed}")
+    return clone
+
+
+def check_build(clone: Path, folder: Path) -> Path:
+    """The wheel, built from the sdist as `python -m build` does it; one version everywhere."""
+    started = time.monotonic()
+    python = environment(folder / "builder")
+    install(python, "build")
+    run([str(python), "-m", "build", "--outdir", str(folder / "dist"), str(clone)], folder)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    (sdist,) = (folder / "dist").glob("*.tar.gz")
+    version = re.search(r'__version__ = "(.+)"', (clone / "src/crossfill/__init__.py").read_text())
+    if version is None or not (wheel.name.startswith(f"crossfill-{version[1]}-") and version[1] in sdist.name):
+        raise Failure(f"expected the version of __init__.py, got {wheel.name} and {sdist.name}")
+    say(f"python -m build: {wheel.name}, {wheel.stat().st_size / 1e3:.0f} kB", started)
+    return wheel
+
+
+def check_wheel(wheel: Path, folder: Path) -> None:
+    """The wheel alone: import, doctor, demo, from a folder outside the repository; then each extra."""
+    started = time.monotonic()
+    python = environment(folder / "empty")
+    install(python, TORCH)
+    install(python, str(wheel))
+    crossfill = str(python.parent / "crossfill")
+    only_extras = {_name(need) for needs in EXTRAS.values() for need in needs}
+    for_developers = {_name(need) for name in ("dev", "docs") for need in PROJECT["optional-dependencies"][name]}
+    core = {_name(need) for need in PROJECT["dependencies"]} | {"crossfill"}
+    extra = installed(python) & (only_extras | for_developers) - core
+    if extra:
+        raise Failure(f"expected a minimal install without what only extras need, got {', '.join(sorted(extra))}")
+    say(f"the wheel installs: {len(installed(python))} packages, none that only an extra needs", started)
+    outside, started = folder / "outside", time.monotonic()
+    outside.mkdir()
+    run([str(python), "-c", "import crossfill; assert 'site-packages' in crossfill.__file__"], outside)
+    told = run([crossfill, "doctor"], outside)
+    if "nothing that crossfill needs is missing" not in told:
+        raise Failure(told)
+    say("import crossfill, crossfill doctor", started)
+    started = time.monotonic()
+    run([crossfill, "demo", "--quiet"], outside)
+    say("crossfill demo", started)
+    _prepare(crossfill, outside)
+    for extra, command in NEEDS_EXTRA.items():
+        told = run([crossfill, *command], outside, expect=2)
+        if f"crossfill[{extra}]" not in told or "Traceback" in told:
+            raise Failure(f"expected to be told of crossfill[{extra}], got {told}")
+    say(f"without extras, {', '.join(NEEDS_EXTRA)} are asked for by name", started)
+    for extra in EXTRAS:
+        _check_extra(extra, wheel, python, folder, outside)
+
+
+def _prepare(crossfill: str, outside: Path) -> None:
+    """Data, a model and a text to use the extras on."""
+    run([crossfill, "data", "make", "--out", "data", "--families", "2", "--languages", "2"], outside)
+    few = ["--config", "configs/demo.yaml", "--encoder", "compact", "--set", "training.steps=20", "--quiet"]
+    run([crossfill, "train", "data", *few, "--out", "model"], outside)
+    (outside / "text.txt").write_text("Le na bebeti. Ka mi!\n", encoding="utf-8")
+
+
+def _check_extra(extra: str, wheel: Path, minimal: Path, folder: Path, outside: Path) -> None:
+    """An extra alone, over the minimal install: doctor finds it, and the command that asked for it no longer does."""
+    started = time.monotonic()
+    python = layer(folder / f"with-{extra}", minimal)
+    install(python, f"crossfill[{extra}] @ file://{wheel}")
+    crossfill = [str(python), "-m", "crossfill"]
+    told = run([*crossfill, "doctor"], outside)
+    if f"✓ {extra}:" not in told:
+        raise Failure(f"expected doctor to find the extra {extra}, got {told}")
+    if extra in NEEDS_EXTRA:
+        steps = {"train": ["--set", "training.steps=5", "--out", f"with-{extra}"], "experiment": ["--dry-run"]}
+        command = [*NEEDS_EXTRA[extra], *steps.get(NEEDS_EXTRA[extra][0], [])]
+        try:
+            run([*crossfill, *command], outside)
+        except Failure as failure:
+            if "crossfill[" in str(failure) or "Traceback" in str(failure):
+                raise
+    say(f"crossfill[{extra}] installs alone and works", started)
+
+
+def check_oldest(clone: Path, folder: Path) -> None:
+    """The default tests on the oldest versions allowed; without what only developers' extras need."""
+    started = time.monotonic()
+    python = environment(folder / "oldest")
+    install(python, TORCH)
+    needs = [*PROJECT["dependencies"], *(need for needs in EXTRAS.values() for need in needs)]
+    oldest = [_oldest(python, need) for need in needs if _name(need) != "torch"]
+    tools = [need for need in PROJECT["optional-dependencies"]["dev"] if _name(need) not in ("crossfill", "build")]
+    install(python, *oldest, *tools, *PROJECT["optional-dependencies"]["docs"])
+    install(python, "--no-deps", "--editable", str(clone))
+    run([str(python), "-m", "pytest", "-n", "2"], clone)
+    say(f"the tests on the oldest versions allowed: {', '.join(oldest)}", started)
+
+
+def _oldest(python: Path, need: str) -> str:
+    """The first release that fits a requirement, among all there are."""
+    name, bound = need.split(">=")
+    listed = run([str(python), "-m", "pip", "index", "versions", name], python.parents[2])
+    versions = re.search(r"Available versions: (.+)", listed)
+    found = [v for v in (versions[1] if versions else "").split(", ") if _number(v) >= _number(bound)]
+    return f"{name}=={min(found, key=_number)}"
+
+
+def _number(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def check_python(executable: str, wheel: Path, folder: Path) -> None:
+    """Another Python, without torch: help, a grid of artificial corpora, and a study's report need none."""
+    started = time.monotonic()
+    name = Path(executable).name
+    python = environment(folder / f"with-{name}", executable)
+    install(python, *(need for need in PROJECT["dependencies"] if _name(need) in WITHOUT_TORCH))
+    install(python, "--no-deps", str(wheel))
+    crossfill, outside = str(python.parent / "crossfill"), folder / f"outside-{name}"
+    outside.mkdir()
+    run([str(python), "-c", "import crossfill; crossfill.Config(); crossfill.load_grid"], outside)
+    for command in (["--help"], ["data", "make"], ["grid", "data"], ["grid", "data", "--json"]):
+        run([crossfill, *command], outside)
+    told = run([crossfill, "doctor"], outside, expect=1)
+    if "✗ torch" not in told or "Traceback" in told:
+        raise Failure(f"expected doctor to miss torch, got {told}")
+    say(f"{name}: what needs no torch works", started)
+
+
+def main() -> None:
+    """Check all of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--skip-tests", action="store_true", help="leave out make demo and make test")
+    parser.add_argument("--oldest", action="store_true", help="run the tests on the oldest versions allowed")
+    parser.add_argument(
+        "--python", nargs="*", default=[], help="other Pythons to try what needs no torch on: 3.12 3.13"
+    )
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="crossfill-release-") as name:
+        folder = Path(name)
+        try:
+            clone = check_clone(folder, tests=not arguments.skip_tests)
+            wheel = check_build(clone, folder)
+            for executable in arguments.python:
+                check_python(executable, wheel, folder)
+            check_wheel(wheel, folder)
+            if arguments.oldest:
+                check_oldest(clone, folder)
+        except Failure as failure:
+            sys.exit(f"✗ {failure}")
+    print("the release installs")
+
+
+if __name__ == "__main__":
+    main()

@@ -30,6 +30,7 @@ NEEDS_EXTRA = {
     "onnx": ["export", "model", "--cell", "pos/qaa", "exported", "--onnx"],
     "typology": ["train", "data", "--method", "ns", "--config", "configs/demo.yaml", "--encoder", "compact"],
     "ray": ["experiment", "configs/demo.yaml", "--out", "run", "--executor", "ray"],
+    "web": ["serve", "model"],
     "tensorboard": ["experiment", "configs/demo.yaml", "--out", "run", "--tensorboard"],
 }
 """For each extra a command that needs it, in a folder with `data`, `model` and `text.txt`."""
@@ -170,7 +171,11 @@ def _check_extra(extra: str, wheel: Path, minimal: Path, folder: Path, outside: 
     if f"✓ {extra}:" not in told:
         raise Failure(f"expected doctor to find the extra {extra}, got {told}")
     if extra in NEEDS_EXTRA:
-        steps = {"train": ["--set", "training.steps=5", "--out", f"with-{extra}"], "experiment": ["--dry-run"]}
+        steps = {
+            "train": ["--set", "training.steps=5", "--out", f"with-{extra}"],
+            "experiment": ["--dry-run"],
+            "serve": ["--help"],
+        }
         command = [*NEEDS_EXTRA[extra], *steps.get(NEEDS_EXTRA[extra][0], [])]
         try:
             run([*crossfill, *command], outside)
@@ -186,7 +191,7 @@ def check_oldest(clone: Path, folder: Path) -> None:
     python = environment(folder / "oldest")
     install(python, TORCH)
     needs = [*PROJECT["dependencies"], *(need for needs in EXTRAS.values() for need in needs)]
-    oldest = [_oldest(python, need) for need in needs if _name(need) != "torch"]
+    oldest = [_oldest(python, need) for need in needs if _name(need) not in ("torch", "crossfill")]
     tools = [need for need in PROJECT["optional-dependencies"]["dev"] if _name(need) not in ("crossfill", "build")]
     install(python, *oldest, *tools, *PROJECT["optional-dependencies"]["docs"])
     install(python, "--no-deps", "--editable", str(clone))
@@ -196,7 +201,7 @@ def check_oldest(clone: Path, folder: Path) -> None:
 
 def _oldest(python: Path, need: str) -> str:
     """The first release that fits a requirement, among all there are."""
-    name, bound = need.split(">=")
+    name, bound = need.partition(";")[0].split(">=")
     listed = run([str(python), "-m", "pip", "index", "versions", name], python.parents[2])
     versions = re.search(r"Available versions: (.+)", listed)
     found = [v for v in (versions[1] if versions else "").split(", ") if _number(v) >= _number(bound)]

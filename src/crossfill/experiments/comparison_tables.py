@@ -67,7 +67,7 @@ def size_table(results: Results, runs: Runs) -> Table:
         (
             Datum(trend.task),
             Datum(shown(trend.method)),
-            Datum(f"{trend.found.r:.2f}", trend.found.r),
+            Datum(f"{trend.found.r:.2f}".replace("-", "−"), trend.found.r),
             Datum(f"{trend.found.p:.2g}", trend.found.p),
             Datum(str(len(trend.points)), float(len(trend.points))),
         )

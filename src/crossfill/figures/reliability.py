@@ -16,7 +16,7 @@ def draw(results: Results) -> list[Drawing]:
     """One panel for each task, words of all unseen cells together, averaged prediction."""
     found = {task: {m: pooled(results, m, task) for m in results.methods} for task in results.tasks}
     told = []
-    with canvas(WIDTH, 0.2 + WIDTH / max(2.2, len(found))) as figure:
+    with canvas(WIDTH, 0.4 + WIDTH / max(2.2, len(found))) as figure:
         for axes, (task, methods) in zip(row_of_axes(figure, len(found), sharey=True), found.items(), strict=True):
             axes.plot([0, 1], [0, 1], color="#777777", linewidth=0.8, dashes=(2, 2))
             errors = []
@@ -34,7 +34,12 @@ def draw(results: Results) -> list[Drawing]:
             axes.set(title=task, xlim=(0, 1), ylim=(0, 1), xlabel="confidence", aspect="equal")
             axes.grid(visible=True, axis="both")
         figure.axes[0].set_ylabel("share that is right")
-        figure.axes[0].legend(loc="upper left", handlelength=2.4)
+        figure.legend(
+            *figure.axes[0].get_legend_handles_labels(),
+            loc="outside upper right",
+            ncols=len(results.methods),
+            handlelength=2.4,
+        )
     alt = (
         "Reliability diagrams: accuracy against confidence in 15 bins (those with over 0.1 % of the words), "
         "words of all unseen cells together, averaged prediction; on the diagonal confidence is right. "

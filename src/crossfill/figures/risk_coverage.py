@@ -10,7 +10,7 @@ from crossfill.figures.style import DASHES, WIDTH, Drawing, canvas, colour, row_
 def draw(results: Results) -> list[Drawing]:
     """One panel for each task: the mean curve over unseen cells, averaged prediction."""
     told = []
-    with canvas(WIDTH, 2.6) as figure:
+    with canvas(WIDTH, 2.8) as figure:
         for axes, task in zip(row_of_axes(figure, len(results.tasks)), results.tasks, strict=True):
             ends = []
             for method in results.methods:
@@ -33,6 +33,11 @@ def draw(results: Results) -> list[Drawing]:
             axes.set_ylim(bottom=0)
             axes.grid(visible=True, axis="both")
         figure.axes[0].set_ylabel("errors among them, %")
-        figure.axes[0].legend(handlelength=2.6)
+        figure.legend(
+            *figure.axes[0].get_legend_handles_labels(),
+            loc="outside upper right",
+            ncols=len(results.methods),
+            handlelength=2.6,
+        )
     alt = f"Risk–coverage curves, means over unseen cells, lower is better. Errors: {'. '.join(told)}."
     return [Drawing("risk-coverage", "Risk and coverage on unseen cells", alt, figure)]

@@ -65,7 +65,9 @@ def conllu(item: "Item", taggings: "Sequence[Tagging]", whole: bool) -> str:
                 _fill(changed, tagging, number, whole)
             number += 1
         rows.append(changed)
-    comments = [*source.comments, *_span_comments(taggings)]
+    earlier = tuple(f"# {tagging.cell} span " for tagging in taggings)
+    kept = [comment for comment in source.comments if not comment.startswith(earlier)]
+    comments = [*kept, *_span_comments(taggings)]
     return render([type(source)(tuple(comments), rows)])
 
 

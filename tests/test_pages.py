@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("page", with_rule(""), ids=lambda page: page.name)
 def test_what_a_reader_types_works(page: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    run_page(page, "", folder, tmp_path, monkeypatch)
+    assert run_page(page, "", folder, tmp_path, monkeypatch) > 0
 
 
 @pytest.mark.slow
@@ -47,18 +47,17 @@ def test_what_takes_longer_works(page: Path, folder: Path, tmp_path: Path, monke
     if not (folder / "finetuned").exists():
         monkeypatch.chdir(folder)
         world.crossfill("train", "data", "--quiet", "--out", "finetuned")
-    run_page(page, "slow", folder, tmp_path, monkeypatch)
+    assert run_page(page, "slow", folder, tmp_path, monkeypatch) > 0
 
 
-def run_page(page: Path, rule: str, folder: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a page's blocks of this rule one after the other, in a copy of the folder, within this process."""
+def run_page(page: Path, rule: str, folder: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Run a page's blocks of this rule one after the other, in a copy of the folder, here; how many there were."""
     shutil.copytree(folder, here, dirs_exist_ok=True)
     monkeypatch.chdir(here)
     monkeypatch.setenv("CROSSFILL_CACHE", str(here / "cache"))
     names: dict[str, object] = {}
-    for block in BLOCKS[page]:
-        if block.rule != rule or not block.typed:
-            continue
+    chosen = [block for block in BLOCKS[page] if block.rule == rule and block.typed]
+    for block in chosen:
         if block.kind == "python":
             run_python(block, names)
             continue
@@ -67,6 +66,7 @@ def run_page(page: Path, rule: str, folder: Path, here: Path, monkeypatch: pytes
             text = shell(before, here, dict(os.environ)) if before else ""
             got = world.crossfill(*given, text=text)
             assert not shown or agrees(shown, got), f"{block.where}: {command}\n{got}"
+    return len(chosen)
 
 
 def run_python(block: Block, names: dict[str, object]) -> None:

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pydantic import ValidationError
-
 from crossfill.baselines.methods import find_method
-from crossfill.config import Config, EncoderConfig, merged, parse_config
+from crossfill.config import Config, parse_config
 from crossfill.errors import CrossfillError, DataError
 from crossfill.experiments.grids import StudyGrid, check_study_grid
+from crossfill.experiments.problems import encoder_problems, method_problems
 from crossfill.experiments.similarity import language_similarity
 from crossfill.experiments.study import DataSettings, PartitionSettings, StudyConfig, parse_study
 from crossfill.grid import Cell
@@ -127,7 +126,7 @@ def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
         return CheckedStudy(None, None, Plan(), tuple(problems))
     grid, data_problems = check_study_grid(study.data)
     problems += [f"{where}: {problem}" for problem in data_problems]
-    problems += [f"{where}: {problem}" for problem in (*_method_problems(study), *_encoder_problems(study))]
+    problems += [f"{where}: {problem}" for problem in (*method_problems(study), *encoder_problems(study))]
     if grid is None:
         return CheckedStudy(study, None, Plan(), tuple(problems))
     partitions, partition_problems = make_partitions(study, grid)
@@ -272,31 +271,3 @@ def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> 
 def _default_posteriors(languages: Sequence[str]) -> tuple[str, ...]:
     found = tuple(language for language in PAPER_POSTERIORS if language in languages)
     return found if len(found) > 1 else tuple(languages[:4])
-
-
-def _method_problems(study: StudyConfig) -> list[str]:
-    problems = []
-    for method in study.methods:
-        try:
-            find_method(method)
-        except CrossfillError as error:
-            problems.append(f"methods: {error}")
-    return problems
-
-
-def _encoder_problems(study: StudyConfig) -> list[str]:
-    """What is wrong with the pretrained encoders that the study names."""
-    problems: dict[str, None] = {}
-    for own in study.methods.values():
-        try:
-            encoder = EncoderConfig.model_validate(merged(study.config, own).get("encoder", {}))
-        except ValidationError:
-            continue  # told with the settings
-        if encoder.name != "compact":
-            from crossfill.encoders.huggingface import Source, check_settings
-
-            try:
-                check_settings(Source.find(encoder.name), encoder.pretrained)
-            except CrossfillError as error:
-                problems[str(error)] = None
-    return list(problems)

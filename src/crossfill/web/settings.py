@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from crossfill.errors import ConfigError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_BYTES_PER_CHARACTER = 12  # \uXXXX twice, for a character outside the first plane
+_BYTES_PER_CHARACTER = 12  # two escapes of six bytes, for a character outside the first plane
 _BYTES_PER_WORD = 8
 _BYTES_BESIDES = 2**16
 

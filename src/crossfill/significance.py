@@ -13,6 +13,8 @@ from jaxtyping import Float
 
 from crossfill.errors import DataError
 
+ALPHA = 0.05
+"""The level at which a difference is called significant."""
 CHUNK_NUMBERS = 2**22  # resamples × items held at once
 
 

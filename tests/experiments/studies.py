@@ -115,7 +115,7 @@ def _cell(name: str, score: float) -> dict[str, Any]:
         "cell": name,
         "corpus": "made",
         "seen": False,
-        "n_sentences": 2,
+        "n_sentences": 40,
         "n_words": 10,
         "plug_in": measures,
         "averaged": measures,
@@ -123,7 +123,7 @@ def _cell(name: str, score: float) -> dict[str, Any]:
         "entropies": [1 - score, 1 - score],
         "reliability": {"count": [0] * 14 + [10], "confidence": [0.0] * 14 + [0.9], "accuracy": [0.0] * 14 + [score]},
         "risk_coverage": [1 - score] * 20,
-        "counts": [[5, 5, 5], [2, 5, 5]],
+        "counts": [[round(100 * score), 100, 100]] * 40,
     }
 
 

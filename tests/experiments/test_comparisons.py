@@ -20,11 +20,13 @@ from crossfill.training import prepare
 from tests.baselines.grids import GRID, SEEN, SETTINGS
 from tests.scenarios import labelled, small_model
 
+MEASURES = ("nll", "brier", "ece", "ece_adaptive", "aurc", "entropy", "mutual_information")
+
 
 def result(cell: str, score: float, corpus: str = "c", seen: bool = False, entropies: list[float] | None = None):
     """A result with a score, and ten sentences of which that share is right."""
     name = "span_f1" if cell.startswith("ner") else "accuracy"
-    measures = {"score": score, name: score} | dict.fromkeys(comparisons.MEASURES, 0.5)
+    measures = {"score": score, name: score} | dict.fromkeys(MEASURES, 0.5)
     counts = [[1, 1, 1]] * round(10 * score) + [[0, 1, 1]] * (10 - round(10 * score))
     bins = {"count": [10], "confidence": [0.9], "accuracy": [score]}
     return CellResult(
@@ -64,19 +66,21 @@ def test_differences_are_means_over_corpora_with_wins_and_losses():
         comparisons.differences(RUNS, "jmm")
 
 
-def test_sentences_within_cells():
-    found = comparisons.within_cells(RUNS["pf-lr"][0], RUNS["jm"][0])
+def test_sentences_within_corpora_count_with_their_mean_over_runs():
+    found = comparisons.within_corpora(RUNS["pf-lr"], RUNS["jm"])
     comparison, adjusted = found[Cell("pos", "aaa"), "one"]
-    assert comparison.difference == pytest.approx(0.3)
+    assert comparison.difference == pytest.approx((0.8 + 0.6) / 2 - 0.5)
     assert adjusted >= comparison.p_value
     assert len(found) == 5
+    better = [[replace(result("pos/aaa", 0.5), counts=[[1, 1, 1]] * 12)]]
+    worse = [[replace(result("pos/aaa", 0.5), counts=[[0, 1, 1]] * 12)]]
+    (comparison, p), *_ = comparisons.within_corpora(better, worse).values()
+    assert comparison.difference == 1
+    assert p == pytest.approx(2 * 0.5**12, abs=2e-3)  # all sentences swapped, or none
 
 
-def test_seeds_are_summarised_over_treebanks_for_tags_and_languages_for_spans():
-    found = comparisons.seed_summaries(RUNS)["pf-lr"]
-    assert found["pos"].mean == pytest.approx(np.mean([(0.8 + 0.5 + 0.6 + 0.4) / 4, (0.6 + 0.5 + 0.6 + 0.4) / 4]))
-    assert found["pos"].sd == pytest.approx(np.std([2.3 / 4, 2.1 / 4], ddof=1))
-    assert found["ner"].mean == pytest.approx(0.4)
+def test_scores_are_averaged_over_treebanks_for_tags_and_languages_for_spans():
+    assert task_means(RUNS["pf-lr"][0]) == {"pos": pytest.approx((0.8 + 0.5 + 0.6 + 0.4) / 4), "ner": 0.5}
     spans = [result("ner/aaa", 0.2, "one"), result("ner/aaa", 0.4, "two"), result("ner/bbb", 0.9)]
     assert average(spans) == pytest.approx((0.3 + 0.9) / 2)
     assert task_means([*spans, result("ner/ccc", 1.0, seen=True)], seen=True) == {"ner": 1.0}
@@ -150,7 +154,7 @@ def test_pooled_measures_are_those_of_all_words_together():
         gold = rng.integers(3, size=n)
         sure, right = probabilities.max(1), probabilities.argmax(1) == gold
         bins = uncertainty.reliability(sure, right)
-        measures = dict.fromkeys(comparisons.MEASURES, 0.0) | {
+        measures = dict.fromkeys(MEASURES, 0.0) | {
             "nll": uncertainty.nll(probabilities, gold),
             "brier": uncertainty.brier(probabilities, gold),
         }
@@ -164,9 +168,6 @@ def test_pooled_measures_are_those_of_all_words_together():
     assert found["brier"] == pytest.approx(uncertainty.brier(probabilities, gold))
     assert found["ece"] == pytest.approx(uncertainty.reliability(sure, right).error())
     assert found["aurc"] == pytest.approx(uncertainty.aurc(np.floor(sure * 15), right))
-    assert comparisons.uncertainty_means(results)["pos"]["nll"] == pytest.approx(
-        np.mean([r.averaged["nll"] for r in results])
-    )
 
 
 def test_parameters_grow_with_languages_as_the_paper_says():

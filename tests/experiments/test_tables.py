@@ -66,7 +66,7 @@ def test_all_tables_are_there_and_entropy_goes_with_error(results):
     # made so that a cell's entropy is 1 − its score
     assert [row[2].value for row in tables["entropy"].rows] == pytest.approx([-1.0] * 3)
     assert len(tables["languages"].rows) == 14
-    assert len(tables["calibration"].rows) == 2 * 3 * 2
+    assert len(tables["calibration"].rows) == 2 * 3 * 2 + 3  # and all words together
 
 
 def test_methods_are_compared_with_the_rival_and_sizes_with_scores(tmp_path: Path):
@@ -90,7 +90,8 @@ def test_methods_are_compared_with_the_rival_and_sizes_with_scores(tmp_path: Pat
     assert rows["PF-lr", "JM"][5].value < 0.01  # all twelve signs agree
     assert (rows["PF-d", "JM"][3].text, rows["PF-d", "JM"][6].text) == ("+0.0", "0 / 0")
     assert rows["PF-lr", "PF-d"][6:] == rows["PF-lr", "JM"][6:]
-    assert rows["PF-lr", "JM"][7].text == "12 of 12"
+    assert (rows["PF-lr", "JM"][7].text, rows["PF-d", "JM"][7].text) == ("12 / 0", "0 / 0")  # forty sentences agree
+    assert rows["PF-lr", "JM"][8].text == "12 of 12"
     assert all(row[2].text == "1.00" for row in tables["size"].rows)  # scores grow with the logarithm of the words
     known = {row[1].text: [datum.text for datum in row[2:]] for row in tables["knowledge"].rows}
     assert known["JM"] == ["50.5 (2)", "56.5 (10)", "−6.0"]

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from crossfill.experiments import comparisons
 from crossfill.experiments.averages import shown
 from crossfill.experiments.cell_results import CellResult
-from crossfill.experiments.comparisons import Difference, Runs
+from crossfill.experiments.comparisons import Difference, Item, Runs
 from crossfill.experiments.rendering import Datum, Table
 from crossfill.experiments.results import Results
-from crossfill.significance import holm
+from crossfill.significance import ALPHA, Comparison, holm
 
 
 def comparison_tables(results: Results) -> list[Table]:
@@ -35,6 +35,8 @@ def difference_table(results: Results, runs: Runs) -> Table:
     if {"pf-lr", "pf-d"} <= set(runs):
         found += comparisons.differences(runs, "pf-d", ["pf-lr"])
     best = {row.task: row for row in comparisons.wins(runs)} if found else {}
+    pairs = dict.fromkeys((row.method, row.against) for row in found)
+    sure = {pair: comparisons.within_corpora(runs[pair[0]], runs[pair[1]]) for pair in pairs}
     rows = []
     for row, p in zip(found, holm([row.comparison.p_value for row in found]) if found else [], strict=True):
         share = best[row.task].wins[row.method]
@@ -45,18 +47,20 @@ def difference_table(results: Results, runs: Runs) -> Table:
                 Datum(shown(row.against)),
                 _points(row.comparison.difference),
                 Datum(f"{row.comparison.p_value:.3f}", row.comparison.p_value),
-                Datum(f"{p:.3f}", p, bold=p < 0.05),
-                Datum(f"{row.wins} / {row.losses}", float(row.wins - row.losses)),
+                Datum(f"{p:.3f}", p, bold=p < ALPHA),
+                _ratio(row.wins, row.losses),
+                _ratio(*_surely(row, sure[row.method, row.against])),
                 Datum(f"{share:.3g} of {best[row.task].n}", share),
             )
         )
     return Table(
         "differences",
         "Method against method",
-        ("task", "method", "against", "difference", "p", "Holm's p", "won / lost", "best of all in"),
+        ("task", "method", "against", "difference", "p", "Holm's p", "won / lost", "surely", "best of all in"),
         tuple(rows),
         "Points on unseen corpora, plug-in, means over seeds; approximate randomisation over corpora, Holm's "
-        "correction over the whole table. Won / lost: corpora; best of all: methods that tie share a win.",
+        "correction over the whole table. Won / lost: corpora; surely: those where sentences alone tell so (the same "
+        "test over sentences, Holm's correction over corpora); best of all: methods that tie share a win.",
     )
 
 
@@ -119,6 +123,16 @@ def knowledge_table(results: Results, runs: Runs) -> Table:
         "Mean scores of unseen corpora, and how many, in the languages that the encoder was trained on "
         "(encoder_languages in the study) and in others.",
     )
+
+
+def _surely(row: Difference, tests: Mapping[Item, tuple[Comparison, float]]) -> tuple[int, int]:
+    """In how many corpora of the row's task its method is significantly better, and worse."""
+    differences = [found.difference for (cell, _), (found, p) in tests.items() if cell.task == row.task and p < ALPHA]
+    return sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+
+
+def _ratio(won: int, lost: int) -> Datum:
+    return Datum(f"{won} / {lost}", float(won - lost))
 
 
 def _points(difference: float) -> Datum:

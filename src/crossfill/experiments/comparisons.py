@@ -11,16 +11,9 @@ from typing import Literal
 import numpy as np
 
 from crossfill.errors import DataError, unknown
-from crossfill.experiments.cell_results import CellResult, average, task_means
+from crossfill.experiments.cell_results import CellResult
 from crossfill.grid import Cell
-from crossfill.significance import (
-    Comparison,
-    Summary,
-    approximate_randomisation,
-    holm,
-    paired_bootstrap,
-    summarise,
-)
+from crossfill.significance import Comparison, approximate_randomisation, holm, paired_bootstrap
 from crossfill.uncertainty import Correlation, Reliability, correlation
 
 Runs = Mapping[str, Sequence[Sequence[CellResult]]]
@@ -28,7 +21,7 @@ Runs = Mapping[str, Sequence[Sequence[CellResult]]]
 Item = tuple[Cell, str]
 """A corpus of a cell."""
 
-MEASURES = ("nll", "brier", "ece", "ece_adaptive", "aurc", "entropy", "mutual_information")
+SENTENCE_RESAMPLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -87,15 +80,6 @@ def corpus_scores(runs: Sequence[Sequence[CellResult]], task: str, measure: str 
     return {item: float(np.mean(values)) for item, values in sorted(found.items())}
 
 
-def seed_summaries(runs: Runs) -> dict[str, dict[str, Summary]]:
-    """Mean ± standard deviation over runs of each task's mean score, by method."""
-    found: dict[str, dict[str, Summary]] = {}
-    for method, results in runs.items():
-        means = [task_means(run) for run in results]
-        found[method] = {task: summarise([m[task] for m in means if task in m]) for task in tasks_of({method: results})}
-    return found
-
-
 def wins(runs: Runs) -> list[Wins]:
     """For each task, in how many unseen corpora (treebanks, languages) each method has the best score."""
     rows = []
@@ -136,22 +120,29 @@ def differences(
     ]
 
 
-def within_cells(
-    first: Sequence[CellResult],
-    second: Sequence[CellResult],
+def within_corpora(
+    first: Sequence[Sequence[CellResult]],
+    second: Sequence[Sequence[CellResult]],
     test: Literal["bootstrap", "randomisation"] = "randomisation",
     seed: int = 0,
 ) -> dict[Item, tuple[Comparison, float]]:
-    """One run of a method against one of another, over the sentences of each unseen corpus; with Holm's correction."""
+    """One method against another over the sentences of each unseen corpus; with Holm's correction.
+
+    A sentence counts with the means of its counts over the runs that scored it.
+    """
     run_test = paired_bootstrap if test == "bootstrap" else approximate_randomisation
-    other = {(r.cell, r.corpus): r for r in second if not r.seen}
-    found = {
-        (r.cell, r.corpus): run_test(np.array(r.counts), np.array(other[r.cell, r.corpus].counts), seed=seed)
-        for r in first
-        if not r.seen and (r.cell, r.corpus) in other
-    }
+    a, b = sentence_counts(first), sentence_counts(second)
+    found = {item: run_test(a[item], b[item], SENTENCE_RESAMPLES, seed) for item in sorted(a.keys() & b.keys())}
     adjusted = holm([comparison.p_value for comparison in found.values()])
     return {item: (comparison, p) for (item, comparison), p in zip(found.items(), adjusted, strict=True)}
+
+
+def sentence_counts(runs: Sequence[Sequence[CellResult]]) -> dict[Item, np.ndarray]:
+    """Hits, gold and predicted items of each sentence of each unseen corpus, mean over the runs that scored it."""
+    found: dict[Item, list[list[list[int]]]] = {}
+    for result in (r for results in runs for r in results if not r.seen):
+        found.setdefault((result.cell, result.corpus), []).append(result.counts)
+    return {item: np.mean(counts, axis=0) for item, counts in found.items()}
 
 
 def score_against_size(runs: Runs, words: Mapping[str, Mapping[str, int]]) -> list[Trend]:
@@ -187,15 +178,8 @@ def score_by_encoder_knowledge(runs: Runs, known: Collection[str]) -> list[Knowl
     return rows
 
 
-def uncertainty_means(results: Collection[CellResult]) -> dict[str, dict[str, float]]:
-    """For each task, the mean over unseen cells of every measure of uncertainty, averaged prediction."""
-    tasks = sorted({r.cell.task for r in results if not r.seen})
-    groups = {task: [r for r in results if r.cell.task == task and not r.seen] for task in tasks}
-    return {task: {m: average(group, m, averaged=True) for m in MEASURES} for task, group in groups.items()}
-
-
 def pooled_uncertainty(results: Collection[CellResult]) -> dict[str, float]:
-    """The same over all words of these results together.
+    """Measures of doubt over all words of these results together, averaged prediction.
 
     nll, brier, entropy and mutual information are means over words, and ece comes from the bins of all cells; aurc
     takes the words of a bin as equally confident. An adaptive ece cannot be had from results and is left out.

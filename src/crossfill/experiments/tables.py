@@ -7,11 +7,11 @@ import numpy as np
 
 from crossfill import significance
 from crossfill.experiments.averages import Sample, entropy_points, foresight, shown
-from crossfill.experiments.comparison_tables import comparison_tables
+from crossfill.experiments.comparison_tables import comparison_tables, runs_of
+from crossfill.experiments.comparisons import pooled_uncertainty
 from crossfill.experiments.rendering import Datum, Table
 from crossfill.experiments.results import Results, is_subset
 
-ALPHA = 0.05
 MEASURES = {"nll": "NLL", "brier": "Brier", "ece": "ECE", "ece_adaptive": "adaptive ECE", "aurc": "AURC"}
 METRICS = ("accuracy", "macro_f1", "span_f1", "lenient_f1", "token_f1", "published_f1")
 
@@ -101,12 +101,17 @@ def calibration_table(results: Results) -> Table:
                 for kind, name in (("plug_in", "plug-in"), ("averaged", "averaged")):
                     data = [_number(np.mean([row[f"{kind}_{m}"] for row in found]), 3) for m in MEASURES]
                     rows.append((Datum(task), Datum(shown(method)), Datum(name), *data))
+    for method, runs in runs_of(results).items():
+        pooled = pooled_uncertainty([result for run in runs for result in run if not result.seen])
+        data = [_number(pooled[m], 3) if m in pooled else Datum("–") for m in MEASURES]
+        rows.append((Datum("all words"), Datum(shown(method)), Datum("averaged"), *data))
     return Table(
         "calibration",
         "Calibration on unseen cells",
         ("task", "method", "prediction", *MEASURES.values()),
         tuple(rows),
-        "Means over unseen cells; less is better everywhere. AURC: area under the risk–coverage curve.",
+        "Means over unseen cells, and over all their words together; less is better everywhere. AURC: area under the "
+        "risk–coverage curve (for all words: from the bins of the reliability diagram).",
     )
 
 
@@ -212,8 +217,8 @@ def score_datum(sample: Sample, bold: bool = False, mark: str = "") -> Datum:
     """Mean ± sd, in percent."""
     if not len(sample.by_seed):
         return Datum("–")
-    spread = f" ± {100 * sample.by_seed.std(ddof=1):.1f}" if len(sample.by_seed) > 1 else ""
-    return Datum(f"{100 * sample.mean:.1f}{spread}", 100 * sample.mean, bold, mark)
+    mean, sd, n = significance.summarise((100 * sample.by_seed).tolist())
+    return Datum(f"{mean:.1f} ± {sd:.1f}" if n > 1 else f"{mean:.1f}", mean, bold, mark)
 
 
 def _compared(by_method: Mapping[str, Sample]) -> list[Datum]:
@@ -224,7 +229,7 @@ def _compared(by_method: Mapping[str, Sample]) -> list[Datum]:
     best = max(means, key=lambda method: means[method])
     others = [method for method in means if method != best]
     p_values = significance.holm([_p_value(by_method[best], by_method[method]) for method in others])
-    below = {method for method, p in zip(others, p_values, strict=True) if p < ALPHA}
+    below = {method for method, p in zip(others, p_values, strict=True) if p < significance.ALPHA}
     return [score_datum(s, bold=m in means and m not in below, mark="†" * (m in below)) for m, s in by_method.items()]
 
 

@@ -10,7 +10,7 @@ demo: $(READY)
 	$(BIN)/crossfill demo
 
 test: $(READY)
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadfile
 
 check: static test
 

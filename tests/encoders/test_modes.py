@@ -97,7 +97,7 @@ def test_features_too_large_for_float16_are_refused(folder: Path, monkeypatch: p
 
 
 def test_finetuning_moves_the_encoder_and_beats_frozen(folder: Path):
-    steps = ["training.steps=150", "training.validate_every=50", "training.cells_per_step=4", "encoder.dropout=0"]
+    steps = ["training.steps=100", "training.validate_every=50", "training.cells_per_step=4", "encoder.dropout=0"]
     frozen = trained(folder, "frozen", *steps)
     finetuned = trained(folder, "finetune", *steps, "training.learning_rate=0.003")
     before = start(folder, "finetune")

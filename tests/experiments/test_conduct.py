@@ -26,7 +26,7 @@ from tests.experiments.studies import InlineExecutor, checked, conduct, outcomes
 
 RUN = CliRunner()
 TWO = {"partitions": [{"kind": "random", "halves": [1], "methods": ["jm", "pf-lr"]}]}
-LONGER = {"training": {"steps": 200, "checkpoint_every": 20}}
+LONGER = {"training": {"steps": 100, "checkpoint_every": 10}}
 
 
 def test_a_study_of_six_methods_leaves_one_result_per_job_and_a_flat_row_per_cell(tmp_path: Path):

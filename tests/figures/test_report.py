@@ -19,7 +19,6 @@ from crossfill.experiments.study import read_study
 from crossfill.figures import posteriors
 from tests.experiments.studies import SMALL, InlineExecutor
 
-pytestmark = pytest.mark.xdist_group("report")  # one worker runs the study
 DEMO = Path(__file__).parents[2] / "configs" / "demo.yaml"
 TASKS = ("chunk", "deprel", "ner", "pos")
 FIGURES = {f"bars-{task}" for task in TASKS} | {
@@ -48,7 +47,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     values = merged(read_study(DEMO), {"data": SMALL["data"], "config": SMALL["config"]})
     values["config"]["training"]["steps"] = 8
     values["seeds"] = [0]
-    values["partitions"] = [p | {"size": p["size"] // 3} if "size" in p else p for p in values["partitions"]]
+    values["partitions"] = [
+        p | {"size": p["size"] // 3} if "size" in p else p | {"halves": [1]} for p in values["partitions"]
+    ]
     values["ablations"] = [{"name": "rank", "methods": ["pf-lr"], "variants": {"k = 1": {"latents": {"rank": 1}}}}]
     checked = check_study(values)
     assert not checked.problems

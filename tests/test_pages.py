@@ -110,7 +110,8 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path: Path):
     lines = (ROOT / "README.md").read_text(encoding="utf-8").split("<!-- output of: crossfill demo -->\n```text\n")[1]
     shown = [line for line in lines.split("\n```")[0].splitlines() if line.strip()]
     command = [sys.executable, "-m", "crossfill", "demo", "--quiet"]
-    got = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    wide = {**os.environ, "COLUMNS": "100"}
+    got = subprocess.run(command, cwd=tmp_path, env=wide, capture_output=True, text=True, check=True).stdout
     printed = {line.rstrip() for line in got.splitlines()}
     rows = {line.rpartition("│")[0].rpartition("│")[0] for line in printed if line.startswith("│")}
     for line in shown:

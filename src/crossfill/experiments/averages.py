@@ -9,12 +9,11 @@ import numpy as np
 from crossfill.experiments.results import Results, unseen
 from crossfill.uncertainty import Correlation, correlation
 
-METHOD_NAMES = {"pf-lr": "PF-lr", "pf-d": "PF-d", "jm": "JM", "ns": "NS", "ls": "LS", "bea": "BEA"}
-
 
 def shown(method: str) -> str:
-    """A method's name for people."""
-    return METHOD_NAMES.get(method, method)
+    """A method's name for people, initials in capitals: PF-lr, JM, JM-deep."""
+    family, dash, kind = method.partition("-")
+    return f"{family.upper()}{dash}{kind}" if len(family) <= 3 else method
 
 
 @dataclass(frozen=True)

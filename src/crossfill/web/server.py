@@ -1,5 +1,6 @@
 """The process that serves a model: loads it, listens, and finishes what it has begun when it is told to stop."""
 
+import gc
 import signal
 import socket
 from collections.abc import Callable
@@ -45,6 +46,9 @@ def serve(
         log("warning", "anyone who can reach this address can use the model; --token-file asks for a token")
     if ready is not None:
         ready(address)
+    # what is loaded stays: looking through it for garbage would halt all answers for a fifth of a second at a time
+    gc.collect()
+    gc.freeze()
     # uvicorn hands signals on when it is done; to be told to stop is no failure
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
@@ -52,6 +56,7 @@ def serve(
             uvicorn.Server(config).run([listening])
     finally:
         signal.signal(signal.SIGTERM, before)
+        gc.unfreeze()
         listening.close()
     log("info", "stopped")
 

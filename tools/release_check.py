@@ -2,7 +2,7 @@
 
 1. A fresh clone of HEAD, in an environment that knows nothing of this one: `make demo`, `make test`.
 2. sdist and wheel, built from the clone; the wheel into an empty environment, used from outside the repository.
-3. Nothing there that only an extra needs; what needs an extra says which; each extra installs alone and then works.
+3. Nothing there that only an extra needs; what needs an extra says which; each extra installs alone and is then found.
 
 `--skip-tests` leaves out `make demo` and `make test`; `--oldest` also runs the tests on the oldest versions that
 pyproject.toml allows (but for torch, of which the constraints' version is taken); `--python python3.12 …` reads grids
@@ -185,7 +185,7 @@ def _check_extra(extra: str, wheel: Path, minimal: Path, folder: Path, outside: 
         except Failure as failure:
             if "crossfill[" in str(failure) or "Traceback" in str(failure):
                 raise
-    say(f"crossfill[{extra}] installs alone and works", started)
+    say(f"crossfill[{extra}] installs alone: doctor finds it, and what asked for it no longer does", started)
 
 
 def check_oldest(clone: Path, folder: Path) -> None:

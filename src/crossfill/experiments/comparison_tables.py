@@ -12,9 +12,8 @@ from crossfill.experiments.results import Results
 from crossfill.significance import ALPHA, Comparison, holm
 
 
-def comparison_tables(results: Results) -> list[Table]:
+def comparison_tables(results: Results, runs: Runs) -> list[Table]:
     """All that the study has results for."""
-    runs = runs_of(results)
     return [difference_table(results, runs), size_table(results, runs), knowledge_table(results, runs)]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from crossfill import significance
 from crossfill.experiments.averages import Sample, entropy_points, foresight, shown
 from crossfill.experiments.comparison_tables import comparison_tables, runs_of
-from crossfill.experiments.comparisons import pooled_uncertainty
+from crossfill.experiments.comparisons import Runs, pooled_uncertainty
 from crossfill.experiments.rendering import Datum, Table
 from crossfill.experiments.results import Results, is_subset
 
@@ -18,10 +18,10 @@ METRICS = ("accuracy", "macro_f1", "span_f1", "lenient_f1", "token_f1", "publish
 
 def make_tables(results: Results) -> list[Table]:
     """All tables that the study has results for."""
-    groups = results.groups
+    groups, runs = results.groups, runs_of(results)
     tables = [main_table(results, group, kind) for group in groups for kind in ("plug_in", "averaged")]
-    tables += [subset_table(results), metric_table(results), calibration_table(results), entropy_table(results)]
-    tables += [*comparison_tables(results), ablation_table(results), language_table(results), cost_table(results)]
+    tables += [subset_table(results), metric_table(results), calibration_table(results, runs), entropy_table(results)]
+    tables += [*comparison_tables(results, runs), ablation_table(results), language_table(results), cost_table(results)]
     return [table for table in tables if table.rows]
 
 
@@ -91,7 +91,7 @@ def metric_table(results: Results) -> Table:
     )
 
 
-def calibration_table(results: Results) -> Table:
+def calibration_table(results: Results, runs: Runs) -> Table:
     """How far probabilities can be trusted."""
     rows = []
     for task in results.tasks:
@@ -101,8 +101,8 @@ def calibration_table(results: Results) -> Table:
                 for kind, name in (("plug_in", "plug-in"), ("averaged", "averaged")):
                     data = [_number(np.mean([row[f"{kind}_{m}"] for row in found]), 3) for m in MEASURES]
                     rows.append((Datum(task), Datum(shown(method)), Datum(name), *data))
-    for method, runs in runs_of(results).items():
-        pooled = pooled_uncertainty([result for run in runs for result in run if not result.seen])
+    for method in runs:
+        pooled = pooled_uncertainty([result for run in runs[method] for result in run if not result.seen])
         data = [_number(pooled[m], 3) if m in pooled else Datum("–") for m in MEASURES]
         rows.append((Datum("all words"), Datum(shown(method)), Datum("averaged"), *data))
     return Table(

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from crossfill.experiments.results import Results
-from crossfill.figures.style import TASK_COLOURS, WIDTH, Drawing, canvas, row_of_axes
+from crossfill.figures.style import TASK_COLOURS, WIDTH, Drawing, canvas, legend_above, row_of_axes
 from crossfill.projection import pca
 
 N_SAMPLES, N_DIMENSIONS = 1000, 4
@@ -34,7 +34,7 @@ def draw(results: Results) -> list[Drawing]:
             axes.set_yticks([])
             axes.spines["left"].set_visible(False)
             axes.set_ylim(bottom=0)
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=len(parts))
+        legend_above(figure, len(parts))
     spread = ", ".join(f"{language} {float(np.std(points[:, 0])):.2f}" for language, points in parts.items())
     alt = (
         f"Densities of {N_SAMPLES:,} samples from the posteriors of {', '.join(parts)}, along the first "

@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from crossfill.experiments.averages import shown
 from crossfill.experiments.results import Results, unseen
-from crossfill.figures.style import DASHES, MARKERS, WIDTH, Drawing, canvas, colour, row_of_axes
+from crossfill.figures.style import DASHES, MARKERS, WIDTH, Drawing, canvas, colour, legend_above, row_of_axes
 
 N_BINS = 15
 LEAST_SHARE = 0.001
@@ -34,12 +34,7 @@ def draw(results: Results) -> list[Drawing]:
             axes.set(title=task, xlim=(0, 1), ylim=(0, 1), xlabel="confidence", aspect="equal")
             axes.grid(visible=True, axis="both")
         figure.axes[0].set_ylabel("share that is right")
-        figure.legend(
-            *figure.axes[0].get_legend_handles_labels(),
-            loc="outside upper right",
-            ncols=len(results.methods),
-            handlelength=2.4,
-        )
+        legend_above(figure, len(results.methods), handlelength=2.4)
     alt = (
         "Reliability diagrams: accuracy against confidence in 15 bins (those with over 0.1 % of the words), "
         "words of all unseen cells together, averaged prediction; on the diagonal confidence is right. "

@@ -4,7 +4,7 @@ import numpy as np
 
 from crossfill.experiments.averages import shown
 from crossfill.experiments.results import Results, unseen
-from crossfill.figures.style import DASHES, WIDTH, Drawing, canvas, colour, row_of_axes
+from crossfill.figures.style import DASHES, WIDTH, Drawing, canvas, colour, legend_above, row_of_axes
 
 
 def draw(results: Results) -> list[Drawing]:
@@ -33,11 +33,6 @@ def draw(results: Results) -> list[Drawing]:
             axes.set_ylim(bottom=0)
             axes.grid(visible=True, axis="both")
         figure.axes[0].set_ylabel("errors among them, %")
-        figure.legend(
-            *figure.axes[0].get_legend_handles_labels(),
-            loc="outside upper right",
-            ncols=len(results.methods),
-            handlelength=2.6,
-        )
+        legend_above(figure, len(results.methods), handlelength=2.6)
     alt = f"Risk–coverage curves, means over unseen cells, lower is better. Errors: {'. '.join(told)}."
     return [Drawing("risk-coverage", "Risk and coverage on unseen cells", alt, figure)]

@@ -95,3 +95,9 @@ def colour(method: str) -> str:
 def signed(value: float, digits: int = 2) -> str:
     """A number with a true minus sign."""
     return f"{value:.{digits}f}".replace("-", "−")
+
+
+def legend_above(figure: Figure, columns: int, **more: Any) -> None:
+    """One legend over all panels, beside the title; they have the same entries as the first."""
+    entries = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*entries, loc="outside upper right", ncols=columns, **more)

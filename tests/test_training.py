@@ -110,6 +110,14 @@ def test_a_run_killed_at_any_moment_and_resumed_ends_with_the_same_bits(delays, 
     assert not list((tmp_path / "killed").glob(".*"))
 
 
+def test_every_step_is_told_with_numbers():
+    notes: list[str] = []
+    trainer(None, "training.steps=6", "training.validate_every=3").run(report=lambda _, note: notes.append(note))
+    assert len(notes) == 6
+    assert all("loss" in note and "nan" not in note for note in notes)
+    assert "best" in notes[2]
+
+
 def test_resuming_with_other_settings_is_refused(tmp_path):
     trainer(tmp_path).run()
     with pytest.raises(CheckpointError, match="started with other settings"):

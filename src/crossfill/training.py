@@ -265,7 +265,10 @@ class Trainer:
         self.recent = [(nll, kl, loss) for nll, kl, loss in notes["recent"]]
 
     def _note(self) -> str:
-        nll, kl, loss = self.recent[-1] if self.recent else (math.nan,) * 3
+        if self.recent:
+            nll, kl, loss = self.recent[-1]
+        else:  # just validated: the means that went into the history
+            nll, kl, loss = (self.progression.history[-1][name] for name in ("nll", "kl", "loss"))
         best = f" best {100 * self.progression.best_score:.1f}" if self.progression.history else ""
         return f"loss {loss:.3f} nll {nll:.3f} kl {kl:.0f}{best}"
 

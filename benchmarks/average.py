@@ -7,11 +7,11 @@ import time
 
 import torch
 
-from crossfill.baselines.methods import build_model
 from crossfill.config import Config
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
-from crossfill.grid import Cell, Inventory
-from crossfill.predict import predict
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.methods.registry import build_model
+from crossfill.prediction.predict import predict
 
 FEATURES, WORDS_PER_SENTENCE = 768, 20
 

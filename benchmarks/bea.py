@@ -11,7 +11,7 @@ import time
 
 import torch
 
-from crossfill.baselines.bea import aggregate, majority
+from crossfill.methods.baselines.bea import aggregate, majority
 
 
 def main() -> None:

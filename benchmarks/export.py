@@ -17,8 +17,8 @@ from crossfill.data.streams import format_of, read_items
 from crossfill.export.onnx import GRAPH, export_onnx, run_onnx
 from crossfill.export.parts import take_apart
 from crossfill.export.stock import export_stock
-from crossfill.sentence import Corpus
-from crossfill.tagger import load
+from crossfill.grid.sentence import Corpus
+from crossfill.tagger.tagger import load
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import BertConfig, BertForTokenClassification, PreTrainedTokenizerFast
 
 from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
-from crossfill.sentence import Corpus
+from crossfill.grid.sentence import Corpus
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 

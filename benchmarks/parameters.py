@@ -7,10 +7,43 @@ Counts all that trains besides the encoder, with every cell seen, for NER (9 lab
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from crossfill.config import Config, load_config
-from crossfill.experiments.parameters import parameter_counts
+import torch
+
+from crossfill.config import Config
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.methods.registry import find_method
+from crossfill.model import n_parameters
+from crossfill.studies.study import load_run_config
+
+
+def parameter_counts(
+    config: Config,
+    n_languages: Sequence[int],
+    methods: Sequence[str] = ("pf-lr", "pf-d", "jm", "ns", "ls", "bea", "jm-deep"),
+    n_labels: Mapping[str, int] | None = None,
+    n_features: int = 768,
+) -> dict[str, list[int]]:
+    """Parameters of each method's heads for each number of languages, all cells seen; the paper's two tasks by default.
+
+    Nothing is allocated: heads are built without storage.
+    """
+    sizes = n_labels or {"ner": 9, "pos": 17}
+    counts: dict[str, list[int]] = {}
+    for name in methods:
+        method, settings = find_method(name), config.change({"method": name})
+        counts[name] = []
+        for n in n_languages:
+            languages = tuple(f"language-{i}" for i in range(n))
+            labels = {task: tuple(f"label-{i}" for i in range(size)) for task, size in sizes.items()}
+            cells = [Cell(task, language) for task in sizes for language in languages]
+            with torch.device("meta"):
+                counts[name].append(
+                    n_parameters(method.build(Inventory(labels, languages), cells, n_features, settings))
+                )
+    return counts
 
 
 def main() -> None:
@@ -19,7 +52,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=768)
     parser.add_argument("--config", type=Path)
     arguments = parser.parse_args()
-    config = load_config(arguments.config) if arguments.config else Config()
+    config = load_run_config(arguments.config) if arguments.config else Config()
     counts = parameter_counts(config, arguments.languages, n_features=arguments.features)
     print(json.dumps({"benchmark": "parameters", "languages": arguments.languages, "parameters": counts}))
 

@@ -13,7 +13,7 @@ import conllu as package
 
 from crossfill.data import conllu
 from crossfill.data.labels import LabelColumn
-from crossfill.sentence import Corpus
+from crossfill.grid.sentence import Corpus
 
 
 def with_package(path: Path) -> int:

@@ -21,11 +21,12 @@ from pathlib import Path
 import torch
 from models import random_bert, text
 
-from crossfill.baselines.methods import build_encoder, build_model
-from crossfill.config import Config, override
+from crossfill.config import Config, parse_assignments
 from crossfill.data.streams import format_of, read_items
-from crossfill.grid import Cell, Inventory
-from crossfill.tagger import Tagger, load
+from crossfill.encoders.build import build_encoder
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.methods.registry import build_model
+from crossfill.tagger.tagger import Tagger, load
 
 LABELS = {"ner": ("B-LOC", "B-PER", "I-LOC", "I-PER", "O"), "pos": tuple(f"P{i:02}" for i in range(17))}
 
@@ -33,9 +34,13 @@ LABELS = {"ner": ("B-LOC", "B-PER", "I-LOC", "I-PER", "O"), "pos": tuple(f"P{i:0
 def random_tagger(folder: Path, layers: int, hidden: int, n_words: int) -> Tagger:
     random_bert(folder, text(n_words), layers, hidden, n_labels=2)
     settings = [f"encoder.name={folder}", "encoder.pretrained.mode=frozen", "encoder.pretrained.centring=mean"]
-    config = override(Config(), [*settings, "latents.size=8", "latents.rank=2", "generator.hidden=[64]"])
+    config = Config().change(
+        {**parse_assignments(settings), "latents.size": 8, "latents.rank": 2, "generator.hidden": [64]}
+    )
     inventory, cells = Inventory(LABELS, ("fin", "wol")), [Cell("ner", "fin"), Cell("pos", "fin")]
-    return Tagger(build_model(config, inventory, cells, build_encoder(config, inventory, cache=False)), config)
+    return Tagger(
+        build_model(config, inventory, cells, build_encoder(config, inventory.languages, cache=False)), config
+    )
 
 
 def seconds(tagger: Tagger, sentences: list, cell: str, samples: int) -> tuple[float, float]:

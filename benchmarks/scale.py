@@ -180,12 +180,13 @@ def measure(sizes: Sizes, steps: int) -> Point:
     """Train for some steps at these sizes, in this process."""
     import torch
 
-    from crossfill.baselines.methods import build_model
     from crossfill.config import Config
     from crossfill.encoders.features import FeatureEncoder, FeatureInputs
-    from crossfill.experiments.costs import machine_speed
-    from crossfill.grid import Cell, Inventory
-    from crossfill.training import Labelled, Trainer
+    from crossfill.grid.cells import Cell, Inventory
+    from crossfill.methods.registry import build_model
+    from crossfill.studies.costs import machine_speed
+    from crossfill.training.labelled import Labelled
+    from crossfill.training.loop import Trainer
 
     torch.set_num_threads(1)
     languages = tuple(f"l{i:04}" for i in range(sizes.languages))

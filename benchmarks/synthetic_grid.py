@@ -14,16 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from oracle import oracle_heads
 
-from crossfill.baselines.methods import build_encoder, build_model
-from crossfill.baselines.oracle import oracle_heads
-from crossfill.config import override
 from crossfill.data.synthetic import SyntheticConfig
-from crossfill.experiments.cell_results import entropy_correlations, task_means
-from crossfill.experiments.demo import demo_config, demo_grid
-from crossfill.experiments.run import evaluate
+from crossfill.encoders.build import build_encoder
+from crossfill.evaluation.results import entropy_correlations, task_means
+from crossfill.evaluation.scoring import evaluate
+from crossfill.methods.registry import build_model
 from crossfill.model import Model
-from crossfill.training import Trainer, prepare_grid
+from crossfill.studies.demo import demo_config, demo_grid
+from crossfill.training.labelled import prepare_grid
+from crossfill.training.loop import Trainer
 
 
 class Job(NamedTuple):
@@ -37,12 +38,12 @@ def run(job: Job) -> dict:
     torch.set_num_threads(1)
     made, partition = demo_grid(job.seed, SyntheticConfig(diversity=job.diversity))
     config = demo_config("pf-lr" if job.method in ("oracle", "all-seen") else job.method, job.seed)
-    config = override(config, [f"training.steps={job.steps}"])
+    config = config.change({"training.steps": job.steps})
     inventory = made.grid.inventory
     seen = frozenset(made.grid.cells) if job.method == "all-seen" else partition.seen
     if job.method == "oracle":
         torch.manual_seed(job.seed)
-        encoder = build_encoder(config, inventory)
+        encoder = build_encoder(config, inventory.languages)
         heads = oracle_heads(inventory, seen, encoder.n_features, config, made.typology)
         model = Model(encoder, heads, inventory, seen)
     else:

@@ -17,8 +17,8 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, logging
 
 from crossfill.config import PretrainedConfig
 from crossfill.encoders.huggingface import Source, WordEncoder
-from crossfill.generator import Head
-from crossfill.predict import classify
+from crossfill.model import Head
+from crossfill.prediction.predict import classify
 
 
 def main() -> None:

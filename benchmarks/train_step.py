@@ -10,11 +10,12 @@ import time
 
 import torch
 
-from crossfill.baselines.methods import build_model
-from crossfill.config import Config, override
+from crossfill.config import Config
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
-from crossfill.grid import Cell, Inventory
-from crossfill.training import Labelled, Trainer
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.methods.registry import build_model
+from crossfill.training.labelled import Labelled
+from crossfill.training.loop import Trainer
 
 FEATURES, SENTENCES, WORDS = 768, 8, 30
 LABELS = {"ner": 7, "pos": 17}
@@ -27,7 +28,7 @@ def make_trainer(n_languages: int, n_samples: int) -> Trainer:
     lengths = torch.full((SENTENCES,), WORDS)
     features = torch.randn(SENTENCES * WORDS, FEATURES)
     data = Labelled(FeatureInputs(features, lengths), torch.randint(LABELS["pos"], (SENTENCES * WORDS,)))
-    config = override(Config(), [f"objective.samples={n_samples}"])
+    config = Config().change({"objective.samples": n_samples})
     model = build_model(config, inventory, cells, FeatureEncoder(FEATURES))
     return Trainer(model, dict.fromkeys(cells, data), {}, config)
 

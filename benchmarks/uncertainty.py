@@ -12,12 +12,12 @@ import json
 from pathlib import Path
 
 import torch
+from crossfill.evaluation.coverage import measure_coverage
 
 from crossfill.cli.evaluate import as_report
 from crossfill.data.folder import load_grid
 from crossfill.data.splits import capped_grid
-from crossfill.experiments.coverage import measure_coverage
-from crossfill.tagger import load
+from crossfill.tagger.tagger import load
 
 
 def rounded(value: float) -> float:

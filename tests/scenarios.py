@@ -2,40 +2,39 @@
 
 import torch
 
-from crossfill.baselines.methods import build_model
-from crossfill.config import Config, override
+from crossfill.config import Config, parse_assignments
 from crossfill.data.synthetic import SyntheticConfig, SyntheticGrid, synthetic_grid
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
-from crossfill.grid import Cell, Inventory
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.grid.partition import Partition, random_halves
+from crossfill.methods.registry import build_model
 from crossfill.model import Model
-from crossfill.partition import Partition, random_halves
-from crossfill.training import Labelled
+from crossfill.training.labelled import Labelled
 
 INVENTORY = Inventory({"ner": ("B-PER", "I-PER", "O"), "pos": ("ADJ", "NOUN", "VERB", "X")}, ("aaa", "bbb", "ccc"))
 SEEN = frozenset({Cell("ner", "aaa"), Cell("pos", "aaa"), Cell("pos", "bbb")})
 N_FEATURES = 5
-SMALL = override(
-    Config(),
-    [
-        "latents.size=3",
-        "latents.rank=2",
-        "generator.hidden=[8, 7]",
-        "generator.initial_variance=0.01",
-        "encoder.hidden=16",
-        "encoder.buckets=128",
-        "training.steps=20",
-        "training.batch_sentences=4",
-        "training.learning_rate=0.01",
-        "training.validate_every=10",
-        "training.checkpoint_every=5",
-        "prediction.samples=7",
-    ],
+SMALL = Config().change(
+    {
+        "latents.size": 3,
+        "latents.rank": 2,
+        "generator.hidden": [8, 7],
+        "generator.initial_variance": 0.01,
+        "encoder.hidden": 16,
+        "encoder.buckets": 128,
+        "training.steps": 20,
+        "training.batch_sentences": 4,
+        "training.learning_rate": 0.01,
+        "training.validate_every": 10,
+        "training.checkpoint_every": 5,
+        "prediction.samples": 7,
+    }
 )
 
 
 def small_model(method: str = "pf-lr", *overrides: str) -> Model:
     """A model over given features, in float64."""
-    config = override(SMALL, [f"method={method}", *overrides])
+    config = SMALL.change({"method": method, **parse_assignments(overrides)})
     return build_model(config, INVENTORY, SEEN, FeatureEncoder(N_FEATURES)).double()
 
 

@@ -6,14 +6,16 @@ import pytest
 import torch
 
 from crossfill import checkpoint
-from crossfill.baselines.methods import build_model, load_model
 from crossfill.errors import CheckpointError
+from crossfill.files import write_json
+from crossfill.methods.registry import build_model
+from crossfill.tagger.folder import load_model
 from tests.scenarios import INVENTORY, SEEN, SMALL
 
 
 def save(folder):
     model = build_model(SMALL, INVENTORY, SEEN)
-    checkpoint.write_json(folder / checkpoint.DESCRIPTION, checkpoint.describe(SMALL, INVENTORY, SEEN))
+    write_json(folder / checkpoint.DESCRIPTION, checkpoint.describe(SMALL, INVENTORY, SEEN))
     checkpoint.write_tensors(folder / checkpoint.WEIGHTS, model.state_dict(), {"step": 3})
     return model
 

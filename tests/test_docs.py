@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.experiments.study import load_study
+from crossfill.studies.study import load_study
 
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(set(re.findall(r"`(crossfill\.[\w.]+)`", (ROOT / "docs" / "paper.md").read_text())))

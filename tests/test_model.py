@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from crossfill.errors import DataError
-from crossfill.grid import Cell
-from crossfill.posteriors import DiagonalPosterior, LowRankPosterior
+from crossfill.grid.cells import Cell
+from crossfill.methods.factorized.posteriors import DiagonalPosterior, LowRankPosterior
 from tests.scenarios import INVENTORY, N_FEATURES, small_model
 
 CELLS = [Cell(task, language) for task in INVENTORY.tasks for language in INVENTORY.languages]

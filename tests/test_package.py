@@ -30,7 +30,7 @@ def test_light_commands_stay_light():
     program = (
         "import sys, crossfill, crossfill.cli.app\n"
         "assert 'torch' not in sys.modules\n"
-        "import crossfill.training, crossfill.experiments.run\n"
+        "import crossfill.training.loop, crossfill.tagger.train\n"
         "assert not {'transformers', 'accelerate', 'tokenizers'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.config import Config, override
-from crossfill.experiments.study import parse_study
+from crossfill.config import Config, parse_assignments
+from crossfill.studies.study import parse_study
 from tests import world
 from tests.pages import PAGES, ROOT, Block, agrees, arguments, blocks, commands, shell
 
@@ -71,7 +71,7 @@ def run_page(page: Path, rule: str, folder: Path, here: Path, monkeypatch: pytes
 
 def run_python(block: Block, names: dict[str, object]) -> None:
     """Run a block of Python with the names of those before it; what it prints stands in a comment at its end."""
-    few_steps = override(Config(), [f"{name}={value}" for name, value in world.FEW_STEPS.items()])
+    few_steps = Config().change(parse_assignments([f"{name}={value}" for name, value in world.FEW_STEPS.items()]))
     text = block.text.replace("crossfill.train(grid,", "crossfill.train(config=few_steps, grid=grid,")
     code = compile(text, block.where, "exec", dont_inherit=True)
     names |= {"few_steps": few_steps, "__name__": "page"}

@@ -6,18 +6,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from crossfill.baselines.methods import build_model
-from crossfill.config import Config, override
-from crossfill.distribution import Processes
+from crossfill.config import Config, parse_assignments
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
-from crossfill.experiments.parameters import parameter_counts
-from crossfill.grid import Cell, Inventory
-from crossfill.training import Labelled, Trainer
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.methods.registry import build_model
+from crossfill.training.labelled import Labelled
+from crossfill.training.loop import Trainer
+from crossfill.training.processes import Processes
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import scale  # noqa: E402
+from parameters import parameter_counts  # noqa: E402
 
 POINTS = scale.read_points(ROOT / "benchmarks" / "scale.json")
 
@@ -44,7 +45,7 @@ class Two(Processes):
 def test_a_step_touches_keeps_and_sends_what_the_formulas_say():
     sizes = scale.Sizes(5, 3, features=7, latent=4, rank=2, hidden=(6, 8))
     changes = ["latents.size=4", "latents.rank=2", "generator.hidden=[6, 8]", "training.steps=9"]
-    config = override(Config(), changes)
+    config = Config().change(parse_assignments(changes))
     labels = {f"t{i}": tuple(f"c{j}" for j in range(n)) for i, n in enumerate(sizes.labels)}
     inventory = Inventory(labels, tuple(f"l{i}" for i in range(sizes.languages)))
     cell = Cell("t1", "l3")
@@ -86,3 +87,13 @@ def test_wrong_formulas_are_found():
         for p in POINTS
     ]
     assert max(abs(row["time_error"]) for row in scale.errors(wrong, scale.fit(wrong))) > 0.2
+
+
+def test_parameters_grow_with_languages_as_the_paper_says():
+    counts = parameter_counts(Config(), [33, 34, 60])
+    h, rank, heads = 100, 10, 769 * (9 + 17)
+    assert counts["jm"] == counts["ls"] == [heads] * 3
+    assert counts["ns"] == counts["bea"] == [33 * heads, 34 * heads, 60 * heads]
+    assert counts["pf-d"][1] - counts["pf-d"][0] == 2 * h
+    assert counts["pf-lr"][1] - counts["pf-lr"][0] == (2 + rank) * h
+    assert counts["jm-deep"] == pytest.approx(counts["pf-lr"], rel=0.001)

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from crossfill.config import Config, PretrainedConfig
-from crossfill.experiments.study import DataSettings, ExecutionSettings, PartitionSettings
+from crossfill.studies.study import DataSettings, ExecutionSettings, PartitionSettings
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app
 from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
-from crossfill.grid import Cell
+from crossfill.grid.cells import Cell
 from tests.data.folders import bio, conllu, write
 from tests.encoders.tiny import bert
 
@@ -25,7 +25,10 @@ FEW_STEPS = {
 
 def build(folder: Path) -> None:
     """Fill the folder. `ner/wol` is the empty cell; `bert-base-multilingual-cased` and `gemma` are tiny encoders."""
-    settings = SyntheticConfig(1, 1, len(CODES), train_sentences=9, dev_sentences=4, test_sentences=4, roots=30)
+    settings = SyntheticConfig(
+        families=1, branches=1, languages_per_family=len(CODES),
+        train_sentences=9, dev_sentences=4, test_sentences=4, roots=30,
+    )  # fmt: skip
     grid = synthetic_grid(settings, seed=0).grid
     files = {}
     for (short, code), language in zip(CODES.items(), grid.languages, strict=True):

@@ -105,7 +105,7 @@ def _plain(text: str | None) -> str:
 def config_page() -> str:
     """Every setting of a run and of a study, from the models that validate them."""
     from crossfill.config import Config
-    from crossfill.experiments.study import StudyConfig
+    from crossfill.studies.study import StudyConfig
 
     return "\n".join(
         [

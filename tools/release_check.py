@@ -28,10 +28,10 @@ WITHOUT_TORCH = ("numpy", "packaging", "pycountry", "pydantic", "pyyaml", "rich"
 NEEDS_EXTRA = {
     "text": ["predict", "model", "text.txt", "--cell", "pos/qaa"],
     "onnx": ["export", "model", "--cell", "pos/qaa", "exported", "--onnx"],
-    "typology": ["train", "data", "--method", "ns", "--config", "configs/demo.yaml", "--encoder", "compact"],
-    "ray": ["experiment", "configs/demo.yaml", "--out", "run", "--executor", "ray"],
+    "typology": ["train", "data", "--method", "ns", "--config", "configs/small.yaml", "--encoder", "compact"],
+    "ray": ["experiment", "configs/small.yaml", "--out", "run", "--executor", "ray"],
     "web": ["serve", "model"],
-    "tensorboard": ["experiment", "configs/demo.yaml", "--out", "run", "--tensorboard"],
+    "tensorboard": ["experiment", "configs/small.yaml", "--out", "run", "--tensorboard"],
 }
 """For each extra a command that needs it, in a folder with `data`, `model` and `text.txt`."""
 
@@ -159,7 +159,7 @@ def check_wheel(wheel: Path, folder: Path) -> None:
 def _prepare(crossfill: str, outside: Path) -> None:
     """Data, a model and a text to use the extras on."""
     run([crossfill, "data", "make", "--out", "data", "--families", "2", "--languages", "2"], outside)
-    few = ["--config", "configs/demo.yaml", "--encoder", "compact", "--set", "training.steps=20", "--quiet"]
+    few = ["--config", "configs/small.yaml", "--encoder", "compact", "--set", "training.steps=20", "--quiet"]
     run([crossfill, "train", "data", *few, "--out", "model"], outside)
     (outside / "text.txt").write_text("Le na bebeti. Ka mi!\n", encoding="utf-8")
 

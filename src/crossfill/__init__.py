@@ -6,26 +6,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from crossfill.config import Config as Config
     from crossfill.data.folder import load_grid as load_grid
-    from crossfill.doubt import Doubt as Doubt
     from crossfill.errors import CrossfillError as CrossfillError
-    from crossfill.grid import Cell as Cell
-    from crossfill.grid import Grid as Grid
-    from crossfill.sentence import Corpus as Corpus
-    from crossfill.sentence import Sentence as Sentence
-    from crossfill.tagger import load as load
-    from crossfill.tagger import train as train
+    from crossfill.grid.cells import Cell as Cell
+    from crossfill.grid.cells import Grid as Grid
+    from crossfill.grid.sentence import Corpus as Corpus
+    from crossfill.grid.sentence import Sentence as Sentence
+    from crossfill.prediction.tagging import Tagging as Tagging
+    from crossfill.prediction.tagging import TaggingOptions as TaggingOptions
+    from crossfill.tagger.tagger import Tagger as Tagger
+    from crossfill.tagger.tagger import load as load
+    from crossfill.tagger.tagger import train as train
 
 _HOMES = {
-    "Cell": "crossfill.grid",
+    "Cell": "crossfill.grid.cells",
     "Config": "crossfill.config",
-    "Corpus": "crossfill.sentence",
+    "Corpus": "crossfill.grid.sentence",
     "CrossfillError": "crossfill.errors",
-    "Doubt": "crossfill.doubt",
-    "Grid": "crossfill.grid",
-    "Sentence": "crossfill.sentence",
-    "load": "crossfill.tagger",
+    "Grid": "crossfill.grid.cells",
+    "Sentence": "crossfill.grid.sentence",
+    "Tagger": "crossfill.tagger.tagger",
+    "Tagging": "crossfill.prediction.tagging",
+    "TaggingOptions": "crossfill.prediction.tagging",
+    "load": "crossfill.tagger.tagger",
     "load_grid": "crossfill.data.folder",
-    "train": "crossfill.tagger",
+    "train": "crossfill.tagger.tagger",
 }
 
 __all__ = [
@@ -33,9 +37,11 @@ __all__ = [
     "Config",
     "Corpus",
     "CrossfillError",
-    "Doubt",
     "Grid",
     "Sentence",
+    "Tagger",
+    "Tagging",
+    "TaggingOptions",
     "__version__",
     "load",
     "load_grid",

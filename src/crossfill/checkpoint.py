@@ -1,4 +1,4 @@
-"""Files of a run: tensors as safetensors, the rest as JSON, each written atomically. Never pickle."""
+"""A model folder: the names of its files, and how they are read and written. JSON and safetensors, never pickle."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -12,15 +12,26 @@ from torch import Tensor, nn
 from crossfill.config import Config, parse_config
 from crossfill.errors import CheckpointError
 from crossfill.files import write_atomically
-from crossfill.grid import Cell, Inventory
+from crossfill.grid.cells import Cell, Inventory
 
-WEIGHTS = "model.safetensors"
 DESCRIPTION = "config.json"
+"""Settings, labels, languages and seen cells: all it takes to build the model again."""
+WEIGHTS = "model.safetensors"
 STATE = "training.safetensors"
+"""Weights, optimiser and random numbers of a run, to resume it."""
 HISTORY = "history.json"
+"""One entry per validation: see `training.loop.Progression`."""
+CALIBRATION = "calibration.json"
+DATA = "data.json"
+"""What each seen cell was trained on."""
+RESULTS = "results.json"
+"""Scores of every cell that was evaluated."""
+EXAMPLES = "examples.json"
+"""Sentences to try the model on, by language."""
+CARD = "README.md"
 ENCODER = "encoder"
 """Folder with the encoder's settings and tokenizer, and with its weights where they are not the model's own."""
-_LARGEST_DESCRIPTION = 50_000_000
+_LARGEST_JSON = 200_000_000
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -30,9 +41,16 @@ def remove_leftovers(folder: Path) -> None:
             leftover.unlink(missing_ok=True)
 
 
-def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
-    """Write a JSON file atomically; `indent` none puts long lists of numbers on one line."""
-    write_atomically(path, (json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode())
+def read_json(path: Path) -> Any:
+    """The value in a JSON file; none where there is no file."""
+    try:
+        if path.stat().st_size > _LARGEST_JSON:
+            raise CheckpointError(f"{path}: expected at most {_LARGEST_JSON:,} bytes, got {path.stat().st_size:,}")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: expected JSON; {error}; delete it or train again") from None
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
@@ -43,25 +61,18 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str,
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors of a file and the note on them."""
-    try:
-        with safe_open(path, framework="pt") as file:
+    with _opened(path) as file:
+        try:
             notes = json.loads((file.metadata() or {}).get("notes", "{}"))
-            return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: expected a safetensors file, found none; is this a model folder?") from None
-    except (SafetensorError, OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: expected a whole safetensors file; {error}; delete it and run again") from None
+        except (ValueError, RecursionError) as error:
+            raise _not_whole(path, error) from None
+        return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """The shapes of a file's tensors, from its header alone."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: expected a safetensors file, found none; is this a model folder?") from None
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: expected a whole safetensors file; {error}; delete it and run again") from None
+    with _opened(path) as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
 
 
 def describe(config: Config, inventory: Inventory, seen: Collection[Cell]) -> dict[str, Any]:
@@ -78,20 +89,16 @@ def describe(config: Config, inventory: Inventory, seen: Collection[Cell]) -> di
 def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
     """The config, inventory and seen cells of a model folder."""
     path = folder / DESCRIPTION
+    found = read_json(path)
+    if found is None:
+        raise CheckpointError(f"{path}: expected a model's description, found none; is this a model folder?")
     try:
-        if path.stat().st_size > _LARGEST_DESCRIPTION:
-            raise CheckpointError(
-                f"{path}: expected at most {_LARGEST_DESCRIPTION:,} bytes, got {path.stat().st_size:,}"
-            )
-        found = json.loads(path.read_text(encoding="utf-8"))
         if found["format"] != 1:
             raise CheckpointError(f"{path}: expected format 1, got {found['format']}; use a newer crossfill")
         labels = {str(task): tuple(map(str, labels)) for task, labels in found["labels"].items()}
         inventory = Inventory(labels, tuple(map(str, found["languages"])))
         return parse_config(found["config"], str(path)), inventory, frozenset(map(Cell.parse, found["seen"]))
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: expected a model's description, found none; is this a model folder?") from None
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, OSError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError(f"{path}: expected the description of a model; {type(error).__name__}: {error}") from None
 
 
@@ -119,3 +126,16 @@ def check_shapes(module: nn.Module, found: Mapping[str, tuple[int, ...]], where:
     if wrong:
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         raise CheckpointError(f"{where}: the weights are of another model: {'; '.join(wrong[:3])}{more}")
+
+
+def _opened(path: Path) -> safe_open:
+    try:
+        return safe_open(path, framework="pt")
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: expected a safetensors file, found none; is this a model folder?") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise _not_whole(path, error) from None
+
+
+def _not_whole(path: Path, error: Exception) -> CheckpointError:
+    return CheckpointError(f"{path}: expected a whole safetensors file; {error}; delete it and run again")

@@ -1,6 +1,6 @@
 """Every setting of a run: frozen, documented and validated where it stands. Defaults are the paper's."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -20,7 +20,7 @@ from crossfill.errors import ConfigError, unknown
 from crossfill.files import shipped
 
 MethodName = str
-"""`baselines.methods.find_method` knows the names; a new method is a file there, and nothing here changes."""
+"""The name of a method; `methods.registry` knows which there are."""
 KlSchedule = Literal["constant", "linear", "logistic", "blundell"]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 
@@ -223,8 +223,12 @@ class Config(Settings):
     training: TrainingConfig = TrainingConfig()
     prediction: PredictionConfig = PredictionConfig()
 
+    def change(self, changes: Mapping[str, Any]) -> "Config":
+        """The config with some settings changed, each named by its dotted path: `{"training.steps": 500}`."""
+        return parse_config(change_values(self.model_dump(), changes)) if changes else self
 
-def parse_config(values: dict[str, Any], where: str = "config") -> Config:
+
+def parse_config(values: Mapping[str, Any], where: str = "config") -> Config:
     """The config of these nested values; all that is wrong with them is reported at once."""
     try:
         return Config.model_validate(values)
@@ -232,39 +236,64 @@ def parse_config(values: dict[str, Any], where: str = "config") -> Config:
         raise ConfigError("\n".join(describe_problem(Config, where, detail) for detail in error.errors())) from None
 
 
-def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested values with some of them changed; neither argument is."""
+def merged(values: Mapping[str, Any], changes: Mapping[str, Any], whole: Collection[str] = ()) -> dict[str, Any]:
+    """Nested values with others put over them; neither argument is changed. `whole` keys are replaced, not merged."""
     result = dict(values)
     for key, value in changes.items():
         inner = result.get(key)
-        if isinstance(inner, Mapping) and isinstance(value, Mapping):
+        if isinstance(inner, Mapping) and isinstance(value, Mapping) and key not in whole:
             value = merged(inner, value)
         result[key] = value
     return result
 
 
-def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
-    """The config in a YAML file, changed by overrides such as `training.steps=500`."""
+def read_settings(path: Path) -> dict[str, Any]:
+    """The values in a YAML file of settings or of a study.
+
+    A file may name another as its `base`, beside it or one of crossfill's: its own values are put over those of the
+    base, group by group. Only `methods` are replaced as a whole, since a study runs those it lists and no others.
+    """
+    values, names = _read_yaml(path), {shipped(path).resolve()}
+    place = shipped(path).parent
+    while (base := values.pop("base", None)) is not None:
+        beside = place / str(base)
+        found = shipped(beside if beside.is_file() else Path(str(base)))
+        if found.resolve() in names:
+            raise ConfigError(f"{path}: base: expected a file that is not based on this one, got {base}")
+        names.add(found.resolve())
+        values, place = merged(_read_yaml(found), values, whole=("methods",)), found.parent
+    return values
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(shipped(path).read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: expected a YAML file of settings; {error}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected settings as key: value, got {type(values).__name__}")
-    return parse_config(change_values(values, overrides), str(path))
+    return values
 
 
-def override(config: Config, overrides: Sequence[str]) -> Config:
-    """The config with settings such as `training.steps=500` changed."""
-    return parse_config(change_values(config.model_dump(), overrides))
-
-
-def change_values(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """Nested values with some changed by overrides such as `training.steps=500`."""
-    for text in overrides:
-        path, equals, value = text.partition("=")
-        if not (path and equals):
+def parse_assignments(texts: Iterable[str]) -> dict[str, Any]:
+    """Settings as they are typed on a command line, `training.steps=500`, by dotted path; values are YAML."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
             raise ConfigError(f"expected a setting as key=value, such as training.steps=500; got '{text}'")
+        try:
+            found[name] = yaml.safe_load(value)
+        except (yaml.YAMLError, ValueError, RecursionError):
+            raise ConfigError(
+                f"{name}: expected a value in YAML, such as 500, mean or [64, 64]; got '{value}'"
+            ) from None
+    return found
+
+
+def change_values(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested values, some of them changed in place, each named by its dotted path."""
+    for path, value in changes.items():
         *groups, name = path.split(".")
         target = values
         for group in groups:
@@ -273,7 +302,7 @@ def change_values(values: dict[str, Any], overrides: Sequence[str]) -> dict[str,
             target = target[group]
             if not isinstance(target, dict):
                 raise ConfigError(f"{path}: '{group}' is a setting, not a group of settings")
-        target[name] = yaml.safe_load(value)
+        target[name] = str(value) if isinstance(value, Path) else value
     return values
 
 

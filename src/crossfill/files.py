@@ -1,10 +1,12 @@
 """Where crossfill keeps files of its own, and how it writes them: whole or not at all."""
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 def default_cache() -> Path:
@@ -15,7 +17,7 @@ def default_cache() -> Path:
 
 
 def shipped(path: Path) -> Path:
-    """A file of settings as named, or else the one of that name that comes with crossfill: `configs/frozen.yaml`."""
+    """A settings file as named, or else the one of that name that comes with crossfill: `configs/frozen.yaml`."""
     inside, beside = Path(__file__).parent / "configs", Path(__file__).parents[2] / "configs"
     ours = [folder / path.name for folder in (inside, beside)] if path.parent in (Path(), Path("configs")) else []
     return next((candidate for candidate in (path, *ours) if candidate.is_file()), path)
@@ -36,11 +38,16 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
+def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
+    """Write a JSON file atomically; `indent` none puts everything on one line."""
+    write_atomically(path, (json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode())
+
+
 @contextmanager
 def locked(path: Path, wait: bool) -> Iterator[bool]:
-    """Hold a file that one process at a time can hold, however it ends; true if it is held.
+    """Hold a lock file; true if it is held. Without `wait`, false while another process holds it.
 
-    Without `wait`, it is not held while another process holds it.
+    The system releases the lock however the process ends.
     """
     import fcntl
 

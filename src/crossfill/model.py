@@ -1,30 +1,95 @@
-"""The model on one page: an encoder, and heads that are made from task and language vectors."""
+"""The model on one page: an encoder, and a source of heads, one classifier for each cell.
+
+    p(y | x, cell) = softmax(W x + b)        x from the encoder, [W b] from the cell's head
+
+Methods differ in nothing but where heads come from. The paper's generates them from task and language vectors:
+`crossfill.methods.factorized`.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
-from crossfill.config import Config
 from crossfill.encoders.base import Encoder
-from crossfill.generator import Classifier, Generator, Head
-from crossfill.grid import Cell, Inventory, Unit
-from crossfill.posteriors import DiagonalPosterior, LowRankPosterior, Posterior
+from crossfill.grid.cells import Cell, Inventory
+
+
+class Classifier(ABC):
+    """Draws of what labels the words of one cell."""
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """How many draws there are."""
+
+    @property
+    @abstractmethod
+    def n_labels(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def n_bytes(self) -> int:
+        """Memory that the draws take, besides the parameters of the model."""
+
+    @abstractmethod
+    def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
+        """Unnormalised log-probabilities, for all draws and words."""
+
+    def log_probabilities(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
+        """log softmax of the logits."""
+        return self.logits(features).log_softmax(-1)
+
+
+@dataclass(frozen=True)
+class Head(Classifier):
+    """Draws of the affine classifier of one cell, θ = [W b]."""
+
+    parameters: Float[Tensor, "samples labels features_and_bias"]
+
+    @classmethod
+    def of(cls, *layers: nn.Module) -> "Head":
+        """The head that these affine layers are draws of."""
+        thetas = [torch.cat([a.get_parameter("weight"), a.get_parameter("bias").unsqueeze(1)], 1) for a in layers]
+        return cls(torch.stack(thetas))
+
+    @property
+    def n_samples(self) -> int:
+        return self.parameters.shape[0]
+
+    @property
+    def n_labels(self) -> int:
+        return self.parameters.shape[1]
+
+    @property
+    def n_bytes(self) -> int:
+        return self.parameters.nbytes
+
+    def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
+        """W x + b, for all draws and words in one matrix product."""
+        weight = self.parameters[..., :-1].reshape(self.n_samples * self.n_labels, -1)
+        bias = self.parameters[..., -1].reshape(-1)
+        return functional.linear(features, weight, bias).unflatten(-1, (self.n_samples, self.n_labels)).transpose(0, 1)
+
+
+Scope = Literal["task", "language", "cell", "all"]
+"""What a KL term belongs to: a row of the grid, a column, one cell, or all of it."""
 
 
 class Divergence(NamedTuple):
-    """One KL term of the ELBO, and the unit that had to be drawn for a step to compute it."""
+    """One KL term of the ELBO, and what had to be drawn for a step to compute it."""
 
     value: Float[Tensor, ""]
-    unit: Unit
+    scope: Scope
 
 
 class TrainingDraw(NamedTuple):
-    """A seen cell's head, drawn for a training step, and what it costs."""
+    """A seen cell's head, drawn for a training step, and its KL terms."""
 
     head: Classifier
     divergences: list[Divergence]
@@ -35,10 +100,16 @@ Vote = Callable[[Int[Tensor, "voters words"], int], Float[Tensor, "words labels"
 
 
 class HeadSource(nn.Module, ABC):
-    """Where the heads of cells come from: this is all in which methods differ."""
+    """Where the heads of cells come from: the only thing in which methods differ."""
 
+    has_posterior: bool = False
+    """Whether draws of a head differ, so that averaging over them says more than plugging in a point estimate."""
     vote: Vote | None = None
     """How several draws of a head become one prediction; none averages their probabilities."""
+    rows: Sequence[nn.Parameter] = ()
+    """Parameters with a row for each task or language and sparse gradients: a step moves the rows that it drew."""
+    deviations: Sequence[nn.Parameter] = ()
+    """Parameters that set the cells of a task apart; `training.deviation_learning_rate` is theirs."""
 
     @abstractmethod
     def plug_in(self, cells: Sequence[Cell]) -> Sequence[Classifier]:
@@ -53,82 +124,6 @@ class HeadSource(nn.Module, ABC):
         """Re-parametrised draws of the head of each cell, with the KL terms that the cell is part of."""
 
 
-class FactorizedHeads(HeadSource):
-    """Parameter space factorization: t ~ q(t), l ~ q(l), θ ~ N(f_ψ(t, l), diag f_φ(t, l)).
-
-    A language's prior is N(a, I): its anchor a is zero (the paper's prior) until `anchor` says otherwise. What the
-    posterior holds is l − a, taken against N(0, I).
-    """
-
-    anchors: Float[Tensor, "languages latent"]
-
-    def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
-        super().__init__()
-        kind = DiagonalPosterior if config.method == "pf-d" else LowRankPosterior
-        self.inventory = inventory
-        self.tasks: Posterior = kind(len(inventory.tasks), config.latents)
-        self.languages: Posterior = kind(len(inventory.languages), config.latents)
-        n_labels = [len(labels) for labels in inventory.labels.values()]
-        self.generator = Generator(config.latents.size, n_features, n_labels, config.generator)
-        self.register_buffer("anchors", torch.zeros(len(inventory.languages), config.latents.size))
-        self.latent_dropout = config.latents.dropout
-        self.tied = config.objective.head_prior == "tied"
-        for posterior, names, used in (
-            (self.tasks, inventory.tasks, {cell.task for cell in seen}),
-            (self.languages, inventory.languages, {cell.language for cell in seen}),
-        ):
-            posterior.reset_to_prior(torch.tensor([i for i, n in enumerate(names) if n not in used], dtype=torch.long))
-
-    @torch.no_grad()
-    def anchor(self, anchors: Mapping[str, Float[np.ndarray, "latent"]]) -> None:
-        """Centre the priors of these languages here."""
-        for language, vector in anchors.items():
-            self.anchors[self.inventory.language_index(language)] = torch.from_numpy(vector)
-
-    def language_means(self) -> Float[Tensor, "languages latent"]:
-        """The posterior mean of every language vector."""
-        return self.anchors + self.languages.mean
-
-    def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
-        task_rows, language_rows = self._rows(cells)
-        means = self.tasks.mean[task_rows].unsqueeze(0), self.language_means()[language_rows].unsqueeze(0)
-        return [Head(head.mean) for head in self.generator(task_rows.tolist(), *means)]
-
-    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:
-        task_rows, language_rows = self._rows(cells)
-        tasks, task_of = task_rows.unique(return_inverse=True)  # one draw of t for all cells of a task
-        languages, language_of = language_rows.unique(return_inverse=True)
-        t = self.tasks.sample(tasks, n_samples)[:, task_of]
-        l = (self.anchors[languages] + self.languages.sample(languages, n_samples))[:, language_of]
-        return [head.sample() for head in self.generator(task_rows.tolist(), t, l)]
-
-    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
-        tasks, languages = self._rows(cells)
-        t, l = self.tasks.sample(tasks, n_samples), self.languages.sample(languages, n_samples)
-        if self.latent_dropout:
-            from_prior = torch.rand(*l.shape[:2], 1, device=l.device) < self.latent_dropout
-            l = torch.where(from_prior, torch.randn_like(l), l)
-        heads = self.generator(tasks.tolist(), t, self.anchors[languages] + l)
-        task_kl = self.tasks.kl(tasks).expand(len(cells))
-        language_kl = self.languages.kl(languages).expand(len(cells))
-        draws = []
-        for i, head in enumerate(heads):
-            divergences = [
-                Divergence(task_kl[i], "task" if self.tasks.independent else "all"),
-                Divergence(language_kl[i], "language" if self.languages.independent else "all"),
-            ]
-            if not self.tied:
-                divergences.append(Divergence(head.kl().mean(), "cell"))
-            draws.append(TrainingDraw(head.sample(), divergences))
-        return draws
-
-    def _rows(self, cells: Sequence[Cell]) -> tuple[Int[Tensor, "cells"], Int[Tensor, "cells"]]:
-        tasks = [self.inventory.task_index(cell.task) for cell in cells]
-        languages = [self.inventory.language_index(cell.language) for cell in cells]
-        device = self.tasks.mean.device
-        return torch.tensor(tasks, device=device), torch.tensor(languages, device=device)
-
-
 class Model(nn.Module):
     """p(y | x, cell) = softmax(W x + b): x from the encoder, [W b] from the cell's head."""
 
@@ -136,3 +131,8 @@ class Model(nn.Module):
         super().__init__()
         self.encoder, self.heads = encoder, heads
         self.inventory, self.seen = inventory, frozenset(seen)
+
+
+def n_parameters(module: nn.Module) -> int:
+    """Number of trainable parameters."""
+    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import urllib.request
 
-from crossfill.baselines.methods import load_model
+import crossfill
+from crossfill.studies.run_folder import open_results
 
 
 def test_the_demo_prints_its_story_and_leaves_models_results_and_a_figure(tmp_path):
@@ -30,12 +31,14 @@ def test_the_demo_prints_its_story_and_leaves_models_results_and_a_figure(tmp_pa
     assert all(len(language["examples"]) == 3 for language in grid["languages"])
     for words in ("artificial languages", "Scores on unseen cells", "Does doubt foretell error?", "Tagged by PF-lr"):
         assert words in stdout
-    results = json.loads((out / "results.json").read_text())
-    assert [run["method"] for run in results["methods"]] == ["pf-lr", "pf-d", "jm"]
-    n_cells = 4 * results["languages"]
-    for run in results["methods"]:
-        assert len(run["cells"]) == n_cells
-        assert sum(cell["seen"] for cell in run["cells"]) == n_cells // 2
-        assert all(0 <= score <= 1 for score in run["unseen"].values())
-        assert load_model(out / run["method"])[1].method == run["method"]
+    results = open_results(out)
+    assert results.methods == ["pf-lr", "pf-d", "jm"]
+    n_cells = 4 * len(results.languages)
+    for method in results.methods:
+        found = results.cells(results.proper(method)[0])
+        assert len(found) == n_cells
+        assert sum(result.seen for result in found) == n_cells // 2
+        tagger = crossfill.load(out / method)
+        assert tagger.config.method == method
+        assert len(tagger.results) == n_cells
     assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")

@@ -10,11 +10,9 @@ from typer.testing import CliRunner
 import crossfill
 from crossfill.cli.app import app
 from crossfill.cli.evaluate import errors_removed
-from crossfill.config import override
 from crossfill.data import bio
 from crossfill.data.folder import load_grid
 from crossfill.errors import CrossfillError
-from crossfill.experiments.coverage import measure_coverage
 from tests.data.folders import bio as bio_file
 from tests.data.folders import conllu, write
 from tests.own_cache import own_cache as own_cache
@@ -47,7 +45,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("model")
-    config = override(SMALL, ["training.calibration_share=0.5"])
+    config = SMALL.change({"training.calibration_share": 0.5})
     crossfill.train(load_grid(data, cache=False), config=config, out=out, hold_out=["ner/wol"])
     return out
 
@@ -74,14 +72,14 @@ def test_evaluate(model: Path, data: Path, tmp_path: Path):
         kept = 0.8 * risk[15] / risk[-1] if risk[-1] else 1.0
         assert errors_removed(result) == pytest.approx(1 - kept if risk[-1] else 0.0)
     assert tagger.calibration is not None
-    for found in measure_coverage(tagger.model, grid, tagger.config, tagger.calibration, 0.1):
-        test = grid[found.cell][0].test
+    for result in tagger.evaluate(grid, alpha=0.1):
+        test, found = grid[result.cell][0].test, result.label_sets
         gold = [label for sentence in test for label in sentence.labels]
-        taggings = tagger.tag_many([s.words for s in test], found.cell, doubt=crossfill.Doubt(alpha=0.1))
+        taggings = tagger.tag_many([s.words for s in test], result.cell, options=crossfill.TaggingOptions(alpha=0.1))
         sets = [word.label_set for tagging in taggings for word in tagging.words]
         assert found.coverage == pytest.approx(np.mean([g in s for g, s in zip(gold, sets, strict=True)]))
         assert found.set_size == pytest.approx(np.mean([len(s) for s in sets]))
-        assert entries[str(found.cell)]["coverage"] == pytest.approx(found.coverage)
+        assert entries[str(result.cell)]["coverage"] == pytest.approx(found.coverage)
     mean = next(m for m in report["means"] if m["task"] == "pos" and m["seen"])
     assert mean["averaged_nll"] == pytest.approx(
         np.mean([e["averaged"]["nll"] for c, e in entries.items() if c[:3] == "pos"])

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import crossfill
 from crossfill.cli.app import app, main
-from crossfill.config import override
 from crossfill.data import bio
 from tests.scenarios import SMALL, small_grid
 
@@ -25,7 +24,7 @@ TEXTS = [sentence.words for sentence in GRID.development(GRID.cells[0])]
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("model")
-    config = override(SMALL, ["training.calibration_share=0.5"])
+    config = SMALL.change({"training.calibration_share": 0.5})
     crossfill.train(GRID, "pf-lr", "compact", out, config, hold_out=[NER])
     return out
 

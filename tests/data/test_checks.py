@@ -1,8 +1,8 @@
 """What looks wrong, and what does not."""
 
 from crossfill.data.checks import check_grid
-from crossfill.grid import Cell, Grid, Splits
-from crossfill.sentence import Corpus, Sentence
+from crossfill.grid.cells import Cell, Grid, Splits
+from crossfill.grid.sentence import Corpus, Sentence
 
 
 def corpus(*sentences: str) -> Corpus:

@@ -8,7 +8,7 @@ import pytest
 import crossfill
 from crossfill.data.folder import load_grid, read_folder
 from crossfill.errors import DataError
-from crossfill.grid import Cell, Grid
+from crossfill.grid.cells import Cell, Grid
 from tests.data.folders import bio, conllu, numbered, write
 
 POS = [[("moku", "NOUN"), ("erwa", "VERB")], [("tilo", "NOUN")]]

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossfill.data.splits import capped, eighty_ten_ten, without_leaks
-from crossfill.grid import Splits
-from crossfill.sentence import Corpus, Sentence
+from crossfill.grid.cells import Splits
+from crossfill.grid.sentence import Corpus, Sentence
 
 
 def corpus(*texts: str, label: str = "X") -> Corpus:

@@ -1,7 +1,6 @@
 """The artificial grid: reproducible, well formed, symmetric in what it hides, and uniform without diversity."""
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from crossfill.data.synthetic import (
     SyntheticGrid,
     synthetic_grid,
 )
-from crossfill.grid import Cell
+from crossfill.grid.cells import Cell
 
 SMALL = SyntheticConfig(families=4, languages_per_family=3, train_sentences=60, dev_sentences=5, test_sentences=5)
 TINY = SyntheticConfig(train_sentences=1, dev_sentences=1, test_sentences=1)
@@ -27,10 +26,10 @@ def made() -> SyntheticGrid:
 
 
 def test_one_seed_makes_one_grid():
-    one, two, other = (synthetic_grid(replace(TINY, families=2), seed) for seed in (1, 1, 2))
+    one, two, other = (synthetic_grid(TINY.model_copy(update={"families": 2}), seed) for seed in (1, 1, 2))
     for cell in one.grid.cells:
-        assert one.grid.training(cell).content_hash() == two.grid.training(cell).content_hash()
-        assert one.grid.training(cell).content_hash() != other.grid.training(cell).content_hash()
+        assert one.grid.training(cell).text_hash() == two.grid.training(cell).text_hash()
+        assert one.grid.training(cell).text_hash() != other.grid.training(cell).text_hash()
 
 
 def test_every_task_is_annotated_in_every_language_on_text_of_its_own(made):
@@ -82,7 +81,7 @@ def test_text_does_not_tell_the_forms_of_a_hidden_pair_apart():
 
 def test_diversity_goes_from_one_grammar_to_many():
     def grammars(diversity: float) -> int:
-        made = synthetic_grid(replace(TINY, diversity=diversity), 0)
+        made = synthetic_grid(TINY.model_copy(update={"diversity": diversity}), 0)
         return len({language.settings for language in made.languages})
 
     assert grammars(0.0) == 1

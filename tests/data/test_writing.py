@@ -6,16 +6,20 @@ import pytest
 from typer.testing import CliRunner
 
 from crossfill.cli.app import app
-from crossfill.data.folder import load_grid
+from crossfill.data.folder import load_grid, write_grid
 from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
-from crossfill.data.writing import write_grid
 from crossfill.errors import DataError
-from crossfill.grid import Cell, Grid, Splits
-from crossfill.sentence import Corpus, Sentence
+from crossfill.grid.cells import Cell, Grid, Splits
+from crossfill.grid.sentence import Corpus, Sentence
 
 
 def test_a_grid_comes_back_as_it_was(tmp_path: Path):
-    made = synthetic_grid(SyntheticConfig(2, 1, 1, train_sentences=5, dev_sentences=2, test_sentences=2), seed=1).grid
+    made = synthetic_grid(
+        SyntheticConfig(
+            families=2, branches=1, languages_per_family=1, train_sentences=5, dev_sentences=2, test_sentences=2
+        ),
+        seed=1,
+    ).grid
     write_grid(made, tmp_path / "data")
     read = load_grid(tmp_path / "data")
     assert read.cells == made.cells

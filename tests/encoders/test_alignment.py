@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossfill.encoders.alignment import NO_PIECE, Span, align, rebuild, windows
-from crossfill.sentence import Sentence
+from crossfill.grid.sentence import Sentence
 
 
 @given(st.lists(st.text(max_size=4), max_size=6), st.data())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crossfill.encoders.cache import FeatureCache
-from crossfill.sentence import Corpus, Sentence
+from crossfill.grid.sentence import Corpus, Sentence
 
 ABOUT = {"encoder": "abc", "layer": 3}
 

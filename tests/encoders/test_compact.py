@@ -4,7 +4,7 @@ import torch
 
 from crossfill.config import EncoderConfig
 from crossfill.encoders.compact import CompactEncoder, neighbours
-from crossfill.sentence import Corpus, Sentence
+from crossfill.grid.sentence import Corpus, Sentence
 
 SENTENCES = [Sentence(("a", "bcd", "é")), Sentence(("你好",)), Sentence(("x" * 50, "", "🙂", "bcd", "a"))]
 CORPUS = Corpus.from_sentences(SENTENCES)

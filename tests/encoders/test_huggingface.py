@@ -13,7 +13,7 @@ from crossfill.config import PretrainedConfig
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.encoders.pieces import batches
 from crossfill.errors import EncoderError
-from crossfill.sentence import Corpus, Sentence
+from crossfill.grid.sentence import Corpus, Sentence
 from tests.encoders.tiny import FAMILIES
 
 MAX_PIECES, OVERLAP = 24, 8

@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from crossfill.baselines.methods import build_encoder, build_model, load_model
-from crossfill.config import Config, override
+from crossfill.config import Config, parse_assignments
 from crossfill.encoders import frozen as frozen_module
+from crossfill.encoders.build import build_encoder
 from crossfill.encoders.finetuned import FinetunedEncoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import ConfigError, DataError, EncoderError
-from crossfill.experiments.cell_results import task_means
-from crossfill.experiments.run import evaluate, train
+from crossfill.evaluation.results import task_means
+from crossfill.evaluation.scoring import evaluate
+from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.methods.registry import build_model
 from crossfill.model import Model
-from crossfill.sentence import Corpus, Sentence
+from crossfill.tagger.folder import load_model
+from crossfill.tagger.train import train_model
 from tests.encoders.tiny import bert
 from tests.own_cache import own_cache as own_cache
 from tests.scenarios import SMALL, small_grid
@@ -32,11 +35,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def config(folder: Path, mode: str, *changes: str) -> Config:
     settings = [f"encoder.name={folder}", f"encoder.pretrained.mode={mode}", "encoder.pretrained.max_pieces=60"]
-    return override(SMALL, [*settings, "method=jm", "encoder.pretrained.overlap=20", *changes])
+    return SMALL.change(
+        {**parse_assignments(settings), "method": "jm", "encoder.pretrained.overlap": 20, **parse_assignments(changes)}
+    )
 
 
 def trained(folder: Path, mode: str, *changes: str) -> Model:
-    return train(GRID, PARTITION.seen, config(folder, mode, *changes))
+    return train_model(GRID, PARTITION.seen, config(folder, mode, *changes)).model
 
 
 def start(folder: Path, mode: str, *changes: str) -> dict[str, torch.Tensor]:
@@ -46,7 +51,7 @@ def start(folder: Path, mode: str, *changes: str) -> dict[str, torch.Tensor]:
 
 def test_frozen_features_are_cached_centred_and_saved(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     chosen = config(folder, "frozen", "encoder.pretrained.centring=standard", "encoder.dropout=0", "method=pf-lr")
-    model = train(GRID, PARTITION.seen, chosen, tmp_path / "model")
+    model = train_model(GRID, PARTITION.seen, chosen, tmp_path / "model").model
     encoder = model.encoder
     assert isinstance(encoder, FrozenEncoder)
     for language in LANGUAGES[:2]:
@@ -61,7 +66,7 @@ def test_frozen_features_are_cached_centred_and_saved(folder: Path, tmp_path: Pa
     monkeypatch.setattr(frozen_module, "WordEncoder", None)  # from here on only the cache can answer
     loaded, _ = load_model(tmp_path / "model")
     assert [result.score for result in evaluate(loaded, GRID, chosen)] == [result.score for result in first]
-    again = train(GRID, PARTITION.seen, chosen)
+    again = train_model(GRID, PARTITION.seen, chosen).model
     for name, tensor in model.state_dict().items():
         torch.testing.assert_close(again.state_dict()[name], tensor, atol=0, rtol=0)
 
@@ -71,8 +76,8 @@ def test_centring_uses_training_text_of_unseen_cells_but_no_test_text(folder: Pa
     monkeypatch.setattr(
         FrozenEncoder, "vectors", lambda self, corpus: (asked.append(corpus.text_hash()), np.ones((1, 16)))[1]
     )
-    encoder = build_encoder(config(folder, "frozen", "encoder.pretrained.centring=mean"), GRID.inventory)
-    from crossfill.experiments.run import centre
+    encoder = build_encoder(config(folder, "frozen", "encoder.pretrained.centring=mean"), GRID.inventory.languages)
+    from crossfill.tagger.train import centre
 
     centre(encoder, GRID, PARTITION.seen)
     assert sorted(asked) == sorted(GRID.training(cell).text_hash() for cell in GRID.cells)
@@ -81,7 +86,7 @@ def test_centring_uses_training_text_of_unseen_cells_but_no_test_text(folder: Pa
 def test_a_model_is_refused_over_another_encoder(folder: Path, tmp_path: Path):
     own = bert(tmp_path / "own")
     chosen = config(own, "frozen")
-    model = train(GRID, PARTITION.seen, chosen, tmp_path / "model")
+    model = train_model(GRID, PARTITION.seen, chosen, tmp_path / "model").model
     bert(own, initializer_range=0.5)
     loaded, _ = load_model(tmp_path / "model")
     with pytest.raises(EncoderError, match="expected the one this model was trained over"):
@@ -91,7 +96,7 @@ def test_a_model_is_refused_over_another_encoder(folder: Path, tmp_path: Path):
 
 def test_features_too_large_for_float16_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(frozen_module, "_LARGEST", 0.1)
-    encoder = build_encoder(config(folder, "frozen"), GRID.inventory)
+    encoder = build_encoder(config(folder, "frozen"), GRID.inventory.languages)
     with pytest.raises(EncoderError, match=r"choose another encoder.pretrained.layer"):
         encoder.prepare(GRID.training(GRID.cells[0]))
 
@@ -150,7 +155,9 @@ def test_bfloat16_stays_near_float32(folder: Path):
     corpus = Corpus.from_sentences([Sentence(("fox", "Dakar", "mooy"))])
     one, other = (
         torch.from_numpy(
-            build_encoder(config(folder, "frozen", f"encoder.pretrained.precision={precision}"), GRID.inventory)
+            build_encoder(
+                config(folder, "frozen", f"encoder.pretrained.precision={precision}"), GRID.inventory.languages
+            )
             .vectors(corpus)
             .astype(np.float32)
         )
@@ -163,7 +170,7 @@ def test_languages_start_where_their_centroids_place_them(folder: Path, tmp_path
     """Inner products of anchors rise with the cosine of centroids; they are saved, and refused without centroids."""
     changes = "method=pf-d", "latents.prior=similar", "latents.similarity=[centroid]", "training.steps=2"
     wanted = config(folder, "frozen", *changes, "encoder.pretrained.centring=mean", f"latents.size={len(LANGUAGES)}")
-    model = train(GRID, PARTITION.seen, wanted, tmp_path / "model")
+    model = train_model(GRID, PARTITION.seen, wanted, tmp_path / "model").model
     anchors = model.heads.anchors
     centroids = torch.from_numpy(np.stack(list(model.encoder.centroids().values())))
     centred = torch.nn.functional.normalize(centroids - centroids.mean(0))
@@ -173,4 +180,4 @@ def test_languages_start_where_their_centroids_place_them(folder: Path, tmp_path
     loaded, _ = load_model(tmp_path / "model")
     torch.testing.assert_close(loaded.heads.anchors, anchors)
     with pytest.raises(ConfigError, match="centroid needs a frozen encoder"):
-        train(GRID, PARTITION.seen, config(folder, "frozen", *changes))
+        train_model(GRID, PARTITION.seen, config(folder, "frozen", *changes))

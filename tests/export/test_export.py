@@ -12,16 +12,17 @@ import pytest
 import torch
 from transformers import AutoTokenizer, pipeline
 
-from crossfill.baselines.methods import build_encoder, build_model
-from crossfill.config import Config, override
+from crossfill.config import Config, parse_assignments
+from crossfill.encoders.build import build_encoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.errors import ExportError
 from crossfill.export.onnx import GRAPH, export_onnx, run_onnx
 from crossfill.export.stock import export_stock
-from crossfill.grid import Cell, Inventory
-from crossfill.sentence import Corpus, Sentence
-from crossfill.tagger import Tagger
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.methods.registry import build_model
+from crossfill.tagger.tagger import Tagger
 from tests.encoders.tiny import FAMILIES, TEXTS, bert, gemma
 from tests.own_cache import own_cache as own_cache
 from tests.scenarios import SMALL
@@ -39,8 +40,8 @@ def sentences(n: int) -> list[Sentence]:
 
 def tagger(folder: Path, *changes: str) -> Tagger:
     settings = [f"encoder.name={folder}", "encoder.pretrained.max_pieces=60", "encoder.pretrained.overlap=20"]
-    config = override(SMALL, ["generator.deviation=20", *settings, *changes])
-    base = build_encoder(config, INVENTORY, cache=False)  # as `crossfill.load` makes it: float32
+    config = SMALL.change({"generator.deviation": 20, **parse_assignments(settings), **parse_assignments(changes)})
+    base = build_encoder(config, INVENTORY.languages, cache=False)  # as `crossfill.load` makes it: float32
     model = build_model(config, INVENTORY, [Cell("pos", "wol"), Cell("ner", "tha")], base)
     encoder = model.encoder
     if isinstance(encoder, FrozenEncoder) and encoder.config.centring != "none":
@@ -125,7 +126,7 @@ def test_what_cannot_be_carried_is_refused(tmp_path: Path):
         export_stock(last, CELL, tmp_path / "out")
     with pytest.raises(ExportError, match="hashed n-grams"):
         export_stock(Tagger(build_model(SMALL, INVENTORY, [CELL]), SMALL), CELL, tmp_path / "out")
-    vote = override(Config(), ["method=bea"])
+    vote = Config().change({"method": "bea"})
     made = tagger(bert(tmp_path / "bert"))
     three = Inventory(INVENTORY.labels, ("fin", "tha", "wol"))
     seen = [Cell("ner", "tha"), Cell("ner", "wol"), Cell("pos", "tha")]

@@ -7,9 +7,8 @@ import pytest
 from starlette.testclient import TestClient
 
 import crossfill
-from crossfill.config import override
-from crossfill.grid import Cell, Grid
-from crossfill.tagger import Tagger
+from crossfill.grid.cells import Cell, Grid
+from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.scenarios import SMALL, small_grid
@@ -24,7 +23,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     grid = Grid({Cell(cell.task, names[cell.language]): corpora for cell, corpora in made.grid.corpora.items()})
     unseen = [Cell(cell.task, names[cell.language]) for cell in partition.unseen]
     out = tmp_path_factory.mktemp("served") / "tiny"
-    tagger = crossfill.train(grid, out=out, config=override(SMALL, ["training.steps=12"]), hold_out=unseen)
+    tagger = crossfill.train(grid, out=out, config=SMALL.change({"training.steps": 12}), hold_out=unseen)
     measured = Grid({cell: corpora for cell, corpora in grid.corpora.items() if cell != Cell("ner", "wol")})
     tagger.evaluate(measured)
     tagger.save(out)

@@ -10,12 +10,13 @@ import requests
 from starlette.testclient import TestClient
 
 import crossfill
-from crossfill.doubt import Doubt
-from crossfill.grid import Cell
-from crossfill.model import FactorizedHeads
-from crossfill.tagger import Tagger
+from crossfill.data.segmentation import split_text
+from crossfill.grid.cells import Cell
+from crossfill.methods.factorized.heads import FactorizedHeads
+from crossfill.prediction.tagging import TaggingOptions
+from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
-from crossfill.web.engine import Heads, cut
+from crossfill.web.engine import Heads
 from crossfill.web.settings import ServeSettings
 from tests.web.servers import running
 
@@ -32,12 +33,12 @@ def test_answers_are_the_taggers(client: TestClient, tagger: Tagger):
     assert answer.status_code == 200
     found = answer.json()
     assert (found["version"], found["samples"]) == (crossfill.__version__, 9)
-    sentences = cut(TEXT, "wol")
+    sentences = list(split_text(TEXT, "wol"))
     assert [sentence["words"] for sentence in found["sentences"]] == [list(s.words) for s in sentences]
     for part, cell in zip(found["taggings"], ("pos/wol", "ner/fin"), strict=True):
         assert (part["cell"], part["seen"]) == (cell, Cell.parse(cell) in tagger.seen)
         for given, expected in zip(
-            part["sentences"], tagger.tag_many(sentences, cell, 9, Doubt(interval=0.9)), strict=True
+            part["sentences"], tagger.tag_many(sentences, cell, 9, TaggingOptions(interval=0.9)), strict=True
         ):
             assert tuple(given["labels"]) == expected.labels
             assert tuple(part["label_names"]) == expected.label_names
@@ -88,7 +89,7 @@ def test_the_grid_tells_cells_scores_and_where_languages_lie(client: TestClient,
 def test_spreads_are_deviations_of_samples(tagger: Tagger):
     import torch
 
-    from crossfill.projection import pca
+    from crossfill.measures.projection import pca
     from crossfill.web.overview import language_map
 
     heads = tagger.model.heads

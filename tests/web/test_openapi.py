@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from crossfill.tagger import Tagger
+from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.web.servers import running

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 import crossfill
 from crossfill.errors import ConfigError
-from crossfill.tagger import Tagger
+from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from crossfill.web.shield import HEADERS

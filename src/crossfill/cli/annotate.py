@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from crossfill.tagger import Tagger
-    from crossfill.tagging import Tagging
+    from crossfill.prediction.tagging import Tagging
+    from crossfill.tagger.tagger import Tagger
 
 
 def annotate(
@@ -37,11 +37,11 @@ def annotate(
     out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
 ) -> None:
     """Choose the sentences most worth annotating in a cell, as a file to correct; or the cell most worth annotating."""
-    from crossfill.annotation import candidates, choose
     from crossfill.cli.predict import opened
     from crossfill.data.streams import format_of, read_items
     from crossfill.errors import DataError
-    from crossfill.tagger import load
+    from crossfill.tagger.annotation import candidates, choose
+    from crossfill.tagger.tagger import load
 
     tagger = load(model, encoder)
     if grid is not None:
@@ -82,8 +82,8 @@ def _rank(tagger: "Tagger", data: Path, cache: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from crossfill.annotation import rank_cells
     from crossfill.data.folder import load_grid
+    from crossfill.tagger.annotation import rank_cells
 
     needs = rank_cells(tagger, load_grid(data, cache=cache or True))
     table = Table(title="Empty cells, most worth annotating first", title_justify="left")

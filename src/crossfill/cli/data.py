@@ -28,7 +28,7 @@ def fetch(
     url: Annotated[str, typer.Option(help="A mirror of the archive, where the official place has moved.")] = "",
 ) -> None:
     """Fetch corpora into a data folder; a broken download goes on where it stopped."""
-    from crossfill.data.languages import language_code
+    from crossfill.data.codes import language_code
     from crossfill.data.sources import SOURCES, fetch, ud
     from crossfill.errors import DataError, unknown
 
@@ -55,11 +55,18 @@ def make(
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
 ) -> None:
     """Make a data folder of artificial languages, to try every other command on."""
+    from crossfill.data.folder import write_grid
     from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
-    from crossfill.data.writing import write_grid
 
     rest = -(-sentences // 2)
-    settings = SyntheticConfig(families, min(2, languages), languages, sentences, rest, rest)
+    settings = SyntheticConfig(
+        families=families,
+        branches=min(2, languages),
+        languages_per_family=languages,
+        train_sentences=sentences,
+        dev_sentences=rest,
+        test_sentences=rest,
+    )
     grid = synthetic_grid(settings, seed).grid
     write_grid(grid, out)
     typer.echo(f"{out}: {len(grid.tasks)} tasks × {len(grid.languages)} languages; next: crossfill grid {out}")

@@ -12,16 +12,19 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from crossfill.data.synthetic import Language
-    from crossfill.experiments.demo import MethodRun, TaggedWord
-    from crossfill.grid import Cell, Grid
-    from crossfill.partition import Partition
+    from crossfill.data.synthetic import SyntheticGrid
+    from crossfill.grid.cells import Cell
+    from crossfill.prediction.tagging import Tagging
+    from crossfill.studies.plan import CheckedStudy
+    from crossfill.studies.run_folder import Results
+    from crossfill.tagger.tagger import Tagger
 
-NAMES = {"pf-lr": "PF-lr", "pf-d": "PF-d", "jm": "JM"}
 LEGEND = (
     "PF-lr and PF-d: factorised, with low-rank and diagonal covariance. JM: one head per task for all languages.\n"
     "Accuracy for deprel and pos, span F1 for chunk and ner; posterior means plugged in."
 )
+SAMPLES = 100
+"""Posterior samples for the sentences that are shown."""
 
 
 def demo(
@@ -36,105 +39,140 @@ def demo(
     """Make an artificial grid, hold out half its cells, train three methods, and show how they fill it."""
     from rich.console import Console
 
-    from crossfill.checkpoint import write_json
-    from crossfill.data.synthetic import SyntheticConfig
-    from crossfill.experiments.demo import METHODS, demo_config, demo_grid, run_methods, tag_examples
-    from crossfill.figures.demo import draw_demo
-    from crossfill.progress import ProgressBar
+    from crossfill.report.figures.demo import draw
+    from crossfill.studies.demo import demo_grid, demo_study
+    from crossfill.studies.run_folder import open_results
+    from crossfill.tagger.tagger import load
 
     server = web() if serve else None  # a missing package is told now, not after the training
-
     console = Console(highlight=False)
-    grid = SyntheticConfig(families=families)
-    made, partition = demo_grid(seed, grid)
-    _show_grid(console, made.grid, made.languages, partition)
-    with ProgressBar(quiet) as bars:
-        updates = {method: bars.add(method, steps or demo_config(method).training.steps) for method in METHODS}
-        runs = run_methods(seed, out, lambda report: updates[report.method](report.step, report.note), steps, grid)
-    console.print(_score_table(runs))
-    console.print(_correlation_table(runs))
-    chosen = [min(cell for cell in partition.unseen if cell.task == task) for task in made.grid.tasks]
-    examples = tag_examples(out / "pf-lr", made.grid, chosen)
-    _show_examples(console, examples)
-    results = {"seed": seed, "languages": len(made.languages), "methods": [run.summary() for run in runs]}
-    write_json(out / "results.json", results, indent=None)
-    draw_demo(results, out / "demo.png")
-    console.print(f"\nWritten to {out}/: results.json, demo.png, and a model folder for each method.")
+    checked = demo_study(seed, steps, families)
+    made = demo_grid(checked)
+    _show_grid(console, made, checked)
+    _run(checked, out, quiet)
+    results = open_results(out)
+    console.print(_score_table(results))
+    console.print(_correlation_table(results))
+    _show_examples(console, _examples(load(out / results.focus), checked, made), results.focus)
+    draw(results).save(out)
+    console.print(f"\nWritten to {out}/: results.jsonl, demo.png, and a model folder for each method.")
     if server is not None:
         run, settings = server
-        run(out / "pf-lr", settings(port=port), None, True, lambda address: announce(address, open_page=True))
+        run(out / results.focus, settings(port=port), None, True, lambda place: announce(place, open_page=True))
 
 
-def _show_grid(console: "Console", grid: "Grid", languages: "Sequence[Language]", partition: "Partition") -> None:
-    from crossfill.grid import Cell
+def _run(checked: "CheckedStudy", out: Path, quiet: bool) -> None:
+    """Train all methods at once, with a bar for each."""
+    from crossfill.progress import ProgressBar
+    from crossfill.studies.demo import run_demo
+    from crossfill.studies.run import Standing
 
-    n_words = sum(grid.training(cell).n_words for cell in partition.seen)
+    jobs = checked.plan.jobs
+    with ProgressBar(quiet) as bars:
+        updates = {job.id: bars.add(job.config.method, job.config.training.steps) for job in jobs.values()}
+
+        def watch(standing: Standing, _: str) -> None:
+            for job, (step, note) in standing.steps.items():
+                updates[job](step, note)
+
+        run_demo(checked, out, watch)
+
+
+def _show_grid(console: "Console", made: "SyntheticGrid", checked: "CheckedStudy") -> None:
+    from crossfill.grid.cells import Cell
+
+    grid, languages = made.grid, made.languages
+    job = next(iter(checked.plan.jobs.values()))
+    n_words = sum(grid.training(Cell.parse(cell)).n_words for cell in job.seen)
     console.print(
         f"\n[bold]{len(languages)} artificial languages × {len(grid.tasks)} tasks[/], {len(grid.cells)} cells: "
-        f"■ {len(partition.seen)} seen, □ {len(partition.unseen)} unseen; {n_words:,} training words\n"
+        f"■ {len(job.seen)} seen, □ {len(job.unseen)} unseen; {n_words:,} training words\n"
     )
     for task in grid.tasks:
         marks = ""
         for before, language in zip((None, *languages), languages, strict=False):
             gap = " " if before is not None and before.family != language.family else ""
-            seen = Cell(task, language.code) in partition.seen
+            seen = f"{task}/{language.code}" in job.seen
             marks += gap + ("[green]■[/]" if seen else "[dim]□[/]")
         console.print(f"  {task:>7} {marks}")
     families = len({language.family for language in languages})
     console.print(f"  {'':>7} {families} families, from {languages[0].code} to {languages[-1].code}\n", style="dim")
 
 
-def _score_table(runs: "Sequence[MethodRun]") -> "Table":
+def _score_table(results: "Results") -> "Table":
     from rich.table import Table
 
-    summaries = [run.summary() for run in runs]
-    tasks = list(summaries[0]["unseen"])
+    from crossfill.evaluation.results import task_means
+    from crossfill.report.rendering import shown
+
+    tasks = results.tasks
+    found = {m: [r for entry in results.proper(m) for r in results.cells(entry)] for m in results.methods}
+    unseen, seen = ({m: task_means(own, seen=which) for m, own in found.items()} for which in (False, True))
     table = Table(
         "method", *tasks, "mean", "seen cells", "seconds", title="Scores on unseen cells", title_justify="left"
     )
     for column in table.columns[1:]:
         column.justify = "right"
-    best = {task: max(s["unseen"][task] for s in summaries) for task in tasks}
-    for summary in summaries:
-        unseen, seen = summary["unseen"], summary["seen"]
-        cells = [f"[bold]{100 * unseen[t]:.1f}[/]" if unseen[t] == best[t] else f"{100 * unseen[t]:.1f}" for t in tasks]
-        mean, seen_mean = (100 * sum(part.values()) / len(tasks) for part in (unseen, seen))
-        table.add_row(NAMES[summary["method"]], *cells, f"{mean:.1f}", f"{seen_mean:.1f}", f"{summary['seconds']:.0f}")
+    for method in results.methods:
+        scores = [(unseen[method][t], max(unseen[m][t] for m in results.methods)) for t in tasks]
+        cells = [f"[bold]{100 * score:.1f}[/]" if score == best else f"{100 * score:.1f}" for score, best in scores]
+        means = (100 * sum(part[method].values()) / len(tasks) for part in (unseen, seen))
+        measured = results.jobs[results.proper(method)[0].job]["measured"]
+        seconds = measured["train_seconds"] + measured["evaluate_seconds"]
+        table.add_row(shown(method), *cells, *(f"{mean:.1f}" for mean in means), f"{seconds:.0f}")
     table.caption = LEGEND
     table.caption_justify = "left"
     return table
 
 
-def _correlation_table(runs: "Sequence[MethodRun]") -> "Table":
+def _correlation_table(results: "Results") -> "Table":
     from rich.table import Table
 
-    found = [(run.method, run.summary()["entropy_correlations"]) for run in runs]
-    table = Table("method", *found[0][1], title="Does doubt foretell error?", title_justify="left")
+    from crossfill.evaluation.results import entropy_correlation, entropy_points
+    from crossfill.report.rendering import shown
+
+    table = Table("method", *results.tasks, "pooled", title="Does doubt foretell error?", title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
-    for method, correlations in found:
-        table.add_row(NAMES[method], *(f"{value:.2f}" for value in correlations.values()))
+    for method in results.methods:
+        found = results.unseen(results.proper(method))
+        correlations = [entropy_correlation(entropy_points(found, task)).r for task in (*results.tasks, None)]
+        table.add_row(shown(method), *(f"{r:.2f}" for r in correlations))
     table.caption = "Correlation of mean entropy and score over unseen cells; −1 is perfect foresight."
     table.caption_justify = "left"
     return table
 
 
-def _show_examples(console: "Console", examples: "Mapping[Cell, Sequence[TaggedWord]]") -> None:
-    console.print("\n[bold]Tagged by PF-lr in cells it never saw[/]: ", end="")
+def _examples(tagger: "Tagger", checked: "CheckedStudy", made: "SyntheticGrid") -> "dict[Cell, Tagging]":
+    """One test sentence of an unseen cell of each task, tagged."""
+    from crossfill.grid.cells import Cell
+    from crossfill.studies.demo import telling_sentence
+
+    unseen = sorted(map(Cell.parse, next(iter(checked.plan.jobs.values())).unseen))
+    cells = [next(cell for cell in unseen if cell.task == task) for task in made.grid.tasks]
+    return {cell: tagger.tag(telling_sentence(made.grid[cell][0].test), cell, SAMPLES) for cell in cells}
+
+
+def _show_examples(console: "Console", examples: "Mapping[Cell, Tagging]", method: str) -> None:
+    from crossfill.report.rendering import shown
+
+    console.print(f"\n[bold]Tagged by {shown(method)} in cells it never saw[/]: ", end="")
     console.print("[green]sure[/], [yellow]less so[/], [red]unsure[/]; ✗ before the right label\n")
-    for cell, words in examples.items():
+    for cell, tagging in examples.items():
         console.print(f"  {cell}", style="bold")
-        console.print(_tagged(words))
+        console.print(_tagged(tagging))
 
 
-def _tagged(words: "Sequence[TaggedWord]") -> "Table":
+def _tagged(tagging: "Tagging") -> "Table":
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
-    colours = ["green" if w.confidence > 0.9 else "yellow" if w.confidence > 0.6 else "red" for w in words]
-    labels = [w.label if w.label == w.gold else f"{w.label} ✗{w.gold}" for w in words]
-    table.add_row("", *(Text(w.word) for w in words))
+    sure: Sequence[float] = tagging.confidence.tolist()
+    colours = ["green" if value > 0.9 else "yellow" if value > 0.6 else "red" for value in sure]
+    pairs = zip(tagging.labels, tagging.sentence.labels, strict=True)
+    labels = [label if label == gold else f"{label} ✗{gold}" for label, gold in pairs]
+    table.add_row("", *map(Text, tagging.sentence.words))
     table.add_row("", *(Text(label, colour) for label, colour in zip(labels, colours, strict=True)))
-    table.add_row("", *(Text(f"{w.confidence:.2f}", colour) for w, colour in zip(words, colours, strict=True)))
+    table.add_row("", *(Text(f"{value:.2f}", colour) for value, colour in zip(sure, colours, strict=True)))
     return table

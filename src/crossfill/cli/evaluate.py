@@ -11,10 +11,9 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from crossfill.experiments.cell_results import CellResult
-    from crossfill.experiments.coverage import Coverage
-    from crossfill.grid import Grid
-    from crossfill.tagger import Tagger
+    from crossfill.evaluation.results import CellResult
+    from crossfill.grid.cells import Grid
+    from crossfill.tagger.tagger import Tagger
 
 _KEPT = 16
 """Entry of the risk–coverage curve at 80 %."""
@@ -36,27 +35,22 @@ def evaluate(
     """Score a model on every cell that has test data: seen (■) and unseen (▣), with calibration and risk–coverage."""
     from crossfill.data.folder import load_grid
     from crossfill.data.splits import capped_grid
-    from crossfill.experiments.coverage import measure_coverage
-    from crossfill.tagger import load
+    from crossfill.tagger.tagger import load
 
     tagger = load(model, encoder, cache or True)
     if samples is not None:
-        prediction = tagger.config.prediction.model_copy(update={"samples": samples})
-        tagger.config = tagger.config.model_copy(update={"prediction": prediction})
+        tagger.config = tagger.config.change({"prediction.samples": samples})
     grid = capped_grid(load_grid(data, tasks=task or (), seed=seed, cache=cache or True), None, max_test, seed)
     grid = _known(tagger, grid)
-    results = tagger.evaluate(grid)
-    sets: list[Coverage] = []
-    if tagger.calibration is not None:
-        sets = measure_coverage(tagger.model, grid, tagger.config, tagger.calibration, alpha)
-    report = as_report(results, sets, alpha) | {"samples": tagger.config.prediction.samples}
+    results = tagger.evaluate(grid, alpha)
+    report = as_report(results) | {"samples": tagger.config.prediction.samples}
     text = json.dumps(report, ensure_ascii=False, indent=2)
     if out is not None:
         out.write_text(text + "\n", encoding="utf-8")
     if as_json:
         typer.echo(text)
     else:
-        _show(results, sets, alpha)
+        _show(report)
 
 
 def errors_removed(result: "CellResult") -> float:
@@ -65,22 +59,19 @@ def errors_removed(result: "CellResult") -> float:
     return 1 - 0.8 * risk[_KEPT - 1] / risk[-1] if risk[-1] else 0.0
 
 
-def as_report(results: "Sequence[CellResult]", sets: "Sequence[Coverage]", alpha: float) -> dict[str, Any]:
+def as_report(results: "Sequence[CellResult]") -> dict[str, Any]:
     """Everything measured, as JSON: one entry a corpus, and means over the seen and the unseen corpora of a task."""
-    by_corpus = {(c.cell, c.corpus): c for c in sets}
     entries, groups = [], {}
+    alpha = next((result.label_sets.alpha for result in results if result.label_sets is not None), None)
     for result in results:
-        entry = result.as_dict() | {"errors_removed_at_80": errors_removed(result)}
-        kept = by_corpus.get((result.cell, result.corpus))
-        if kept is not None:
-            names = ("coverage", "set_size", "single", "tempered_nll", "tempered_ece")
-            entry |= {name: getattr(kept, name) for name in names}
+        entry: dict[str, Any] = {**result.as_dict(), "errors_removed_at_80": errors_removed(result)}
+        entry |= {name: value for name, value in entry.pop("label_sets", {}).items() if name != "alpha"}
         entries.append(entry)
         groups.setdefault((result.cell.task, result.seen), []).append(entry)
     means = [
         {"task": task, "seen": seen, "corpora": len(group), **_mean(group)} for (task, seen), group in groups.items()
     ]
-    return {"alpha": alpha if sets else None, "means": means, "results": entries}
+    return {"alpha": alpha, "means": means, "results": entries}
 
 
 def _mean(group: list[dict[str, Any]]) -> dict[str, float]:
@@ -99,36 +90,34 @@ def _mean(group: list[dict[str, Any]]) -> dict[str, float]:
 
 def _known(tagger: "Tagger", grid: "Grid") -> "Grid":
     """The cells of the grid that the model can tag; the others are told."""
-    from crossfill.grid import Grid
-
-    known = {cell: grid[cell] for cell in grid.cells if cell in tagger.cells}
+    known = frozenset(tagger.cells)
     if left_out := [str(cell) for cell in grid.cells if cell not in known]:
         shown = ", ".join(left_out[:10]) + (" …" if len(left_out) > 10 else "")
         typer.echo(f"not in the model's grid, left out: {shown}", err=True)
-    return Grid(known)
+    return grid.where(lambda cell: cell in known)
 
 
-def _show(results: "Sequence[CellResult]", sets: "Sequence[Coverage]", alpha: float) -> None:
+def _show(report: dict[str, Any]) -> None:
     from rich.console import Console
 
-    report = as_report(results, sets, alpha)
+    alpha = report["alpha"]
     console = Console(highlight=False)
     rows = [
         ({"name": r["cell"], "corpus": r["corpus"], "seen": r["seen"], "words": r["n_words"]}, r)
         for r in report["results"]
     ]
-    table = _table("Cells", bool(sets), alpha)
+    table = _table("Cells", alpha)
     for head, entry in rows:
         flat = {f"{k}_{n}": v for k in ("plug_in", "averaged") for n, v in entry[k].items()}
-        _add(table, head, entry | flat, bool(sets))
+        _add(table, head, entry | flat, alpha is not None)
     console.print(table)
-    table = _table("Means over corpora", bool(sets), alpha)
+    table = _table("Means over corpora", alpha)
     for mean in report["means"]:
         _add(
             table,
             {"name": mean["task"], "corpus": f"{mean['corpora']} corpora", "seen": mean["seen"]},
             mean,
-            bool(sets),
+            alpha is not None,
         )
     console.print(table)
     console.print(
@@ -136,14 +125,14 @@ def _show(results: "Sequence[CellResult]", sets: "Sequence[Coverage]", alpha: fl
     )
 
 
-def _table(title: str, calibrated: bool, alpha: float) -> "Table":
+def _table(title: str, alpha: float | None) -> "Table":
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
     for name in ("", "cell", "corpus"):
         table.add_column(name, overflow="fold")
     names = ["words", "score", "averaged", "NLL", "ECE", "AURC", "−err"]
-    for name in names + ([f"coverage {1 - alpha:.0%}", "set size"] if calibrated else []):
+    for name in names + ([] if alpha is None else [f"coverage {1 - alpha:.0%}", "set size"]):
         table.add_column(name, justify="right")
     return table
 

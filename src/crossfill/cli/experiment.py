@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from crossfill.experiments.conduct import Standing
-    from crossfill.experiments.plan import CheckedStudy
-    from crossfill.experiments.study import ExecutionSettings
+    from crossfill.studies.plan import CheckedStudy
+    from crossfill.studies.run import Standing
+    from crossfill.studies.study import ExecutionSettings
 
 INTERRUPTED = 130
 
 
 def experiment(
-    config: Annotated[Path, typer.Argument(help="YAML file of a study, such as configs/demo.yaml.")],
+    config: Annotated[Path, typer.Argument(help="YAML file of a study, such as configs/small.yaml.")],
     out: Annotated[Path, typer.Option(help="Folder for the run; one that is there is taken up.")],
     data: Annotated[Path | None, typer.Option(help="Data folder. [default: the study's]")] = None,
     encoder: Annotated[str | None, typer.Option(help="compact, a hub name or a folder. [default: the study's]")] = None,
@@ -35,12 +35,13 @@ def experiment(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Run a study: partitions × methods × seeds. The same command again does only what is missing."""
+    from crossfill.config import change_values, parse_assignments, read_settings
     from crossfill.errors import ConfigError
-    from crossfill.experiments.conduct import run_study
-    from crossfill.experiments.executors.base import build_executor
-    from crossfill.experiments.plan import check_study
+    from crossfill.studies.executors.base import build_executor
+    from crossfill.studies.plan import check_study
+    from crossfill.studies.run import run_study
 
-    named = {
+    named: dict[str, Any] = {
         "data.path": data and str(data.resolve()),
         "data.cache": cache and str(cache.resolve()),
         "config.encoder.name": encoder,
@@ -50,11 +51,13 @@ def experiment(
         "execution.address": address,
         "tensorboard": tensorboard or None,
     }
-    checked = check_study(_values(config, named, change or []), str(config))
+    given = {name: value for name, value in named.items() if value is not None}
+    values = change_values(read_settings(config), given | parse_assignments(change or ()))
+    checked = check_study(values, str(config))
     if checked.problems or checked.study is None:
         raise ConfigError("\n".join(checked.problems))
     if tensorboard or checked.study.tensorboard:
-        from crossfill.experiments.tracking import require_tensorboard
+        from crossfill.studies.tracking import require_tensorboard
 
         require_tensorboard()
     if dry_run:
@@ -69,29 +72,13 @@ def experiment(
     _show_end(standing, out)
 
 
-def _values(path: Path, named: dict[str, Any], changes: list[str]) -> dict[str, Any]:
-    """The study's values with what the command line changes."""
-    from crossfill.config import change_values
-    from crossfill.experiments.study import read_study
-
-    values = read_study(path)
-    given = [f"{key}={_quoted(value)}" for key, value in named.items() if value is not None]
-    return change_values(values, [*given, *changes])
-
-
-def _quoted(value: Any) -> str:
-    import json
-
-    return json.dumps(value)
-
-
 def _show_plan(checked: "CheckedStudy", run: Path, execution: "ExecutionSettings") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from crossfill.experiments.conduct import estimate, missing_jobs
-    from crossfill.experiments.executors.local import LocalExecutor
     from crossfill.progress import duration
+    from crossfill.studies.executors.local import LocalExecutor
+    from crossfill.studies.run import estimate, missing_jobs
 
     costs = estimate(checked, run)
     todo = {job.id for job in missing_jobs(checked, run)}
@@ -122,7 +109,7 @@ def _show_plan(checked: "CheckedStudy", run: Path, execution: "ExecutionSettings
 
 def _show_end(standing: "Standing", run: Path) -> None:
     from crossfill.errors import StudyError
-    from crossfill.experiments.results import LOG, ROWS, job_folder
+    from crossfill.studies.run_folder import LOG, ROWS, job_folder
 
     if standing.failed:
         lines = [f"{len(standing.failed)} of {standing.total} jobs failed; the others are done:"]

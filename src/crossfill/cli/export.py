@@ -14,7 +14,7 @@ def export(
     encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
 ) -> None:
     """Write the tagger of a cell as an ordinary token-classification checkpoint, or as ONNX; posterior means."""
-    from crossfill.tagger import load
+    from crossfill.tagger.tagger import load
 
     tagger = load(model, encoder)
     target = tagger.cell(cell)

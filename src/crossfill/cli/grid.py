@@ -10,10 +10,8 @@ import typer
 
 if TYPE_CHECKING:
     from crossfill.data.layout import SourceFile
-    from crossfill.data.report import Problem
-    from crossfill.grid import Cell, Grid
-
-SPLITS = ("train", "dev", "test", "surplus")
+    from crossfill.data.problems import Problem
+    from crossfill.grid.cells import Cell, Grid
 
 
 def grid(
@@ -53,8 +51,10 @@ def _progress(sources: "Sequence[SourceFile]") -> "Iterator[SourceFile]":
 
 
 def _sizes(grid: "Grid", cell: "Cell") -> dict[str, int]:
-    corpora = grid.corpora.get(cell, ())
-    return {split: sum(len(getattr(splits, split)) for splits in corpora) for split in SPLITS}
+    sizes: Counter[str] = Counter()
+    for splits in grid[cell]:
+        sizes.update({name: len(corpus) for name, corpus in splits.parts.items()})
+    return sizes
 
 
 def _label_counts(grid: "Grid", task: str) -> Counter[str]:
@@ -62,14 +62,14 @@ def _label_counts(grid: "Grid", task: str) -> Counter[str]:
     for cell in grid.cells:
         if cell.task == task:
             for splits in grid[cell]:
-                for split in SPLITS:
-                    counts += getattr(splits, split).labels.counts()
+                for corpus in splits.parts.values():
+                    counts += corpus.labels.counts()
     return counts
 
 
 def _as_json(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> dict[str, Any]:
-    from crossfill.data.languages import language_name
-    from crossfill.grid import Cell
+    from crossfill.data.codes import language_name
+    from crossfill.grid.cells import Cell
 
     return {
         "path": str(data),
@@ -79,8 +79,8 @@ def _as_json(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> dict[st
             str(cell): [
                 {
                     "corpus": splits.name,
-                    "sentences": {split: len(getattr(splits, split)) for split in SPLITS},
-                    "words": {split: getattr(splits, split).n_words for split in SPLITS},
+                    "sentences": {name: len(corpus) for name, corpus in splits.parts.items()},
+                    "words": {name: corpus.n_words for name, corpus in splits.parts.items()},
                 }
                 for splits in grid[cell]
             ]

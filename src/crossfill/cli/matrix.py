@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from crossfill.data.languages import language_name
-from crossfill.data.report import Problem
-from crossfill.grid import Cell
+from crossfill.data.codes import language_name
+from crossfill.data.problems import Problem
+from crossfill.grid.cells import Cell
 
 Sizes = Mapping[str, int]
 """Sentences per split."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from crossfill.data.streams import Item
-    from crossfill.tagging import Tagging
+    from crossfill.prediction.tagging import Tagging
 
 
 def predict(
@@ -41,9 +41,9 @@ def predict(
 ) -> None:
     """Tag text in any cell of a model's grid, seen or not, and say how sure every label is."""
     from crossfill.data.streams import format_of, read_items
-    from crossfill.doubt import Doubt
     from crossfill.errors import DataError
-    from crossfill.tagger import CHUNK_SENTENCES, load
+    from crossfill.prediction.tagging import TaggingOptions
+    from crossfill.tagger.tagger import CHUNK_SENTENCES, load
 
     path = None if str(file) == "-" else file
     source = format_of(path, read)
@@ -65,10 +65,10 @@ def predict(
                 waiting.append(item)
                 yield item.sentence
 
-        doubt = Doubt(alpha, abstain, min_confidence, temperature)
+        options = TaggingOptions(alpha, abstain, min_confidence, temperature)
         at_once = 1 if path is None and stream.isatty() else CHUNK_SENTENCES
         with writer(out, target, distribution) as write:
-            for taggings in tagger.tag_cells(sentences(), cells, samples, doubt, at_once):
+            for taggings in tagger.tag_cells(sentences(), cells, samples, options, at_once):
                 write(waiting.pop(0), taggings)
 
 

@@ -4,12 +4,14 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from crossfill.measures.metrics import TaskKind, span_types
+
 if TYPE_CHECKING:
     from rich.text import Text
 
     from crossfill.data.conllu import ConlluSentence
     from crossfill.data.streams import Item
-    from crossfill.tagging import Tagging
+    from crossfill.prediction.tagging import Tagging
 
 _COLUMNS = {"pos": 3, "xpos": 4, "deprel": 7}
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green", "bright_magenta")
@@ -80,16 +82,16 @@ def text(taggings: "Sequence[Tagging]") -> "list[Text]":
         line = Text(f"{tagging.cell}  " if len(taggings) > 1 else "", "dim")
         by_start = {span.start: span for span in tagging.spans}
         ends = {span.end for span in tagging.spans}
-        plain = not any(name.startswith("B-") for name in tagging.label_names)
+        plain = tagging.kind is not TaskKind.SPANS
         for i, word in enumerate(tagging.sentence.words):
             marked = tagging.doubtful is not None and bool(tagging.doubtful[i])
             sure = float(tagging.confidence[i]) >= _UNSURE
             if span := by_start.get(i):
-                colour = _colour(span.type, tagging.label_names)
+                colour = _colour(span.type, tagging)
                 line.append("[", "dim").append(f"{span.type} {span.confidence:.2f} ", f"bold {colour}")
             line.append(word, "" if sure else "red")
             if plain:
-                line.append(f"/{tagging.labels[i]}", _colour(tagging.labels[i], tagging.label_names))
+                line.append(f"/{tagging.labels[i]}", _colour(tagging.labels[i], tagging))
             if marked or (tagging.sets is not None and len(tagging.label_sets[i]) > 1):
                 others = f"{{{','.join(tagging.label_sets[i])}}}" if tagging.sets is not None else ""
                 line.append("?" * marked + others, "red")
@@ -113,11 +115,8 @@ def _json(tagging: "Tagging", whole: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"labels": tagging.labels}
     for name in ("confidence", "entropy", "mutual_information"):
         found[name] = [round(value, 6) for value in getattr(tagging, name).tolist()]
-    if any(name.startswith("B-") for name in tagging.label_names):
-        found["spans"] = [
-            {"start": s.start, "end": s.end, "type": s.type, "text": s.text, "confidence": round(s.confidence, 6)}
-            for s in tagging.spans
-        ]
+    if tagging.kind is TaskKind.SPANS:
+        found["spans"] = [span.as_dict() for span in tagging.spans]
     if tagging.sets is not None:
         found["label_sets"] = tagging.label_sets
     if tagging.doubtful is not None:
@@ -184,6 +183,6 @@ def _distribution(tagging: "Tagging", word: int) -> str:
     return ",".join(f"{label}:{p:.4f}" for label, p in tagging.distribution(word).items())
 
 
-def _colour(label: str, names: Sequence[str]) -> str:
-    kinds = sorted({name[2:] if name[:2] in ("B-", "I-") else name for name in names})
-    return _COLOURS[kinds.index(label) % len(_COLOURS)] if label in kinds else "dim"
+def _colour(label: str, tagging: "Tagging") -> str:
+    names = span_types(tagging.label_names) if tagging.kind is TaskKind.SPANS else sorted(tagging.label_names)
+    return _COLOURS[names.index(label) % len(_COLOURS)] if label in names else "dim"

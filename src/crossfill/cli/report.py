@@ -17,8 +17,8 @@ def report(
     """Make the tables and figures of a study, and one page of all of them."""
     from rich.console import Console
 
-    from crossfill.experiments.rendering import terminal
-    from crossfill.figures.report import write_report
+    from crossfill.report.rendering import terminal
+    from crossfill.report.report import write_report
 
     made = write_report(run, out)
     console = Console(highlight=False)

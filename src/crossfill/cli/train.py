@@ -1,19 +1,20 @@
 """`crossfill train DATA`: one model from the seen cells of a data folder."""
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from crossfill.errors import DataError, unknown
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crossfill.config import Config
-    from crossfill.experiments.cell_results import CellResult
-    from crossfill.grid import Cell, Grid
-    from crossfill.partition import Partition
+    from crossfill.evaluation.results import CellResult
+    from crossfill.grid.cells import Grid
+    from crossfill.grid.partition import Partition
 
 PAPER_ENCODER = "bert-base-multilingual-cased"
 
@@ -50,63 +51,67 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
 ) -> None:
     """Train a model on the cells that have data, and score it on every cell that has test data."""
-    from crossfill.baselines.methods import build_encoder, find_method, plan_training
-    from crossfill.config import override
+    from crossfill.data.codes import find_language_in
     from crossfill.data.folder import load_grid
     from crossfill.data.splits import capped_grid
-    from crossfill.distribution import is_first_process, leave
-    from crossfill.experiments.run import evaluate
-    from crossfill.experiments.run import train as run
-    from crossfill.typology import vectors_beside
+    from crossfill.encoders.build import build_encoder
+    from crossfill.evaluation.scoring import evaluate
+    from crossfill.grid.typology import vectors_beside
+    from crossfill.methods.registry import find_method
+    from crossfill.tagger.folder import add_results
+    from crossfill.tagger.train import train_model
+    from crossfill.training.processes import is_first_process, leave
 
     started = time.monotonic()
     settings = _settings(config, method, encoder, layer, change or [])
     find_method(settings.method)
     if settings.sources.vectors is None and (vectors := vectors_beside(data)):
-        settings = override(settings, [f"sources.vectors={vectors}"])
+        settings = settings.change({"sources.vectors": vectors})
     grid = load_grid(data, tasks=task or (), seed=seed, max_train=max_train, cache=cache or True)
     grid = capped_grid(grid, max_dev, max_test, seed)
-    compared = _without(grid, outside or [])
+    excluded = {find_language_in(language, grid.languages) for language in outside or ()}
+    for language in sorted(excluded - set(grid.languages)):
+        raise DataError("--outside: " + unknown("language", language, grid.languages))
+    compared = grid.where(lambda cell: cell.language not in excluded)
     partition = _partition(compared, hold_out or [], halves, half, seed)
     silent = quiet or not is_first_process()
-    for note in plan_training(grid, partition.seen, settings).notes if is_first_process() else ():
-        typer.echo(f"{settings.method}: {note}", err=True)
-    base = build_encoder(settings, grid.inventory, cache or True, silent)
-    model = run(grid, partition.seen, settings, out, resume=resume, quiet=silent, encoder=base)
+    base = build_encoder(settings, grid.inventory.languages, cache or True, silent)
+    trained = train_model(
+        grid,
+        partition.seen,
+        settings,
+        out,
+        resume=resume,
+        quiet=silent,
+        encoder=base,
+        tell=lambda note: typer.echo(note, err=True),
+    )
     leave()
-    trained = time.monotonic() - started
+    seconds = time.monotonic() - started
     if is_first_process():
-        _show(evaluate(model, compared, settings), compared, partition.seen, out, trained)
+        results = evaluate(trained.model, compared, settings, trained.calibration)
+        add_results(out, results)
+        _show(results, f"{len(partition.seen)} of {len(compared.cells)}", trained.progression.step, out, seconds)
 
 
 def _settings(
     path: Path | None, method: str | None, encoder: str | None, layer: str | None, changes: list[str]
 ) -> "Config":
-    from crossfill.config import Config, override
-    from crossfill.experiments.study import load_run_config
+    from crossfill.config import Config, parse_assignments
+    from crossfill.studies.study import load_run_config
 
-    config = load_run_config(path, method) if path else override(Config(), [f"encoder.name={PAPER_ENCODER}"])
+    config = load_run_config(path, method) if path else Config().change({"encoder.name": PAPER_ENCODER})
     named = {"method": method, "encoder.name": encoder, "encoder.pretrained.layer": layer}
-    return override(config, [*(f"{key}={value}" for key, value in named.items() if value is not None), *changes])
-
-
-def _without(grid: "Grid", languages: list[str]) -> "Grid":
-    from crossfill.errors import DataError, unknown
-    from crossfill.grid import Grid
-
-    for language in languages:
-        if language not in grid.languages:
-            raise DataError("--outside: " + unknown("language", language, grid.languages))
-    return Grid({cell: grid[cell] for cell in grid.cells if cell.language not in languages})
+    given = {name: value for name, value in named.items() if value is not None}
+    return config.change(given | parse_assignments(changes))
 
 
 def _partition(grid: "Grid", held_out: list[str], halves: str | None, half: int, seed: int) -> "Partition":
-    from crossfill import partition
-    from crossfill.errors import DataError
-    from crossfill.grid import Cell
+    from crossfill.data.codes import find_cell
+    from crossfill.grid import partition
 
     if halves is None:
-        return partition.hold_out(grid.cells, map(Cell.parse, held_out))
+        return partition.hold_out(grid.cells, [find_cell(cell, grid.cells) for cell in held_out])
     if held_out:
         raise DataError(f"expected --halves or --hold-out, got both: {halves} and {', '.join(held_out)}")
     made = partition.random_halves(grid.cells, seed) if halves == "random" else partition.alternating_halves(grid.cells)
@@ -115,20 +120,14 @@ def _partition(grid: "Grid", held_out: list[str], halves: str | None, half: int,
     return made[half - 1]
 
 
-def _show(results: "Sequence[CellResult]", grid: "Grid", seen: "frozenset[Cell]", out: Path, seconds: float) -> None:
-    from crossfill.checkpoint import write_json
-    from crossfill.experiments.card import RESULTS, write_card
-    from crossfill.experiments.cell_results import task_means
+def _show(results: "Sequence[CellResult]", seen: str, steps: int, out: Path, seconds: float) -> None:
+    from crossfill.evaluation.results import task_means
 
-    write_json(out / RESULTS, [result.as_dict() for result in results], indent=None)
-    write_card(out)
     for which in (True, False):
         chosen = [r for r in results if r.seen is which]
         if chosen:
             means = ", ".join(f"{task} {100 * mean:.1f}" for task, mean in task_means(chosen, seen=which).items())
             typer.echo(f"{'seen' if which else 'unseen'} cells ({len({r.cell for r in chosen})}): {means}")
-    history = json.loads((out / "history.json").read_text(encoding="utf-8"))
     typer.echo(
-        f"{out}: {len(seen)} of {len(grid.cells)} cells seen, {history[-1]['step']} steps, {seconds:.0f} s; "
-        f"scores of every cell in {out / 'results.json'}"
+        f"{out}: {seen} cells seen, {steps} steps, {seconds:.0f} s; scores of every cell in {out / 'results.json'}"
     )

@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 
-from crossfill.data.report import Problem
+from crossfill.data.problems import Problem
 from crossfill.data.splits import texts
-from crossfill.grid import Cell, Grid, Splits
-from crossfill.sentence import EMPTY, Corpus
+from crossfill.grid.cells import Cell, Grid, Splits
+from crossfill.grid.sentence import EMPTY
 
 MOST_DUPLICATES = 0.05
 """Share of sentences that repeat an earlier one of the same split."""
@@ -47,10 +47,6 @@ def _where(cell: Cell, splits: Splits, corpora: Sequence[Splits]) -> str:
     return str(cell) if len(corpora) == 1 else f"{cell} ({splits.name})"
 
 
-def _parts(splits: Splits) -> tuple[Corpus, ...]:
-    return splits.train, splits.dev, splits.test, splits.surplus
-
-
 def _unseen_labels(splits: Splits) -> Iterable[str]:
     training = splits.training
     if training is splits.test or training is EMPTY:
@@ -64,18 +60,19 @@ def _unseen_labels(splits: Splits) -> Iterable[str]:
 
 
 def _duplicates(splits: Splits) -> Iterable[str]:
-    for name, corpus in zip(("train", "dev", "test", "surplus"), _parts(splits), strict=True):
+    for name, corpus in splits.parts.items():
         repeated = len(corpus) - len(set(texts(corpus)))
         if repeated > MOST_DUPLICATES * len(corpus):
             yield f"{repeated:,} of {len(corpus):,} {name} sentences repeat another ({repeated / len(corpus):.0%})"
 
 
 def _missing(cell: Cell, splits: Splits) -> Iterable[str]:
-    n_words = sum(corpus.n_words for corpus in _parts(splits))
-    wordless = sum(corpus.words.counts()["_"] for corpus in _parts(splits))
+    corpora = splits.parts.values()
+    n_words = sum(corpus.n_words for corpus in corpora)
+    wordless = sum(corpus.words.counts()["_"] for corpus in corpora)
     if wordless > MOST_MISSING * n_words:
         yield f"{wordless / n_words:.0%} of the words are _: this corpus comes without its text"
-    unlabelled = sum(corpus.labels.counts()["_"] for corpus in _parts(splits))
+    unlabelled = sum(corpus.labels.counts()["_"] for corpus in corpora)
     if unlabelled and ":" not in cell.task:
         yield f"{unlabelled:,} of {n_words:,} words have no label (_)"
 
@@ -90,7 +87,7 @@ def _mixed(letters: Counter[str]) -> Iterable[str]:
 def _scripts(splits: Splits) -> Counter[str]:
     """Letters per script."""
     found: Counter[str] = Counter()
-    for corpus in _parts(splits):
+    for corpus in splits.parts.values():
         points = np.frombuffer("".join(corpus.words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
         values, counts = np.unique(points, return_counts=True)
         for point, n in zip(values.tolist(), counts.tolist(), strict=True):

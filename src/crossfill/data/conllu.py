@@ -8,7 +8,7 @@ from pathlib import Path
 from crossfill.data.labels import LabelColumn
 from crossfill.data.lines import Block, blocks, decode
 from crossfill.errors import DataError
-from crossfill.sentence import Sentence
+from crossfill.grid.sentence import Sentence
 
 N_COLUMNS = 10
 _RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")

@@ -1,23 +1,21 @@
-"""A data folder into a grid."""
+"""A data folder into a grid, and a grid into a data folder."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from unicodedata import is_normalized, normalize
-
-import numpy as np
+from unicodedata import is_normalized
 
 from crossfill.data import bio, conllu, storage
 from crossfill.data.labels import LabelColumn, iob2, scheme, task_name
 from crossfill.data.layout import UD, SourceFile, Split, find_sources
-from crossfill.data.report import Level, Problem
+from crossfill.data.problems import Level, Problem
 from crossfill.data.splits import capped, eighty_ten_ten, without_leaks
 from crossfill.data.storage import Reading
 from crossfill.errors import DataError, unknown
-from crossfill.files import default_cache
-from crossfill.grid import Cell, Grid, Splits, joined
-from crossfill.sentence import Column, Corpus, Sentence
+from crossfill.files import default_cache, write_atomically
+from crossfill.grid.cells import Cell, Grid, Splits
+from crossfill.grid.sentence import Corpus, Sentence
 
 _READER = "1"
 """Raised whenever the same bytes would be read differently, so that older cache entries are left alone."""
@@ -102,6 +100,21 @@ def read_folder(
     return FolderReading(Grid(corpora), tuple(problems))
 
 
+def write_grid(grid: Grid, folder: Path) -> None:
+    """Write every corpus as `<task>/<language>/<split>.bio`, or as `<corpus>-<split>.bio` where a cell has several."""
+    if folder.exists() and any(folder.iterdir()):
+        raise DataError(f"{folder}: expected no folder of that name, or an empty one; name another")
+    for cell in grid.cells:
+        corpora = grid[cell]
+        for splits in corpora:
+            prefix = f"{splits.name}-" if len(corpora) > 1 else ""
+            for split, corpus in splits.parts.items():
+                sentences = [bio.TaggedSentence(s.words, s.labels) for s in corpus]
+                if sentences:
+                    path = folder / cell.task / cell.language / f"{prefix}{split}.bio"
+                    write_atomically(path, bio.render(sentences).encode())
+
+
 def read_source(data: bytes, where: str, label: LabelColumn | None) -> Reading:
     """A corpus from the bytes of a file: CoNLL-U where a label column is given, else token columns."""
     if label is not None:
@@ -154,17 +167,9 @@ def _read(source: SourceFile, task: str, where: str, store: Path | None) -> Read
 
 
 def _composed(corpus: Corpus) -> Reading:
-    """The corpus with its words in Unicode's composed form (NFC), as most corpora and all vocabularies have them."""
-    words = corpus.words
-    other = np.array([not is_normalized("NFC", word) for word in words.vocabulary], dtype=np.bool_)
-    if not other.any():
-        return Reading(corpus)
-    merged = Column.of(normalize("NFC", word) for word in words.vocabulary)
-    composed = Column(merged.vocabulary, merged.codes[words.codes])
-    return Reading(
-        Corpus(composed, corpus.labels, corpus.spaces, corpus.offsets),
-        normalised=int(np.count_nonzero(other[words.codes])),
-    )
+    composed = corpus.composed()
+    changed = {} if composed is corpus else corpus.words.counts()
+    return Reading(composed, normalised=sum(n for word, n in changed.items() if not is_normalized("NFC", word)))
 
 
 def _has_labels(parts: Mapping[Split, Sequence[Reading]]) -> bool:
@@ -176,7 +181,7 @@ def _splits(
 ) -> tuple[Splits, list[Problem]]:
     """The splits of one corpus, and what was done to make them."""
     told: list[tuple[Level, str]] = []
-    given = {split: joined(reading.corpus for reading in readings) for split, readings in parts.items()}
+    given = {split: Corpus.joined(reading.corpus for reading in readings) for split, readings in parts.items()}
     if whole := given.pop("whole", None):
         given["train"], given["dev"], given["test"] = eighty_ten_ten(whole, seed)
         told.append(("note", f"{name} comes without splits: {len(whole):,} sentences parted 80–10–10 by seed {seed}"))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from crossfill.data.codes import find_language
 from crossfill.data.labels import task_name
-from crossfill.data.languages import find_language
-from crossfill.data.report import Problem
+from crossfill.data.problems import Problem
 from crossfill.errors import DataError
 
 Split = Literal["train", "dev", "test", "surplus", "whole"]

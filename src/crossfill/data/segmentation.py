@@ -6,9 +6,17 @@ Chinese, Japanese, …) by dictionary.
 
 from collections.abc import Iterator
 
-from crossfill.data.languages import language_tag
+from crossfill.data.codes import language_tag
 from crossfill.errors import DataError
-from crossfill.sentence import Sentence
+from crossfill.grid.sentence import Sentence
+
+
+def split_text(text: str, language: str) -> Iterator[Sentence]:
+    """The sentences of raw text, each cut into words; no sentence spans two lines."""
+    for line in text.splitlines():
+        for sentence in split_sentences(line, language) if line.strip() else ():
+            if words := split_words(sentence, language):
+                yield words
 
 
 def split_sentences(text: str, language: str) -> Iterator[str]:

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
 from typing import IO
 
+from crossfill.data.codes import find_language
 from crossfill.data.download import Progress, download, silent
-from crossfill.data.languages import find_language
 from crossfill.errors import DataError, unknown
 
 Member = tuple[PurePosixPath, IO[bytes]]

@@ -6,8 +6,8 @@ from dataclasses import replace
 from hashlib import blake2b
 from itertools import pairwise
 
-from crossfill.grid import Cell, Grid, Splits, joined
-from crossfill.sentence import Corpus
+from crossfill.grid.cells import Cell, Grid, Splits
+from crossfill.grid.sentence import Corpus
 
 
 def eighty_ten_ten(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus, Corpus]:
@@ -27,14 +27,7 @@ def capped(corpus: Corpus, most: int | None, seed: int) -> Corpus:
 
 def capped_grid(grid: Grid, max_dev: int | None, max_test: int | None, seed: int) -> Grid:
     """The grid with at most this many dev and test sentences in each corpus, at random; order is kept."""
-    return Grid(
-        {
-            cell: tuple(
-                replace(s, dev=capped(s.dev, max_dev, seed), test=capped(s.test, max_test, seed)) for s in grid[cell]
-            )
-            for cell in grid.cells
-        }
-    )
+    return grid.map(lambda s: replace(s, dev=capped(s.dev, max_dev, seed), test=capped(s.test, max_test, seed)))
 
 
 def parted(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
@@ -49,14 +42,13 @@ def parted(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
 
 def for_selection(grid: Grid, share: float) -> Grid:
     """The grid without the dev sentences that are for calibration."""
-    return Grid({cell: tuple(replace(s, dev=parted(s.dev, share)[0]) for s in grid[cell]) for cell in grid.cells})
+    return grid.map(lambda splits: replace(splits, dev=parted(splits.dev, share)[0]))
 
 
 def for_calibration(grid: Grid, share: float, cells: Iterable[Cell]) -> dict[Cell, Corpus]:
     """The dev sentences of these cells that are for calibration, where there are any."""
-    found = {
-        cell: joined(parted(splits.dev, share)[1] for splits in grid[cell]) for cell in cells if cell in grid.corpora
-    }
+    known = [cell for cell in cells if cell in grid.corpora]
+    found = {cell: Corpus.joined(parted(splits.dev, share)[1] for splits in grid[cell]) for cell in known}
     return {cell: corpus for cell, corpus in found.items() if len(corpus)}
 
 

@@ -15,7 +15,7 @@ from tempfile import NamedTemporaryFile
 import numpy as np
 
 from crossfill.data.labels import Scheme
-from crossfill.sentence import Column, Corpus
+from crossfill.grid.sentence import Column, Corpus
 
 _MAGIC = b"crossfill corpus 1\n"
 _DIGEST = 16

@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 from crossfill.data.conllu import ConlluSentence, parse_blocks
 from crossfill.data.labels import LabelColumn
 from crossfill.data.lines import blocks, stream
-from crossfill.data.segmentation import split_sentences, split_words
+from crossfill.data.segmentation import split_text, split_words
 from crossfill.errors import DataError, unknown
-from crossfill.sentence import Sentence
+from crossfill.grid.sentence import Sentence
 
 Format = Literal["text", "conllu", "bio", "jsonl"]
 Cutting = Literal["raw", "lines", "words"]
@@ -69,8 +69,7 @@ def _text(file: BufferedIOBase, where: str, language: str, cutting: Cutting) -> 
     for line in stream(file, where):
         match cutting:
             case "raw":
-                for sentence in split_sentences(line, language) if line.strip() else ():
-                    yield Item(split_words(sentence, language))
+                yield from map(Item, split_text(line, language))
             case "lines":
                 yield Item(split_words(line, language))
             case "words":

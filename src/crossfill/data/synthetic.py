@@ -15,9 +15,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import PositiveInt
 
-from crossfill.grid import Cell, Grid, Splits
-from crossfill.sentence import Corpus, Sentence
+from crossfill.config import Settings
+from crossfill.grid.cells import Cell, Grid, Splits
+from crossfill.grid.sentence import Corpus, Sentence
 
 TaskName = Literal["pos", "ner", "chunk", "deprel"]
 Side = Literal["nominal", "verbal"]
@@ -33,25 +35,24 @@ RELATIONS |= {"VERB": "root", "ADV": "advmod", "AUX": "aux"}
 SETTINGS = ("inflections", "derivations", "particles", "verbs_first", "particles_follow", "modifiers_follow")
 N_HIDDEN = 3
 """The first three settings do not show in the text."""
+DRIFT = 0.1
+"""How likely a step down the tree changes a setting, times the diversity."""
 
 
-@dataclass(frozen=True)
-class SyntheticConfig:
-    """How large and how diverse the grid is."""
+class SyntheticConfig(Settings):
+    """How large and how diverse the artificial grid is: see docs/synthetic.md."""
 
-    families: int = 8
-    branches: int = 2
+    families: PositiveInt = 8
+    branches: PositiveInt = 2
     """Branches of a family; each has made one sound change, and each of its languages one more."""
-    languages_per_family: int = 5
-    train_sentences: int = 100
-    dev_sentences: int = 20
-    test_sentences: int = 200
+    languages_per_family: PositiveInt = 5
+    train_sentences: PositiveInt = 100
+    dev_sentences: PositiveInt = 20
+    test_sentences: PositiveInt = 200
+    roots: PositiveInt = 400
+    """Roots in a family's lexicon, used in Zipf's proportions."""
     diversity: float = 1.0
     """From 0 (all languages have the same settings) to 1 (those of two families are independent)."""
-    drift: float = 0.1
-    """How likely a step down the tree changes a setting, times the diversity."""
-    roots: int = 400
-    """Roots in a family's lexicon, used in Zipf's proportions."""
 
 
 class Word(NamedTuple):
@@ -139,7 +140,7 @@ def _descend(
     """A step down the tree: one sound change, and perhaps a change of grammar."""
     before, after = rng.choice(SOUND_CHANGES).split("→")
     words = [root.replace(before, after) or root for root in roots]
-    return words, [setting ^ (rng.random() < config.drift * config.diversity) for setting in settings]
+    return words, [setting ^ (rng.random() < DRIFT * config.diversity) for setting in settings]
 
 
 def _root(rng: random.Random) -> str:

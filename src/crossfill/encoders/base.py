@@ -2,13 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from crossfill.sentence import Corpus
+from crossfill.errors import DataError
+from crossfill.grid.sentence import Corpus
 
 
 class Inputs(ABC):
@@ -24,6 +26,16 @@ class Inputs(ABC):
     @abstractmethod
     def followed_by(self, others: "Sequence[Inputs]") -> "Inputs":
         """These inputs and others of the same encoder, as one."""
+
+
+Kind = TypeVar("Kind", bound=Inputs)
+
+
+def expect(inputs: Inputs, kind: type[Kind]) -> Kind:
+    """The inputs, if they are of the kind that an encoder prepares."""
+    if not isinstance(inputs, kind):
+        raise DataError(f"expected {kind.__name__}, got {type(inputs).__name__}: inputs of another encoder")
+    return inputs
 
 
 class Encoder(nn.Module, ABC):

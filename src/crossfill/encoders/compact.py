@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from crossfill.config import EncoderConfig
-from crossfill.encoders.base import Encoder, Inputs, ranges
-from crossfill.sentence import Corpus
+from crossfill.encoders.base import Encoder, Inputs, expect, ranges
+from crossfill.grid.sentence import Corpus
 
 WORDS_KEPT, LONGEST_KEPT = 200_000, 64
 """How many words' n-grams are kept, and of words of how many characters."""
@@ -35,7 +35,7 @@ class CompactInputs(Inputs):
         return CompactInputs(self.ngrams[ngrams], self.ngrams_per_word[words], self.lengths[sentences])
 
     def followed_by(self, others: Sequence[Inputs]) -> "CompactInputs":
-        parts = [self, *(other for other in others if isinstance(other, CompactInputs))]
+        parts = [self, *(expect(other, CompactInputs) for other in others)]
         return CompactInputs(
             torch.cat([part.ngrams for part in parts]),
             torch.cat([part.ngrams_per_word for part in parts]),
@@ -64,7 +64,7 @@ class CompactEncoder(Encoder):
         )
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
-        assert isinstance(inputs, CompactInputs)  # noqa: S101
+        inputs = expect(inputs, CompactInputs)
         device = self.ngrams.weight.device
         bounds = functional.pad(inputs.ngrams_per_word.cumsum(0), (1, 0)).to(device)
         words = self.dropout(self.norms[0](self.ngrams(inputs.ngrams.to(device), bounds)))

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from crossfill.encoders.base import Encoder, Inputs, ranges
+from crossfill.encoders.base import Encoder, Inputs, expect, ranges
 from crossfill.errors import DataError
-from crossfill.sentence import Corpus
+from crossfill.grid.sentence import Corpus
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class FeatureInputs(Inputs):
         return FeatureInputs(self.features[words], self.lengths[sentences], checked=True)
 
     def followed_by(self, others: Sequence[Inputs]) -> "FeatureInputs":
-        parts = [self, *(other for other in others if isinstance(other, FeatureInputs))]
+        parts = [self, *(expect(other, FeatureInputs) for other in others)]
         features, lengths = torch.cat([p.features for p in parts]), torch.cat([p.lengths for p in parts])
         return FeatureInputs(features, lengths, checked=True)
 
@@ -57,6 +57,4 @@ class FeatureEncoder(Encoder):
         raise DataError(f"expected given features for this corpus of {len(corpus)} sentences, got text")
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
-        if not isinstance(inputs, FeatureInputs):
-            raise DataError(f"expected FeatureInputs, got {type(inputs).__name__}")
-        return inputs.features
+        return expect(inputs, FeatureInputs).features

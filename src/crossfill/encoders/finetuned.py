@@ -9,14 +9,13 @@ from torch import Tensor, nn
 
 from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
-from crossfill.encoders.base import Encoder, Inputs
+from crossfill.encoders.base import Encoder, Inputs, expect
 from crossfill.encoders.cache import FeatureCache
 from crossfill.encoders.huggingface import Source, WordEncoder
-from crossfill.encoders.mixing import LayerMix
 from crossfill.encoders.pieces import PieceInputs
-from crossfill.errors import DataError
+from crossfill.encoders.transformer import LayerMix
+from crossfill.grid.sentence import Corpus
 from crossfill.progress import ProgressBar
-from crossfill.sentence import Corpus
 
 
 class FinetunedEncoder(Encoder):
@@ -62,8 +61,7 @@ class FinetunedEncoder(Encoder):
         return inputs.with_states(torch.from_numpy(states))
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
-        if not isinstance(inputs, PieceInputs):
-            raise DataError(f"expected PieceInputs, got {type(inputs).__name__}")
+        inputs = expect(inputs, PieceInputs)
         if self.config.mode == "partial":
             self._silence_frozen()
         vectors = self.words(inputs, self.n_frozen)

@@ -12,15 +12,15 @@ from torch import Tensor
 
 from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
-from crossfill.encoders.base import CentredEncoder, Inputs, ranges
+from crossfill.encoders.base import CentredEncoder, Inputs, expect, ranges
 from crossfill.encoders.cache import FeatureCache
 from crossfill.encoders.dropout import Dropout
 from crossfill.encoders.features import FeatureInputs
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
-from crossfill.encoders.mixing import LayerMix
+from crossfill.encoders.transformer import LayerMix
 from crossfill.errors import DataError, EncoderError, unknown
+from crossfill.grid.sentence import Corpus
 from crossfill.progress import ProgressBar
-from crossfill.sentence import Corpus
 
 _LARGEST = float(np.finfo(np.float16).max)
 _NO_SCALE = 1e-6
@@ -43,7 +43,7 @@ class FrozenInputs(Inputs):
         return FrozenInputs(self.given.take(sentences), self.languages[sentences])
 
     def followed_by(self, others: Sequence[Inputs]) -> "FrozenInputs":
-        parts = [other for other in others if isinstance(other, FrozenInputs)]
+        parts = [expect(other, FrozenInputs) for other in others]
         given = self.given.followed_by([part.given for part in parts])
         return FrozenInputs(given, torch.cat([self.languages, *(part.languages for part in parts)]))
 
@@ -90,8 +90,7 @@ class FrozenEncoder(CentredEncoder):
         return FrozenInputs(given, torch.full((len(corpus),), row))
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
-        if not isinstance(inputs, FrozenInputs):
-            raise DataError(f"expected FrozenInputs, got {type(inputs).__name__}")
+        inputs = expect(inputs, FrozenInputs)
         vectors = inputs.given.features.to(self.mean.device, self.mean.dtype)
         rows = torch.repeat_interleave(inputs.languages, inputs.lengths).to(self.mean.device)
         if self.config.centring != "none":
@@ -118,8 +117,7 @@ class FrozenEncoder(CentredEncoder):
                 self.scale[self._row(language)] = torch.from_numpy(scale)
 
     def recentred(self, inputs: Inputs, language: str) -> FrozenInputs:
-        if not isinstance(inputs, FrozenInputs):
-            raise DataError(f"expected FrozenInputs, got {type(inputs).__name__}")
+        inputs = expect(inputs, FrozenInputs)
         return FrozenInputs(inputs.given, torch.full_like(inputs.languages, self._row(language)))
 
     def centroids(self) -> dict[str, Float[np.ndarray, "width"]]:

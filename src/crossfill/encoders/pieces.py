@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from crossfill.encoders.alignment import NO_PIECE, align, rebuild, windows
-from crossfill.encoders.base import Inputs, ranges
+from crossfill.encoders.base import Inputs, expect, ranges
 from crossfill.errors import EncoderError
-from crossfill.sentence import Corpus
+from crossfill.grid.sentence import Corpus
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -59,7 +59,7 @@ class PieceInputs(Inputs):
         )
 
     def followed_by(self, others: Sequence[Inputs]) -> "PieceInputs":
-        parts = [self, *(other for other in others if isinstance(other, PieceInputs))]
+        parts = [self, *(expect(other, PieceInputs) for other in others)]
         states = [part.states for part in parts if part.states is not None]
         return PieceInputs(
             torch.cat([part.ids for part in parts]),

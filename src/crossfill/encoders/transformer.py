@@ -14,8 +14,20 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
+class LayerMix(nn.Module):
+    """γ Σₖ softmax(w)ₖ hₖ over layers k, as ELMo mixes them; starts as the plain mean."""
+
+    def __init__(self, n_layers: int) -> None:
+        super().__init__()
+        self.weights = nn.Parameter(torch.zeros(n_layers))
+        self.gamma = nn.Parameter(torch.ones(()))
+
+    def forward(self, states: Float[Tensor, "words layers features"]) -> Float[Tensor, "words features"]:
+        return self.gamma * torch.einsum("k,wkf->wf", self.weights.softmax(0), states)
+
+
 class _Tap(nn.Module):
-    """Stands where a layer stood: keeps what reaches it, and hands on that, or other states instead."""
+    """Placeholder layer: records its input, and passes it on, or other states in its place."""
 
     def __init__(self, instead: Tensor | None = None) -> None:
         super().__init__()

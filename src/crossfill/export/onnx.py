@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from crossfill.encoders.pieces import PieceInputs
 from crossfill.errors import ExportError
 from crossfill.export.parts import Parts, take_apart, write_labels, write_surroundings
-from crossfill.grid import Cell
-from crossfill.tagger import Tagger
+from crossfill.grid.cells import Cell
+from crossfill.tagger.tagger import Tagger
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

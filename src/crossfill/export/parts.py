@@ -14,10 +14,10 @@ from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.encoders.huggingface import WordEncoder
 from crossfill.errors import ExportError
 from crossfill.files import write_atomically
-from crossfill.generator import Head
-from crossfill.grid import Cell
-from crossfill.predict import draw_head
-from crossfill.tagger import Tagger
+from crossfill.grid.cells import Cell
+from crossfill.model import Head
+from crossfill.prediction.predict import draw_head
+from crossfill.tagger.tagger import Tagger
 
 
 @dataclass(frozen=True)

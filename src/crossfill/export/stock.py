@@ -8,9 +8,9 @@ from torch import nn
 
 from crossfill.errors import ExportError
 from crossfill.export.parts import Parts, take_apart, write_surroundings
-from crossfill.grid import Cell
-from crossfill.sentence import Corpus, Sentence
-from crossfill.tagger import Tagger
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.tagger.tagger import Tagger
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -12,7 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from crossfill import __version__
 from crossfill.errors import CrossfillError
-from crossfill.tagger import Tagger
+from crossfill.tagger.tagger import Tagger
 from crossfill.web.assets import Asset, load_assets
 from crossfill.web.batching import Batcher, OverloadedError, StoppingError
 from crossfill.web.engine import Engine

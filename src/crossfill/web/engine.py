@@ -3,21 +3,21 @@
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from crossfill import __version__
-from crossfill.data.segmentation import split_sentences, split_words
-from crossfill.doubt import Doubt
+from crossfill.data.segmentation import split_text
 from crossfill.errors import CrossfillError
-from crossfill.generator import Classifier, Head
-from crossfill.grid import Cell
-from crossfill.queries import Query
-from crossfill.sentence import Sentence
-from crossfill.tagger import Tagger
-from crossfill.tagging import Tagging
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Sentence
+from crossfill.model import Classifier
+from crossfill.prediction.queries import Query
+from crossfill.prediction.tagging import DIGITS, Tagging, TaggingOptions
+from crossfill.tagger.tagger import Tagger
 from crossfill.web.problems import ApiError, invalid, too_large
 from crossfill.web.schemas import TagRequest
 from crossfill.web.settings import ServeSettings
@@ -26,7 +26,6 @@ INTERVAL = 0.9
 """Error bars hold this share of the posterior samples."""
 HEAD_BYTES = 2**28
 """What the drawn heads of cells that were asked for lately may take."""
-_DIGITS = 6
 
 
 class Engine:
@@ -83,7 +82,7 @@ class Engine:
     def _queries(self, request: TagRequest) -> list[Query]:
         cells = [self.tagger.cell(cell) for cell in request.cells]
         if request.text is not None:
-            sentences = cut(request.text, cells[0].language)
+            sentences = list(split_text(request.text, cells[0].language))
         else:
             sentences = [Sentence(tuple(words)) for words in request.sentences or () if words]
         n_words = sum(map(len, sentences))
@@ -91,15 +90,11 @@ class Engine:
             raise invalid("expected at least one word, got none")
         if n_words > self.settings.max_words:
             raise too_large("words", self.settings.max_words, n_words)
-        doubt = Doubt(interval=INTERVAL) if request.distributions else None
+        options = TaggingOptions(interval=INTERVAL) if request.distributions else None
         samples = min(self.tagger.config.prediction.samples, self.settings.max_samples)
         samples = samples if request.samples is None else request.samples
-        kinds = [self.tagger.query(Sentence(()), cell, samples, doubt) for cell in cells]
-        return [
-            Query(sentence, kind.cell, kind.n_samples, kind.doubt, kind.calibration)
-            for kind in kinds
-            for sentence in sentences
-        ]
+        kinds = [self.tagger.query(Sentence(()), cell, samples, options) for cell in cells]
+        return [replace(kind, sentence=sentence) for kind in kinds for sentence in sentences]
 
     def _answer(self, request: TagRequest, n_samples: int, taggings: Sequence[Tagging]) -> bytes:
         n_sentences = len(taggings) // len(request.cells)
@@ -127,7 +122,7 @@ class Heads:
 
     def __init__(self, tagger: Tagger, most_bytes: int = HEAD_BYTES) -> None:
         self._tagger, self._most_bytes, self.n_bytes = tagger, most_bytes, 0
-        self._kept: OrderedDict[tuple[Cell, int], Head] = OrderedDict()
+        self._kept: OrderedDict[tuple[Cell, int], Classifier] = OrderedDict()
 
     def of(self, cell: Cell, n_samples: int) -> Classifier:
         """The draws of a cell's head."""
@@ -135,19 +130,11 @@ class Heads:
             self._kept.move_to_end((cell, n_samples))
             return self._kept[cell, n_samples]
         head = self._tagger.head(cell, n_samples)
-        if isinstance(head, Head):
-            self._kept[cell, n_samples] = head
-            self.n_bytes += head.parameters.nbytes
-            while self.n_bytes > self._most_bytes:
-                self.n_bytes -= self._kept.popitem(last=False)[1].parameters.nbytes
+        self._kept[cell, n_samples] = head
+        self.n_bytes += head.n_bytes
+        while self.n_bytes > self._most_bytes:
+            self.n_bytes -= self._kept.popitem(last=False)[1].n_bytes
         return head
-
-
-def cut(text: str, language: str) -> list[Sentence]:
-    """The sentences of raw text."""
-    lines = (line for line in text.splitlines() if line.strip())
-    found = (split_words(sentence, language) for line in lines for sentence in split_sentences(line, language))
-    return [sentence for sentence in found if len(sentence)]
 
 
 def _sentence(tagging: Tagging) -> dict[str, Any]:
@@ -156,10 +143,7 @@ def _sentence(tagging: Tagging) -> dict[str, Any]:
         "confidence": _rounded(tagging.confidence),
         "entropy": _rounded(tagging.entropy),
         "mutual_information": _rounded(tagging.mutual_information),
-        "spans": [
-            {"start": s.start, "end": s.end, "type": s.type, "text": s.text, "confidence": round(s.confidence, _DIGITS)}
-            for s in tagging.spans
-        ],
+        "spans": [span.as_dict() for span in tagging.spans],
     }
     if tagging.bounds is not None:
         found["probabilities"] = _rounded(tagging.probabilities)
@@ -168,4 +152,4 @@ def _sentence(tagging: Tagging) -> dict[str, Any]:
 
 
 def _rounded(values: Float[np.ndarray, "..."]) -> list[Any]:
-    return values.astype(np.float64).round(_DIGITS).tolist()
+    return values.astype(np.float64).round(DIGITS).tolist()

@@ -8,15 +8,14 @@ from importlib.resources import files
 from pathlib import PurePath
 
 import numpy as np
-import torch
 
-from crossfill.data.languages import is_private, language_name, language_tag
-from crossfill.experiments.cell_results import CellResult
-from crossfill.grid import Cell
-from crossfill.metrics import headline
-from crossfill.model import FactorizedHeads
-from crossfill.projection import pca
-from crossfill.tagger import Tagger
+from crossfill.data.codes import is_private, language_name, language_tag
+from crossfill.evaluation.results import CellResult
+from crossfill.grid.cells import Cell
+from crossfill.measures.metrics import TaskKind
+from crossfill.measures.projection import pca
+from crossfill.methods.registry import find_method
+from crossfill.tagger.tagger import Tagger
 from crossfill.web import schemas
 from crossfill.web.settings import ServeSettings
 
@@ -33,10 +32,10 @@ def describe(
             method=config.method,
             encoder=PurePath(config.encoder.name).name,
             samples=min(config.prediction.samples, settings.max_samples),
-            bayesian=isinstance(tagger.model.heads, FactorizedHeads),
+            bayesian=tagger.model.heads.has_posterior,
         ),
         tasks=[
-            schemas.TaskAnswer(name=task, labels=list(labels), metric=headline(labels))
+            schemas.TaskAnswer(name=task, labels=list(labels), metric=TaskKind.of(labels).metric)
             for task, labels in inventory.labels.items()
         ],
         languages=[
@@ -69,15 +68,13 @@ def language_map(
 
     Nothing of it where a method has no vectors of languages, or fewer than three of them.
     """
-    heads, languages = tagger.model.heads, tagger.model.inventory.languages
-    if not isinstance(heads, FactorizedHeads) or len(languages) < 3:
+    languages, read = tagger.model.inventory.languages, find_method(tagger.config.method).language_vectors
+    if read is None or len(languages) < 3:
         return {}, {}, []
-    means = heads.language_means().detach().cpu().double().numpy()
+    means, variance, factor = (part.cpu().double().numpy() for part in read(tagger.model))
     found = pca(means, 2)
     if found.points.shape[1] < 2:
         return {}, {}, []
-    index = torch.arange(len(languages), device=heads.languages.mean.device)
-    _, variance, factor = (part.detach().cpu().double().numpy() for part in heads.languages.moments(index))
     # the diagonal of V (diag(δ²) + B Bᵀ) Vᵀ, V the directions
     across = variance @ (found.directions**2).T + ((found.directions @ factor) ** 2).sum(-1)
     places = {code: _pair(point) for code, point in zip(languages, found.points, strict=True)}

@@ -10,8 +10,8 @@ from pathlib import Path
 import uvicorn
 
 from crossfill.errors import ConfigError
-from crossfill.experiments.card import load_examples
-from crossfill.tagger import load
+from crossfill.tagger.card import load_examples
+from crossfill.tagger.tagger import load
 from crossfill.web.app import build_app
 from crossfill.web.logs import log, set_up
 from crossfill.web.settings import ServeSettings

@@ -1,1 +1,0 @@
-"""The methods to compare, each one a way to make a cell's head."""

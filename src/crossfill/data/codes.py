@@ -1,0 +1,98 @@
+"""Names that people give languages and cells: codes of UD, WikiANN and ISO 639-1 to -3, all as ISO 639-3."""
+
+import re
+from collections.abc import Collection
+from functools import cache, lru_cache
+
+import pycountry
+
+from crossfill.data.labels import task_name
+from crossfill.errors import DataError, unknown
+from crossfill.grid.cells import Cell
+
+# where the plain mapping names a macrolanguage or the wrong variety for the corpora that use the code
+_VARIETIES = {"ku": "kmr", "gn": "gun", "kv": "kpv", "arc": "aii"}
+
+# codes of Wikipedia editions, hence of WikiANN, and withdrawn ones that ISO 639-3 does not list
+_EDITIONS = {
+    "bat-smg": "sgs",
+    "be-tarask": "bel",
+    "be-x-old": "bel",
+    "bh": "bho",
+    "cbk-zam": "cbk",
+    "fiu-vro": "vro",
+    "in": "ind",
+    "iw": "heb",
+    "ji": "yid",
+    "map-bms": "jav",
+    "mo": "ron",
+    "nds-nl": "nds",
+    "roa-rup": "rup",
+    "roa-tara": "nap",
+    "sh": "hbs",
+    "simple": "eng",
+    "zh-classical": "lzh",
+    "zh-min-nan": "nan",
+    "zh-yue": "yue",
+}
+_PRIVATE = re.compile(r"q[a-t][a-z]")  # qaa to qtz: UD uses them for code-switching and unlisted languages
+_REGION_OR_SCRIPT = re.compile(r"([a-z]{2,3})-(?:[a-z]{2}|[a-z]{4}|[0-9]{3})")
+
+
+@lru_cache(maxsize=10_000)
+def find_language(code: str) -> str | None:
+    """The ISO 639-3 code for `wo`, `wol`, `zh_yue`, `sr-Latn` and the like; none if it is no language code."""
+    folded = code.lower().replace("_", "-")
+    if special := _VARIETIES.get(folded) or _EDITIONS.get(folded):
+        return special
+    if variant := _REGION_OR_SCRIPT.fullmatch(folded):
+        return find_language(variant[1])
+    if len(folded) == 2:
+        found = pycountry.languages.get(alpha_2=folded)
+    elif len(folded) == 3:
+        if is_private(folded):
+            return folded
+        found = pycountry.languages.get(alpha_3=folded) or pycountry.languages.get(bibliographic=folded)
+    else:
+        return None
+    return found.alpha_3 if found else None
+
+
+def language_code(code: str) -> str:
+    """The ISO 639-3 code of a language; an error where there is none."""
+    if (found := find_language(code)) is None:
+        raise DataError(f"expected a language code of ISO 639, UD or WikiANN, such as wol or wo; got '{code}'")
+    return found
+
+
+def find_language_in(name: str, known: Collection[str]) -> str:
+    """The language that a person means among those known: by its very name, else by the code that stands for it."""
+    return name if name in known else find_language(name) or name
+
+
+def find_cell(name: str | Cell, known: Collection[Cell]) -> Cell:
+    """The cell that a person means among those known: `ner/wo` is `ner/wol`, `upos/wol` is `pos/wol`."""
+    given = name if isinstance(name, Cell) else Cell.parse(name)
+    mapped = Cell(task_name(given.task), find_language(given.language) or given.language)
+    for cell in (given, mapped):
+        if cell in known:
+            return cell
+    raise DataError(unknown("cell", str(given), map(str, sorted(known))))
+
+
+def is_private(code: str) -> bool:
+    """Whether ISO 639-3 leaves a code to private use."""
+    return _PRIVATE.fullmatch(code) is not None
+
+
+@cache
+def language_name(code: str) -> str:
+    """The English name of an ISO 639-3 code, or the code itself where it has none."""
+    found = pycountry.languages.get(alpha_3=code)
+    return re.sub(r" \(.*\)", "", found.name) if found else code
+
+
+def language_tag(code: str) -> str:
+    """The tag of BCP 47 for an ISO 639-3 code, which libraries and browsers go by: the two-letter code where one is."""
+    found = pycountry.languages.get(alpha_3=code)
+    return getattr(found, "alpha_2", code) if found else code

@@ -1,0 +1,1 @@
+"""Scores of every cell of a grid."""

@@ -1,0 +1,140 @@
+"""How a model does on one corpus of a cell, and means over such results. Nothing here loads torch."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from crossfill.grid.cells import Cell
+from crossfill.measures.correlation import Correlation, correlation
+from crossfill.measures.metrics import TaskKind
+
+PredictionKind = Literal["plug_in", "averaged"]
+"""Posterior means plugged in, or probabilities averaged over posterior samples."""
+Place = tuple[Cell, str]
+"""A corpus of a cell; the name is empty for all corpora of a cell together."""
+
+
+@dataclass(frozen=True)
+class SetResult:
+    """How calibrated prediction does on one corpus of a cell; averaged prediction."""
+
+    alpha: float
+    coverage: float
+    """Share of words whose label set at level α holds the right label."""
+    set_size: float
+    """Mean number of labels in a set."""
+    single: float
+    """Share of words whose set has one label."""
+    tempered_nll: float
+    tempered_ece: float
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """How a model does on one corpus of a cell."""
+
+    cell: Cell
+    corpus: str
+    seen: bool
+    n_sentences: int
+    n_words: int
+    plug_in: dict[str, float]
+    """Every measure by name: `score` (the task's headline metric), the task's metrics, nll, brier, ece, ece_adaptive,
+    aurc, entropy, mutual_information."""
+    averaged: dict[str, float]
+    """The same with Bayesian model averaging."""
+    by_label: dict[str, float]
+    """F1 per tag, or per span type; plug-in."""
+    entropies: list[float]
+    """The paper's entropy study: up to 800 random test words, 10 posterior samples."""
+    reliability: dict[str, list[float]]
+    """Averaged prediction, 15 bins of equal width: count, confidence, accuracy."""
+    risk_coverage: list[float]
+    """Averaged prediction: error rate of the most confident 5 %, 10 %, …, 100 % of words."""
+    counts: list[list[int]]
+    """Hits, gold and predicted items of each sentence, plug-in; F1 = 2 · Σ hits / (Σ gold + Σ predicted)."""
+    label_sets: SetResult | None = None
+    """Of label sets and temperature, where the task is calibrated."""
+
+    @property
+    def score(self) -> float:
+        """The task's headline metric, plug-in prediction."""
+        return self.plug_in["score"]
+
+    @property
+    def averaged_score(self) -> float:
+        """The same with Bayesian model averaging."""
+        return self.averaged["score"]
+
+    @property
+    def place(self) -> Place:
+        """What an average counts once: the corpus or, for spans, the cell with all its corpora (the paper's rule)."""
+        return self.cell, "" if TaskKind.SPANS.metric in self.plug_in else self.corpus
+
+    @property
+    def entropy(self) -> float:
+        """The mean entropy of the paper's study."""
+        return float(np.mean(self.entropies))
+
+    def measures(self, kind: PredictionKind) -> dict[str, float]:
+        """Every measure of a kind of prediction, by name."""
+        return self.plug_in if kind == "plug_in" else self.averaged
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain JSON values."""
+        values = asdict(self) | {"cell": str(self.cell)}
+        return values if self.label_sets is not None else {k: v for k, v in values.items() if k != "label_sets"}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "CellResult":
+        """The result that `as_dict` wrote."""
+        known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls) if field.name != "label_sets"}
+        known["cell"] = Cell.parse(values["cell"])
+        sets = values.get("label_sets")
+        return cls(**known, label_sets=None if sets is None else SetResult(**sets))
+
+
+def average(results: Iterable[CellResult], measure: str = "score", kind: PredictionKind = "plug_in") -> float:
+    """The mean of a measure over places: over languages for spans, else over treebanks, as the paper averages."""
+    return _mean(place_means(results, measure, kind).values())
+
+
+def place_means(
+    results: Iterable[CellResult], measure: str = "score", kind: PredictionKind = "plug_in"
+) -> dict[Place, float]:
+    """The mean of a measure in each place, over its corpora and over runs."""
+    found: dict[Place, list[float]] = {}
+    for result in results:
+        found.setdefault(result.place, []).append(result.measures(kind)[measure])
+    return {place: _mean(values) for place, values in found.items()}
+
+
+def task_means(results: Collection[CellResult], seen: bool = False) -> dict[str, float]:
+    """The mean score of each task over its unseen (or seen) cells, see `average`."""
+    tasks = sorted({result.cell.task for result in results})
+    return {t: average(r for r in results if r.cell.task == t and r.seen == seen) for t in tasks}
+
+
+def entropy_points(results: Iterable[CellResult], task: str | None = None) -> dict[Place, tuple[float, float]]:
+    """Mean entropy and averaged score of every unseen corpus, means over runs: the paper's entropy study."""
+    found: dict[Place, list[tuple[float, float]]] = {}
+    for r in results:
+        if not r.seen and r.entropies and task in (None, r.cell.task):
+            found.setdefault((r.cell, r.corpus), []).append((r.entropy, r.averaged_score))
+    return {
+        place: (_mean([entropy for entropy, _ in points]), _mean([score for _, score in points]))
+        for place, points in sorted(found.items())
+    }
+
+
+def entropy_correlation(points: Mapping[Place, tuple[float, float]]) -> Correlation:
+    """Pearson's r between entropy and score over such points."""
+    pairs = np.array(list(points.values()), dtype=float).reshape(-1, 2)
+    return correlation(pairs[:, 0], pairs[:, 1])
+
+
+def _mean(values: Iterable[float]) -> float:
+    kept: Sequence[float] = list(values)
+    return float(np.mean(kept)) if kept else float("nan")

@@ -1,0 +1,131 @@
+"""All that is measured of a model on the corpora of a grid; every corpus is encoded once."""
+
+from dataclasses import fields
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from crossfill.config import Config
+from crossfill.evaluation.results import CellResult, SetResult
+from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.sentence import Corpus
+from crossfill.measures import uncertainty
+from crossfill.measures.metrics import Labelling
+from crossfill.model import Model
+from crossfill.prediction.calibration import Calibration, TaskCalibration, tempered
+from crossfill.prediction.predict import Prediction, encode, predict_features
+from crossfill.training.labelled import prepare
+
+STUDY_WORDS, STUDY_SAMPLES = 800, 10
+"""The paper's entropy study: this many random test words of a cell, this many draws from the posterior."""
+ALPHA = 0.1
+"""Level of the label sets that are measured, unless told otherwise."""
+
+
+def evaluate(
+    model: Model, grid: Grid, config: Config, calibration: Calibration | None = None, alpha: float = ALPHA
+) -> list[CellResult]:
+    """Results on every corpus of every cell that has test data the model was not trained on.
+
+    With a calibration, also how label sets at level α and the temperature do.
+    """
+    return [
+        evaluate_corpus(model, cell, name, corpus, config, calibration, alpha)
+        for cell in grid.cells
+        for name, corpus in grid.evaluation(cell, seen=cell in model.seen).items()
+    ]
+
+
+def evaluate_corpus(
+    model: Model,
+    cell: Cell,
+    name: str,
+    corpus: Corpus,
+    config: Config,
+    calibration: Calibration | None = None,
+    alpha: float = ALPHA,
+) -> CellResult:
+    """The result on one corpus of a cell."""
+    data = prepare(model.encoder, model.inventory, cell, corpus)
+    features = encode(model, data.inputs)
+    settings = config.prediction
+    plug_in = predict_features(model, features, cell, n_samples=0)
+    sampled = settings.samples and model.heads.has_posterior
+    averaged = predict_features(model, features, cell, settings.samples, settings.seed) if sampled else plug_in
+    gold, labels = data.labels.numpy(), model.inventory.labels[cell.task]
+    labelling = Labelling(gold, plug_in.labels.cpu().numpy(), labels, corpus.lengths)
+    confidence = averaged.confidence.cpu().numpy()
+    correct = averaged.labels.cpu().numpy() == gold
+    bins = uncertainty.reliability(confidence, correct)
+    own = calibration.of(cell.task, settings.samples) if calibration is not None else None
+    return CellResult(
+        cell=cell,
+        corpus=name,
+        seen=cell in model.seen,
+        n_sentences=len(corpus),
+        n_words=len(gold),
+        plug_in=measure(plug_in, gold, labels, corpus.lengths),
+        averaged=measure(averaged, gold, labels, corpus.lengths),
+        by_label=labelling.by_label(),
+        entropies=study_entropies(model, features, cell, plug_in, settings.seed),
+        reliability={field.name: getattr(bins, field.name).tolist() for field in fields(bins)},
+        risk_coverage=uncertainty.risk_coverage(confidence, correct).tolist(),
+        counts=labelling.counts().tolist(),
+        label_sets=None if own is None else measure_sets(averaged, gold, own, alpha),
+    )
+
+
+def measure(
+    prediction: Prediction,
+    gold: Int[np.ndarray, "words"],
+    labels: tuple[str, ...],
+    lengths: Int[np.ndarray, "sentences"],
+) -> dict[str, float]:
+    """Every measure of a prediction, by name."""
+    probabilities = prediction.probabilities.cpu().numpy()
+    predicted, confidence = prediction.labels.cpu().numpy(), prediction.confidence.cpu().numpy()
+    correct = predicted == gold
+    return Labelling(gold, predicted, labels, lengths).scores() | {
+        "nll": uncertainty.nll(probabilities, gold),
+        "brier": uncertainty.brier(probabilities, gold),
+        "ece": uncertainty.reliability(confidence, correct).error(),
+        "ece_adaptive": uncertainty.reliability(confidence, correct, adaptive=True).error(),
+        "aurc": uncertainty.aurc(confidence, correct),
+        "entropy": float(prediction.entropy.mean()),
+        "mutual_information": float(prediction.mutual_information.mean()),
+    }
+
+
+def measure_sets(
+    prediction: Prediction, gold: Int[np.ndarray, "words"], calibration: TaskCalibration, alpha: float
+) -> SetResult:
+    """How often label sets hold the right label, how large they are, and what the temperature does."""
+    probabilities = prediction.probabilities.cpu().numpy()
+    sets = calibration.sets(probabilities, alpha)
+    sizes = sets.sum(-1)
+    scaled = tempered(probabilities, calibration.temperature)
+    bins = uncertainty.reliability(scaled.max(-1), scaled.argmax(-1) == gold)
+    return SetResult(
+        alpha=alpha,
+        coverage=float(sets[np.arange(len(gold)), gold].mean()),
+        set_size=float(sizes.mean()),
+        single=float((sizes == 1).mean()),
+        tempered_nll=uncertainty.nll(scaled, gold),
+        tempered_ece=bins.error(),
+    )
+
+
+def study_entropies(
+    model: Model, features: Float[Tensor, "words features"], cell: Cell, plug_in: Prediction, seed: int
+) -> list[float]:
+    """Entropies of some random words of a corpus, in the order of the corpus.
+
+    Where heads vote, those of the plug-in prediction: voters are judged by all words, and no draw differs.
+    """
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(features))[:STUDY_WORDS])
+    words = torch.from_numpy(chosen).to(features.device)
+    if model.heads.vote is not None:
+        return plug_in.entropy[words].tolist()
+    return predict_features(model, features[words], cell, STUDY_SAMPLES, seed).entropy.tolist()

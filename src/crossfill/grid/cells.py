@@ -1,0 +1,159 @@
+"""The grid of tasks × languages: cells, their corpora, and the inventory of labels and languages."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from crossfill.errors import DataError, unknown
+from crossfill.grid.sentence import EMPTY, Column, Corpus
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Cell:
+    """A (task, language) pair, written `ner/wol`."""
+
+    task: str
+    language: str
+
+    def __str__(self) -> str:
+        return f"{self.task}/{self.language}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Cell":
+        """The cell written `task/language`."""
+        task, slash, language = text.partition("/")
+        if not (task and slash and language) or "/" in language:
+            raise DataError(f"expected a cell as task/language, such as ner/wol; got '{text}'")
+        return cls(task, language)
+
+
+SPLITS = ("train", "dev", "test", "surplus")
+
+
+@dataclass(frozen=True)
+class Splits:
+    """One annotated corpus of a cell with its splits; any of them may be empty."""
+
+    name: str
+    train: Corpus = EMPTY
+    dev: Corpus = EMPTY
+    test: Corpus = EMPTY
+    surplus: Corpus = EMPTY
+    """The rest of a corpus that has (almost) only a test set: it trains besides the training set."""
+
+    @property
+    def parts(self) -> dict[str, Corpus]:
+        """All splits by name."""
+        return {name: getattr(self, name) for name in SPLITS}
+
+    @property
+    def training(self) -> Corpus:
+        """What trains when the cell is seen: training set and surplus, or else the test set (docs/data.md)."""
+        return Corpus.joined((self.train, self.surplus)) if self.has_training_data else self.test
+
+    @property
+    def has_training_data(self) -> bool:
+        """Whether it need not train on its test set."""
+        return bool(len(self.train) or len(self.surplus))
+
+    def evaluation(self, seen: bool) -> Corpus:
+        """What is scored: the test set, unless it already served as training data."""
+        return self.test if self.has_training_data or not seen else EMPTY
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What a model has to know of a grid: tasks with their labels, and languages, each in a fixed order."""
+
+    labels: Mapping[str, tuple[str, ...]]
+    languages: tuple[str, ...]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(self.labels)
+
+    def task_index(self, task: str) -> int:
+        if task not in self.labels:
+            raise DataError(unknown("task", task, self.labels))
+        return self.tasks.index(task)
+
+    def language_index(self, language: str) -> int:
+        index = self._language_rows.get(language)
+        if index is None:
+            raise DataError(unknown("language", language, self.languages))
+        return index
+
+    def check(self, cell: Cell) -> None:
+        """Refuse a cell whose task or language is not here."""
+        self.task_index(cell.task)
+        self.language_index(cell.language)
+
+    def label_ids(self, task: str, labels: Column) -> np.ndarray:
+        """Labels as positions in the task's inventory."""
+        places = {label: i for i, label in enumerate(self.labels[self.tasks[self.task_index(task)]])}
+        found = labels.positions_in(places)
+        if (missing := np.flatnonzero(found < 0)).size:
+            raise DataError(f"{task}: " + unknown("label", labels[int(missing[0])], places))
+        return found
+
+    @cached_property
+    def _language_rows(self) -> dict[str, int]:
+        return {language: i for i, language in enumerate(self.languages)}
+
+
+class Grid:
+    """The tasks × languages at hand, with the corpora of the cells that have data."""
+
+    def __init__(self, corpora: Mapping[Cell, tuple[Splits, ...]]) -> None:
+        self.corpora = {cell: corpora[cell] for cell in sorted(corpora)}
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells that have data, sorted."""
+        return tuple(self.corpora)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(sorted({cell.task for cell in self.corpora}))
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(sorted({cell.language for cell in self.corpora}))
+
+    @cached_property
+    def inventory(self) -> Inventory:
+        """Labels are the union over a task's corpora, sorted."""
+        labels: dict[str, set[str]] = {task: set() for task in self.tasks}
+        for cell, corpora in self.corpora.items():
+            for splits in corpora:
+                for corpus in splits.parts.values():
+                    labels[cell.task] |= corpus.labels.distinct()
+        return Inventory({task: tuple(sorted(found)) for task, found in labels.items()}, self.languages)
+
+    def __getitem__(self, cell: Cell) -> tuple[Splits, ...]:
+        if cell not in self.corpora:
+            raise DataError(unknown("cell", str(cell), map(str, self.cells)))
+        return self.corpora[cell]
+
+    def where(self, keep: Callable[[Cell], bool]) -> "Grid":
+        """The part of the grid whose cells are to be kept."""
+        return Grid({cell: corpora for cell, corpora in self.corpora.items() if keep(cell)})
+
+    def map(self, change: Callable[[Splits], Splits]) -> "Grid":
+        """The grid with every corpus changed."""
+        return Grid({cell: tuple(map(change, corpora)) for cell, corpora in self.corpora.items()})
+
+    def training(self, cell: Cell) -> Corpus:
+        """All training sentences of a seen cell, over its corpora."""
+        return Corpus.joined(splits.training for splits in self[cell])
+
+    def development(self, cell: Cell) -> Corpus:
+        """All development sentences of a cell."""
+        return Corpus.joined(splits.dev for splits in self[cell])
+
+    def evaluation(self, cell: Cell, seen: bool) -> dict[str, Corpus]:
+        """What is scored in a cell, by the name of the corpus."""
+        scored = {splits.name: splits.evaluation(seen) for splits in self[cell]}
+        return {name: corpus for name, corpus in scored.items() if len(corpus)}

@@ -1,0 +1,174 @@
+"""Partitions of a grid's cells into seen and unseen, under the constraint of the paper's section 4.1.
+
+Every unseen cell must have its task seen in another language and its language seen in another task. A cell whose task
+or language stands nowhere else in the grid can therefore never be held out: it is seen in every partition.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+
+from crossfill.errors import DataError, unknown
+from crossfill.grid.cells import Cell
+
+Similarity = Callable[[str, str], float]
+"""How alike two languages are; symmetric, larger is nearer."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Which cells train and which are held out."""
+
+    seen: frozenset[Cell]
+    unseen: frozenset[Cell]
+
+    def problems(self) -> list[str]:
+        """One line per unseen cell that breaks the constraint, sorted."""
+        tasks, languages = _names(self.seen)
+        lines = []
+        for cell in sorted(self.unseen):
+            missing = [f"task {cell.task}"] * (cell.task not in tasks)
+            missing += [f"language {cell.language}"] * (cell.language not in languages)
+            if missing:
+                lines.append(f"{cell} cannot be unseen: {' and '.join(missing)} would be seen in no other cell")
+        return lines
+
+
+def hold_out(cells: Iterable[Cell], unseen: Iterable[Cell]) -> Partition:
+    """The partition that holds out exactly these cells; refused, with every reason, where it breaks the constraint."""
+    known, wanted = set(cells), frozenset(unseen)
+    for cell in sorted(wanted - known):
+        raise DataError(unknown("cell", str(cell), map(str, sorted(known))))
+    partition = Partition(frozenset(known - wanted), wanted)
+    if problems := partition.problems():
+        raise DataError("\n".join([*problems, "hold out fewer cells, or add data for these tasks and languages"]))
+    return partition
+
+
+def random_halves(cells: Iterable[Cell], seed: int) -> tuple[Partition, Partition]:
+    """Two partitions at random; each cell that can be held out is unseen in exactly one of them.
+
+    Cells are the edges of a bipartite graph between tasks and languages. Colours that alternate along its Euler
+    circuits split the edges of every task and language evenly (de Werra's equitable colouring), so both halves satisfy
+    the constraint on any ragged grid with any number of tasks: each holds out half of a task's cells, half of a
+    language's and half of all, to within one cell. Over two tasks that is one of its two cells for each language.
+    """
+    known = sorted(set(cells))
+    free = _free(known, "random halves")
+    colours = _alternate(free, random.Random(seed))  # noqa: S311 - a seeded experiment, not a secret
+    first, second = (hold_out(known, [c for c in free if colours[c] is half]) for half in (True, False))
+    return first, second
+
+
+def alternating_halves(cells: Iterable[Cell], languages: Sequence[str] = ()) -> tuple[Partition, ...]:
+    """The halves of the authors' script: every |T|-th cell, along the diagonals of tasks × languages.
+
+    Cell (i, j) is unseen in partition (i + j) mod |T|, one partition per task. The script counts i·|L| + j instead: the
+    same where |L| mod |T| = 1, as in the paper (2 × 33); elsewhere its count can hold out a whole language.
+    `languages` gives their order, where it matters that the script sorts two-letter codes; alphabetical if not given.
+    """
+    known = sorted(set(cells))
+    tasks, names = (sorted(found) for found in _names(known))
+    rows = {language: j for j, language in enumerate(languages or names)}
+    for language in names:
+        if language not in rows:
+            raise DataError(unknown("language", language, rows) + "; the order has to name every language of the grid")
+    free = _free(known, "alternating halves")
+    return tuple(
+        hold_out(known, [c for c in free if (tasks.index(c.task) + rows[c.language]) % len(tasks) == p])
+        for p in range(len(tasks))
+    )
+
+
+def similar_languages(languages: Iterable[str], size: int, similarity: Similarity) -> tuple[str, ...]:
+    """`size` languages that are as alike as possible (the paper's Sim): largest sum of similarity over pairs."""
+    return _subset(sorted(set(languages)), size, similarity)
+
+
+def different_languages(languages: Iterable[str], size: int, similarity: Similarity) -> tuple[str, ...]:
+    """`size` languages that are as unlike as possible (the paper's Dif): smallest sum of similarity over pairs."""
+    return _subset(sorted(set(languages)), size, lambda a, b: -similarity(a, b))
+
+
+def _names(cells: Iterable[Cell]) -> tuple[set[str], set[str]]:
+    kept = list(cells)
+    return {cell.task for cell in kept}, {cell.language for cell in kept}
+
+
+def _free(cells: Sequence[Cell], what: str) -> list[Cell]:
+    """The cells that can be unseen: their task and their language stand elsewhere in the grid too."""
+    tasks, languages = Counter(c.task for c in cells), Counter(c.language for c in cells)
+    free = [c for c in cells if tasks[c.task] > 1 and languages[c.language] > 1]
+    if not free:
+        raise DataError(
+            f"{what} need a cell whose task stands in another language and whose language stands in another task; got "
+            + (", ".join(map(str, cells[:20])) or "no cells")
+            + "; add data for a second task or language"
+        )
+    return free
+
+
+def _alternate(cells: Sequence[Cell], random_source: random.Random) -> dict[Cell, bool]:
+    """An equitable two-colouring: true and false along the Euler circuits of tasks × languages.
+
+    Vertices of odd degree are joined to an extra vertex of the other side, which makes every degree even; circuits of a
+    bipartite graph are even, so colours alternate all the way round.
+    """
+    edges: list[tuple[tuple[str, str], tuple[str, str], Cell | None]] = [
+        (("task", cell.task), ("language", cell.language), cell) for cell in cells
+    ]
+    degree = Counter(vertex for left, right, _ in edges for vertex in (left, right))
+    odd = sorted(vertex for vertex, n in degree.items() if n % 2)
+    edges += [(("language", ""), v, None) if v[0] == "task" else (("task", ""), v, None) for v in odd]
+    if sum(side == "task" for side, _ in odd) % 2:
+        edges.append((("task", ""), ("language", ""), None))
+    random_source.shuffle(edges)
+
+    at: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for i, (left, right, _) in enumerate(edges):
+        at[left].append(i)
+        at[right].append(i)
+    colours: dict[Cell, bool] = {}
+    walked = [False] * len(edges)
+    for start in list(at):
+        vertex, colour = start, cycle(random_source.sample((True, False), 2))
+        while at[vertex]:
+            i = at[vertex].pop()
+            if walked[i]:
+                continue
+            walked[i] = True
+            left, right, cell = edges[i]
+            vertex = right if vertex == left else left
+            shade = next(colour)
+            if cell is not None:
+                colours[cell] = shade
+    return colours
+
+
+def _subset(languages: Sequence[str], size: int, gain: Similarity) -> tuple[str, ...]:
+    """Greedy from every start, then swaps while they help; deterministic."""
+    if not 2 <= size <= len(languages):
+        raise DataError(f"expected a subset of 2 to {len(languages)} languages, got {size}")
+    matrix = {a: {b: gain(a, b) if a != b else 0.0 for b in languages} for a in languages}
+
+    def pull(language: str, chosen: Sequence[str]) -> float:
+        return sum(matrix[language][other] for other in chosen)
+
+    def climb(first: str) -> list[str]:
+        chosen, rest = [first], [a for a in languages if a != first]
+        while len(chosen) < size:
+            chosen.append(max(rest, key=lambda a: pull(a, chosen)))
+            rest.remove(chosen[-1])
+        while rest:
+            pulls = {a: pull(a, chosen) for a in languages}
+            change, old, new = max(
+                (pulls[new] - matrix[new][old] - pulls[old], old, new) for old in chosen for new in rest
+            )
+            if change <= 1e-9:
+                break
+            chosen[chosen.index(old)], rest[rest.index(new)] = new, old
+        return chosen
+
+    return tuple(sorted(max(map(climb, languages), key=lambda chosen: sum(pull(a, chosen) for a in chosen))))

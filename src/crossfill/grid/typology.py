@@ -1,0 +1,200 @@
+"""Typological vectors of languages, and how similar they make two languages."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from crossfill.errors import DataError
+from crossfill.grid.partition import Similarity
+
+URIEL = ("fam", "geo", "syntax_knn", "phonology_knn")
+"""The blocks that the nearest source is chosen by: family, area, syntax and phonology."""
+
+# block: file of the lang2vec package, and how the names of its features begin
+_PACKAGE = {
+    "fam": ("family_features.npz", "F_"),
+    "geo": ("geocoord_features.npz", "GC_"),
+    "syntax_knn": ("feature_predictions.npz", "S_"),
+    "phonology_knn": ("feature_predictions.npz", "P_"),
+    "inventory_knn": ("feature_predictions.npz", "INV_"),
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One kind of features: a row of unit norm for each language, or of zeros where nothing is known."""
+
+    rows: Mapping[str, int]
+    matrix: Float[np.ndarray, "languages features"]
+
+    def describes(self, language: str) -> bool:
+        """Whether the language is there and not all zeros."""
+        return language in self.rows and bool(self.matrix[self.rows[language]].any())
+
+    def cosine(self, first: str, second: str) -> float:
+        """Cosine similarity; NaN where either language is missing, 0 where either row is all zero.
+
+        Such a row is not a gap: an isolate is akin to no language. Were its block left out, it would be the nearest
+        source of almost every language, since families set others apart more than any other features do.
+        """
+        if first not in self.rows or second not in self.rows:
+            return math.nan
+        return float(self.matrix[self.rows[first]] @ self.matrix[self.rows[second]])
+
+
+@dataclass(frozen=True)
+class Typology:
+    """Blocks of features by name."""
+
+    blocks: Mapping[str, Block]
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """The languages that are in any block."""
+        return frozenset(language for block in self.blocks.values() for language in block.rows)
+
+    def similarity(self, first: str, second: str, features: Sequence[str] = ()) -> float:
+        """The mean cosine of the blocks that both languages have: that of all of them concatenated, each of unit norm.
+
+        NaN without a common block, or where a language is all zeros.
+
+        `features` names the blocks; by default URIEL's four, or all blocks of a folder that has none of these.
+        """
+        if missing := [name for name in features if name not in self.blocks]:
+            raise DataError(f"expected typological features {', '.join(missing)}, got {', '.join(self.blocks)}")
+        chosen = features or [name for name in URIEL if name in self.blocks] or list(self.blocks)
+        blocks = [self.blocks[name] for name in chosen]
+        if not all(any(block.describes(language) for block in blocks) for language in (first, second)):
+            return math.nan
+        cosines = [block.cosine(first, second) for block in blocks]
+        known = [value for value in cosines if not math.isnan(value)]
+        return sum(known) / len(known) if known else math.nan
+
+
+def vectors_beside(corpora: str | Path) -> str | None:
+    """The folder of typological vectors in a folder of corpora, where there is one."""
+    folder = Path(corpora) / "typology"
+    return str(folder) if folder.is_dir() else None
+
+
+def load_typology(folder: str | Path | None = None) -> Typology:
+    """The vectors in a folder, one `<block>.tsv` each, or those of the lang2vec package."""
+    if folder is None:
+        return _packaged()
+    tables = sorted(Path(folder).glob("*.tsv"))
+    if not tables:
+        raise DataError(f"{folder}: expected typological vectors as tables <block>.tsv, such as fam.tsv; got none")
+    return Typology({path.stem: read_block(path) for path in tables})
+
+
+def read_block(path: Path) -> Block:
+    """A table with a header, a language in the first column of each row, and numbers in the others."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: expected a table of vectors; {error}") from None
+    width = len(lines[0].split("\t")) if lines else 0
+    rows: dict[str, int] = {}
+    values: list[list[float]] = []
+    for number, line in enumerate(lines[1:], start=2):
+        language, *cells = line.split("\t")
+        if not line.strip():
+            continue
+        if language in rows:
+            raise DataError(f"{path}:{number}: expected each language once, got '{language}' again")
+        if len(cells) + 1 != width or width < 2:
+            raise DataError(f"{path}:{number}: expected {width} columns separated by tabs, got {len(cells) + 1}")
+        try:
+            found = [float(cell) for cell in cells]
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: expected numbers after the language; {error}") from None
+        if not all(map(math.isfinite, found)):
+            raise DataError(f"{path}:{number}: expected finite numbers; write 0 for what is unknown")
+        rows[language] = len(values)
+        values.append(found)
+    if not rows:
+        raise DataError(f"{path}: expected a header and a row for each language, got none")
+    return Block(rows, unit_rows(np.array(values)))
+
+
+def cosine(first: Float[np.ndarray, "features"], second: Float[np.ndarray, "features"]) -> float:
+    """Cosine similarity; NaN where either vector is zero."""
+    norm = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(first @ second) / norm if norm else math.nan
+
+
+def place(
+    languages: Sequence[str], similarities: Sequence[Similarity], size: int, power: float
+) -> dict[str, Float[np.ndarray, "size"]]:
+    """A point for each language, so that inner products come as near to the similarities as `size` numbers allow.
+
+    Each similarity is scaled to 0 to 1 over pairs of languages and raised to `power`, and their mean is taken. The
+    points are the leading components of that matrix (kernel PCA without centring), so none is longer than one. A
+    language of which a similarity knows nothing is unlike all others.
+    """
+    kernel = np.mean([_scaled(languages, similarity) ** power for similarity in similarities], axis=0)
+    values, vectors = np.linalg.eigh(kernel)
+    order = np.argsort(-values)[:size]
+    points = vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0))
+    points *= np.where(points[np.abs(points).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)  # one of two signs
+    points = np.pad(points, ((0, 0), (0, size - len(order)))).astype(np.float32)
+    return {language: points[i] for i, language in enumerate(languages)}
+
+
+def _scaled(languages: Sequence[str], similarity: Similarity) -> Float[np.ndarray, "languages languages"]:
+    """The similarities of all pairs, the lowest 0 and that of a language with itself 1; unknown ones are 0."""
+    found = np.full((len(languages), len(languages)), np.nan)
+    for i, first in enumerate(languages):
+        for j in range(i):
+            found[i, j] = found[j, i] = similarity(first, languages[j])
+    known = ~np.isnan(found)
+    low = found[known].min() if known.any() else 0.0
+    scaled = np.where(known, np.clip((found - low) / max(1.0 - low, 1e-9), 0.0, 1.0), 0.0)
+    np.fill_diagonal(scaled, 1.0)
+    return scaled
+
+
+def unit_rows(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
+    """The matrix with each row scaled to unit norm; rows of zeros stay."""
+    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return matrix / np.where(norms > 0, norms, 1.0)
+
+
+@cache
+def _packaged() -> Typology:
+    """URIEL from lang2vec's data files. Its code is not run: it needs parts of setuptools that are gone."""
+    try:
+        package = distribution("lang2vec")
+    except PackageNotFoundError:
+        raise DataError(
+            "expected typological vectors for the nearest source, found none: install crossfill[typology], "
+            "or name a folder of tables in sources.vectors"
+        ) from None
+    folder = Path(str(package.locate_file("lang2vec/data")))
+    blocks = {}
+    for name, (file, prefix) in _PACKAGE.items():
+        with np.load(folder / file, allow_pickle=False) as data:
+            columns = [i for i, feature in enumerate(data["feats"].tolist()) if feature.startswith(prefix)]
+            matrix = data["data"][:, columns, 0].astype(np.float32)
+            rows = {language: i for i, language in enumerate(data["langs"].tolist())}
+        blocks[name] = Block(rows, unit_rows(np.maximum(matrix, 0)))
+    return Typology(blocks)
+
+
+def trigram_similarity(counts: Mapping[str, Mapping[tuple[str, str, str], int]]) -> Similarity:
+    """−KL(target ‖ source) of label trigrams; a trigram that a source lacks counts once. NaN where one is unknown."""
+
+    def similarity(target: str, source: str) -> float:
+        ours, theirs = counts.get(target), counts.get(source)
+        if not ours or not theirs:
+            return math.nan
+        n_ours, n_theirs = sum(ours.values()), sum(theirs.values())
+        return -sum(n / n_ours * math.log(n / n_ours * n_theirs / theirs.get(key, 1)) for key, n in ours.items())
+
+    return similarity

@@ -1,0 +1,1 @@
+"""Arrays in, numbers out: scores, calibration, significance. Nothing here knows of models."""

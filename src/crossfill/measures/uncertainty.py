@@ -1,0 +1,91 @@
+"""How far a prediction's sureness can be trusted: calibration, risk against coverage. Nothing here loads torch."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+SMALLEST = 1e-12
+"""Probabilities below this count as this in the log-likelihood: a word costs at most 27.6 nats."""
+N_BINS = 15
+COVERAGES = 20
+"""Points of a risk–coverage curve: the most confident 5 %, 10 %, …, 100 % of words."""
+
+
+def nll(probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"]) -> float:
+    """−ln p(y) per word, in nats."""
+    return float(-np.log(np.maximum(_of_gold(probabilities, gold), SMALLEST)).mean())
+
+
+def brier(probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"]) -> float:
+    """Σₖ (p(k) − [y = k])² per word: from 0 to 2."""
+    return float(((probabilities**2).sum(1) - 2 * _of_gold(probabilities, gold) + 1).mean())
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Words by confidence: how many there are in each bin, how sure they are on average, how often right."""
+
+    count: Int[np.ndarray, "bins"]
+    confidence: Float[np.ndarray, "bins"]
+    accuracy: Float[np.ndarray, "bins"]
+
+    def error(self) -> float:
+        """Expected calibration error: Σ n |accuracy − confidence| / N."""
+        gaps = np.abs(self.accuracy - self.confidence)
+        return float((self.count * gaps).sum() / max(1, self.count.sum()))
+
+
+def reliability(
+    confidence: Float[np.ndarray, "words"],
+    correct: Bool[np.ndarray, "words"],
+    n_bins: int = N_BINS,
+    adaptive: bool = False,
+) -> Reliability:
+    """The reliability diagram's data, in bins of equal width, or (`adaptive`) of equally many words.
+
+    Bins of equal width are [i/n, (i + 1)/n), the last one closed. Empty bins have confidence and accuracy 0.
+    """
+    if adaptive:
+        bins = np.empty(len(confidence), dtype=np.int64)
+        bins[np.argsort(confidence, kind="stable")] = np.arange(len(confidence)) * n_bins // max(1, len(confidence))
+    else:
+        bins = np.minimum((confidence.astype(np.float64) * n_bins).astype(np.int64), n_bins - 1)
+    count = np.bincount(bins, minlength=n_bins)
+    sums = (np.bincount(bins, weights=values, minlength=n_bins) for values in (confidence, correct))
+    sure, right = (total / np.maximum(1, count) for total in sums)
+    return Reliability(count, sure, right)
+
+
+def cumulative_errors(
+    confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "words"]
+) -> Float[np.ndarray, "words"]:
+    """Expected errors among the 1, 2, …, n most confident words; equally confident words stand in random order."""
+    order = np.argsort(-confidence, kind="stable")
+    wrong = 1.0 - correct[order]
+    _, first, size = np.unique(-confidence[order], return_index=True, return_counts=True)
+    rates = np.add.reduceat(wrong, first) / size if len(first) else wrong
+    return np.cumsum(np.repeat(rates, size))
+
+
+def risk_coverage(
+    confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "words"], points: int = COVERAGES
+) -> Float[np.ndarray, "points"]:
+    """Error rate of the most confident 1/points, 2/points, …, of all words."""
+    errors = cumulative_errors(confidence, correct)
+    if not len(errors):
+        return np.zeros(points)
+    kept = -(-np.arange(1, points + 1) * len(errors) // points)  # rounded up
+    return errors[kept - 1] / kept
+
+
+def aurc(confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "words"]) -> float:
+    """Area under the risk–coverage curve: the mean over k of the error rate of the k most confident words."""
+    errors = cumulative_errors(confidence, correct)
+    return float((errors / np.arange(1, len(errors) + 1)).mean()) if len(errors) else 0.0
+
+
+def _of_gold(
+    probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"]
+) -> Float[np.ndarray, "words"]:
+    return probabilities[np.arange(len(gold)), gold]

@@ -1,0 +1,1 @@
+"""The methods: parameter space factorization, and what it is compared with."""

@@ -1,0 +1,96 @@
+"""JM with as many parameters as PF: a deep head per task in place of an affine one."""
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from crossfill.config import Config
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.methods.factorized.heads import FactorizedHeads
+from crossfill.methods.method import Method
+from crossfill.model import Classifier, HeadSource, TrainingDraw, n_parameters
+
+
+@dataclass(frozen=True)
+class DeepHead(Classifier):
+    """A network from features to labels, as one draw."""
+
+    network: nn.Sequential
+
+    @property
+    def n_samples(self) -> int:
+        return 1
+
+    @property
+    def n_labels(self) -> int:
+        return self.network[-1].get_parameter("bias").shape[0]
+
+    @property
+    def n_bytes(self) -> int:
+        return 0  # the network is the model's own
+
+    def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
+        return self.network(features).unsqueeze(0)
+
+
+class DeepHeads(HeadSource):
+    """A network with hidden layers for each task; no posterior, no KL."""
+
+    def __init__(self, inventory: Inventory, n_features: int, widths: Sequence[int]) -> None:
+        super().__init__()
+        self.inventory = inventory
+        self.heads = nn.ModuleList(_network([n_features, *widths, len(labels)]) for labels in inventory.labels.values())
+
+    def plug_in(self, cells: Sequence[Cell]) -> list[DeepHead]:
+        return [self._head(cell) for cell in cells]
+
+    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[DeepHead]:  # noqa: ARG002
+        return self.plug_in(cells)
+
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:  # noqa: ARG002
+        return [TrainingDraw(self._head(cell), []) for cell in cells]
+
+    def _head(self, cell: Cell) -> DeepHead:
+        self.inventory.check(cell)
+        network = self.heads[self.inventory.task_index(cell.task)]
+        if not isinstance(network, nn.Sequential):
+            raise TypeError(f"expected a Sequential, got {type(network).__name__}")
+        return DeepHead(network)
+
+
+def matched_width(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> int:
+    """The width at which the deep heads come closest to the number of parameters of pf-lr with these settings."""
+    with torch.device("meta"):
+        target = n_parameters(FactorizedHeads(inventory, seen, n_features, config.change({"method": "pf-lr"})))
+
+    def size(width: int) -> int:
+        widths = [n_features, *[width] * config.joint.layers]
+        hidden = sum((narrow + 1) * wide for narrow, wide in itertools.pairwise(widths))
+        return sum(hidden + (width + 1) * len(labels) for labels in inventory.labels.values())
+
+    low, high = 1, 1
+    while size(high) < target:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if size(middle) < target else (low, middle)
+    return min((low, high), key=lambda width: (abs(size(width) - target), width))
+
+
+def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> DeepHeads:
+    """A deep head per task, `joint.layers` deep and as wide as `joint.width` or the size of pf-lr says."""
+    width = config.joint.width or matched_width(inventory, seen, n_features, config)
+    return DeepHeads(inventory, n_features, [width] * config.joint.layers)
+
+
+def _network(widths: Sequence[int]) -> nn.Sequential:
+    layers = [nn.Linear(narrow, wide) for narrow, wide in itertools.pairwise(widths)]
+    between = [module for layer in layers[:-1] for module in (layer, nn.ReLU())]
+    return nn.Sequential(*between, layers[-1])
+
+
+METHODS = (Method("jm-deep", "joint, as many parameters as PF", build),)

@@ -1,0 +1,49 @@
+"""JM as an ensemble: several heads per task, from different starts and different draws of the mini-batches."""
+
+import math
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from crossfill.config import Config
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.methods.method import Method
+from crossfill.model import Head, HeadSource, TrainingDraw
+
+
+class EnsembleHeads(HeadSource):
+    """K heads per task over one encoder. A prediction averages all of them; plug-in takes the first, a plain JM.
+
+    The members are trained in one run: each cell drawn in a step trains K members drawn with replacement, so that
+    every member sees a bootstrap of the mini-batches of its own (online bagging; Oza and Russell, 2001).
+    """
+
+    def __init__(self, inventory: Inventory, n_features: int, members: int) -> None:
+        super().__init__()
+        self.inventory, self.members, self.has_posterior = inventory, members, members > 1
+        bound = 1 / math.sqrt(n_features)  # as nn.Linear starts
+        shapes = [(members, len(labels), n_features + 1) for labels in inventory.labels.values()]
+        self.heads = nn.ParameterList(nn.Parameter(torch.empty(shape).uniform_(-bound, bound)) for shape in shapes)
+
+    def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
+        return [Head(self._theta(cell)[:1]) for cell in cells]
+
+    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:  # noqa: ARG002
+        return [Head(self._theta(cell)) for cell in cells]
+
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:  # noqa: ARG002
+        drawn = torch.randint(self.members, (len(cells), self.members), device=self.heads[0].device)
+        return [TrainingDraw(Head(self._theta(c)[rows]), []) for c, rows in zip(cells, drawn, strict=True)]
+
+    def _theta(self, cell: Cell) -> Tensor:
+        self.inventory.check(cell)
+        return self.heads[self.inventory.task_index(cell.task)]
+
+
+def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> EnsembleHeads:  # noqa: ARG001
+    """`joint.members` heads per task."""
+    return EnsembleHeads(inventory, n_features, config.joint.members)
+
+
+METHODS = (Method("jm-ensemble", "joint, ensemble of heads", build),)

@@ -1,0 +1,68 @@
+"""A head for each seen (task, language): what NS and BEA train, and use differently in cells without data."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from crossfill.config import Config
+from crossfill.errors import DataError
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.methods.method import Plan
+from crossfill.model import Head, HeadSource, Model, TrainingDraw, Vote
+
+
+class LanguageHeads(HeadSource):
+    """θ of a seen cell is its own; an unseen cell has that of its source or, with a vote, those of all sources."""
+
+    sources: Int[Tensor, "tasks languages"]
+    """Row of the language whose head serves a cell; −1 where none was chosen."""
+
+    def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, vote: Vote | None = None) -> None:
+        super().__init__()
+        self.inventory, self.vote = inventory, vote
+        self.places = {cell: row for row, cell in enumerate(sorted(seen))}
+        self.heads = nn.ModuleList(nn.Linear(n_features, len(inventory.labels[cell.task])) for cell in self.places)
+        shape = (len(inventory.tasks), len(inventory.languages))
+        self.register_buffer("sources", torch.full(shape, -1, dtype=torch.long))
+
+    def serve(self, sources: Mapping[Cell, str]) -> None:
+        """Remember, with the weights, which language's head serves each cell."""
+        for cell, language in sources.items():
+            task, target = self.inventory.task_index(cell.task), self.inventory.language_index(cell.language)
+            self.sources[task, target] = self.inventory.language_index(language)
+
+    def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
+        return [self._head(*self.serving(cell)) for cell in cells]
+
+    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:  # noqa: ARG002
+        return self.plug_in(cells)
+
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:  # noqa: ARG002
+        return [TrainingDraw(self._head(cell), []) for cell in cells]
+
+    def serving(self, cell: Cell) -> list[Cell]:
+        """The cells whose heads label the words of this one."""
+        self.inventory.check(cell)
+        if cell in self.places:
+            return [cell]
+        seen = [other for other in self.places if other.task == cell.task]
+        if not seen:
+            raise DataError(f"{cell}: expected a seen language with this task, got none; train on one at least")
+        if self.vote is not None:
+            return seen
+        source = int(self.sources[self.inventory.task_index(cell.task), self.inventory.language_index(cell.language)])
+        if source < 0:
+            raise DataError(f"{cell}: no source language was chosen for it; train with crossfill.train")
+        return [Cell(cell.task, self.inventory.languages[source])]
+
+    def _head(self, *cells: Cell) -> Head:
+        return Head.of(*(self.heads[self.places[cell]] for cell in cells))
+
+
+def settle(model: Model, plan: Plan, config: Config) -> None:  # noqa: ARG001
+    """Tell the heads which language serves which cell."""
+    if not isinstance(model.heads, LanguageHeads):
+        raise TypeError(f"expected heads of languages, got {type(model.heads).__name__}")
+    model.heads.serve(plan.sources)

@@ -1,0 +1,80 @@
+"""NS, nearest source: a cell without data is labelled by the head of the most similar seen language."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from crossfill.config import Config, SourcesConfig
+from crossfill.grid.cells import Cell, Grid, Inventory
+from crossfill.grid.partition import Similarity
+from crossfill.grid.typology import load_typology, trigram_similarity
+from crossfill.methods.baselines.language_heads import LanguageHeads, settle
+from crossfill.methods.method import Method, Plan
+
+TIE = 1e-9
+"""Similarities that differ by less are a tie: the source with more training words wins, then the alphabet."""
+
+
+def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> LanguageHeads:  # noqa: ARG001
+    """A head per seen cell."""
+    return LanguageHeads(inventory, seen, n_features)
+
+
+def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
+    """Train on the seen cells; each other cell is served by its nearest source."""
+    similarities = similarity_choices(grid, seen, config.sources)
+    words = {cell: grid.training(cell).n_words for cell in seen}
+    sources: dict[Cell, str] = {}
+    told: dict[str, list[str]] = {}
+    for task in grid.inventory.tasks:
+        candidates = sorted(cell.language for cell in seen if cell.task == task)
+        for language in grid.inventory.languages:
+            cell = Cell(task, language)
+            if cell in seen or not candidates:
+                continue
+            sizes = {source: words[Cell(task, source)] for source in candidates}
+            for name, similarity in similarities.items():
+                found = nearest({source: similarity(language, source) for source in candidates}, sizes)
+                if found is not None:
+                    break
+                told.setdefault(f"not known to {name}", []).append(str(cell))
+            else:
+                found = max(sizes, key=lambda source: (sizes[source], source))
+                told.setdefault("without any known similarity, served by the largest source", []).append(str(cell))
+            sources[cell] = found
+    notes = tuple(f"{message}: {', '.join(sorted(cells))}" for message, cells in told.items())
+    return Plan(grid, seen, seen, sources, notes)
+
+
+def nearest(similarities: Mapping[str, float], words: Mapping[str, int]) -> str | None:
+    """The source of highest similarity; none where no similarity is known (NaN)."""
+    known = {source: value for source, value in similarities.items() if not np.isnan(value)}
+    if not known:
+        return None
+    best = max(known.values())
+    tied = [source for source, value in known.items() if value >= best - TIE]
+    return min(tied, key=lambda source: (-words[source], source))
+
+
+def similarity_choices(grid: Grid, seen: frozenset[Cell], config: SourcesConfig) -> dict[str, Similarity]:
+    """The similarity that the config asks for, then URIEL's, for languages that the first does not know."""
+    typology = load_typology(config.vectors)
+    choices: dict[str, Similarity] = {"the typological vectors": typology.similarity}
+    if config.similarity == "family":
+        choices = {"the family vectors": lambda a, b: typology.similarity(a, b, ("fam",))} | choices
+    if config.similarity == "pos-trigrams":
+        trigrams = {cell.language: trigram_counts(grid, cell) for cell in seen if cell.task == "pos"}
+        choices = {"the seen POS trigrams": trigram_similarity(trigrams)} | choices
+    return choices
+
+
+def trigram_counts(grid: Grid, cell: Cell) -> Counter[tuple[str, str, str]]:
+    """How often each three labels follow each other in a cell's training data."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for sentence in grid.training(cell):
+        counts.update(zip(sentence.labels, sentence.labels[1:], sentence.labels[2:], strict=False))
+    return counts
+
+
+METHODS = (Method("ns", "nearest source", build, plan, settle, needs_typology=True),)

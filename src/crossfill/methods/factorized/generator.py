@@ -1,0 +1,78 @@
+"""The network f that makes the head of a cell from its task and language vectors."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from crossfill.config import GeneratorConfig
+from crossfill.model import Head
+
+VARIANCE_FLOOR = 1e-10
+
+
+@dataclass(frozen=True)
+class HeadDistribution:
+    """q(θ | t, l) = N(f_ψ(t, l), diag f_φ(t, l)) of one cell, for each draw of (t, l)."""
+
+    mean: Float[Tensor, "samples labels features_and_bias"]
+    variance: Float[Tensor, "samples labels features_and_bias"]
+
+    def sample(self) -> Head:
+        """One re-parametrised draw of θ for each draw of (t, l)."""
+        return Head(self.mean + self.variance.sqrt() * torch.randn_like(self.mean))
+
+    def kl(self) -> Float[Tensor, "samples"]:
+        """KL(q(θ | t, l) ‖ N(0, I)), for the untied prior."""
+        return 0.5 * (self.mean**2 + self.variance - 1 - self.variance.log()).flatten(1).sum(-1)
+
+
+class Generator(nn.Module):
+    """f_ψ and f_φ: a trunk over t ⊕ l ⊕ (t − l) ⊕ (t ⊙ l), then one mean and one variance layer for each task."""
+
+    def __init__(self, latent_size: int, n_features: int, n_labels: Sequence[int], config: GeneratorConfig) -> None:
+        super().__init__()
+        widths = [4 * latent_size, *config.hidden]
+        layers = [nn.Linear(narrow, wide) for narrow, wide in itertools.pairwise(widths)]
+        self.trunk = nn.Sequential(*(module for layer in layers for module in (layer, nn.ReLU())))
+        self.n_labels = tuple(n_labels)
+        sizes = [labels * (n_features + 1) for labels in n_labels]
+        self.means = nn.ModuleList(nn.Linear(widths[-1], size) for size in sizes)
+        self.variances = nn.ModuleList(nn.Linear(widths[-1], size) for size in sizes)
+        self._initialise(config)
+
+    def forward(
+        self,
+        tasks: Sequence[int],
+        task_latents: Float[Tensor, "samples cells latent"],
+        language_latents: Float[Tensor, "samples cells latent"],
+    ) -> list[HeadDistribution]:
+        """The distributions of the heads of these cells; all cells and samples pass the trunk as one batch."""
+        t, l = task_latents, language_latents
+        hidden = self.trunk(torch.cat([t, l, t - l, t * l], dim=-1))
+        heads: dict[int, HeadDistribution] = {}
+        for task in sorted(set(tasks)):
+            cells = [i for i, other in enumerate(tasks) if other == task]
+            shape = (len(hidden), len(cells), self.n_labels[task], -1)
+            mean = self.means[task](hidden[:, cells]).reshape(shape)
+            variance = functional.softplus(self.variances[task](hidden[:, cells]).reshape(shape)) + VARIANCE_FLOOR
+            heads |= {cell: HeadDistribution(mean[:, i], variance[:, i]) for i, cell in enumerate(cells)}
+        return [heads[i] for i in range(len(tasks))]
+
+    def deviations(self) -> list[nn.Parameter]:
+        """All that makes cells of a task differ: every parameter but the biases of the means, the tasks' own heads."""
+        shared = {id(layer.get_parameter("bias")) for layer in self.means}
+        return [parameter for parameter in self.parameters() if id(parameter) not in shared]
+
+    @torch.no_grad()
+    def _initialise(self, config: GeneratorConfig) -> None:
+        for layer in (*self.means, *self.variances):
+            layer.get_parameter("weight").mul_(config.deviation)
+        if config.initial_variance is not None:
+            for layer in self.variances:
+                layer.get_parameter("bias").fill_(math.log(math.expm1(config.initial_variance)))

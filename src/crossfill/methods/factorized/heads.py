@@ -1,0 +1,135 @@
+"""PF, parameter space factorization: the method of the paper, with a low-rank or a diagonal covariance.
+
+t ~ q(t), l ~ q(l)                       `posteriors`
+θ ~ N(f_ψ(t, l), diag f_φ(t, l))         `generator`
+y ~ softmax(W x + b), θ = [W b]          `crossfill.model.Head`
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from crossfill.config import Config
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.methods.factorized.generator import Generator
+from crossfill.methods.factorized.posteriors import DiagonalPosterior, LowRankPosterior, Posterior
+from crossfill.methods.factorized.priors import language_anchors
+from crossfill.methods.method import LanguageVectors, Method, Plan
+from crossfill.model import Divergence, Head, HeadSource, Model, TrainingDraw
+
+
+class FactorizedHeads(HeadSource):
+    """Parameter space factorization: t ~ q(t), l ~ q(l), θ ~ N(f_ψ(t, l), diag f_φ(t, l)).
+
+    A language's prior is N(a, I): its anchor a is zero (the paper's prior) until `anchor` says otherwise. What the
+    posterior holds is l − a, taken against N(0, I).
+    """
+
+    has_posterior = True
+    anchors: Float[Tensor, "languages latent"]
+
+    def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
+        super().__init__()
+        kind = DiagonalPosterior if config.method == "pf-d" else LowRankPosterior
+        self.inventory = inventory
+        self.tasks: Posterior = kind(len(inventory.tasks), config.latents)
+        self.languages: Posterior = kind(len(inventory.languages), config.latents)
+        n_labels = [len(labels) for labels in inventory.labels.values()]
+        self.generator = Generator(config.latents.size, n_features, n_labels, config.generator)
+        self.register_buffer("anchors", torch.zeros(len(inventory.languages), config.latents.size))
+        self.latent_dropout = config.latents.dropout
+        self.tied = config.objective.head_prior == "tied"
+        for posterior, names, used in (
+            (self.tasks, inventory.tasks, {cell.task for cell in seen}),
+            (self.languages, inventory.languages, {cell.language for cell in seen}),
+        ):
+            posterior.reset_to_prior(torch.tensor([i for i, n in enumerate(names) if n not in used], dtype=torch.long))
+        self.rows = (*self.tasks.parameters(), *self.languages.parameters())
+        self.deviations = self.generator.deviations()
+
+    @torch.no_grad()
+    def anchor(self, anchors: Mapping[str, Float[np.ndarray, "latent"]]) -> None:
+        """Centre the priors of these languages here."""
+        for language, vector in anchors.items():
+            self.anchors[self.inventory.language_index(language)] = torch.from_numpy(vector)
+
+    def language_means(self) -> Float[Tensor, "languages latent"]:
+        """The posterior mean of every language vector."""
+        return self.anchors + self.languages.mean
+
+    def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
+        task_rows, language_rows = self._rows(cells)
+        means = self.tasks.mean[task_rows].unsqueeze(0), self.language_means()[language_rows].unsqueeze(0)
+        return [Head(head.mean) for head in self.generator(task_rows.tolist(), *means)]
+
+    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:
+        task_rows, language_rows = self._rows(cells)
+        tasks, task_of = task_rows.unique(return_inverse=True)  # one draw of t for all cells of a task
+        languages, language_of = language_rows.unique(return_inverse=True)
+        t = self.tasks.sample(tasks, n_samples)[:, task_of]
+        l = (self.anchors[languages] + self.languages.sample(languages, n_samples))[:, language_of]
+        return [head.sample() for head in self.generator(task_rows.tolist(), t, l)]
+
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
+        tasks, languages = self._rows(cells)
+        t, l = self.tasks.sample(tasks, n_samples), self.languages.sample(languages, n_samples)
+        if self.latent_dropout:
+            from_prior = torch.rand(*l.shape[:2], 1, device=l.device) < self.latent_dropout
+            l = torch.where(from_prior, torch.randn_like(l), l)
+        heads = self.generator(tasks.tolist(), t, self.anchors[languages] + l)
+        task_kl = self.tasks.kl(tasks).expand(len(cells))
+        language_kl = self.languages.kl(languages).expand(len(cells))
+        draws = []
+        for i, head in enumerate(heads):
+            divergences = [
+                Divergence(task_kl[i], "task" if self.tasks.independent else "all"),
+                Divergence(language_kl[i], "language" if self.languages.independent else "all"),
+            ]
+            if not self.tied:
+                divergences.append(Divergence(head.kl().mean(), "cell"))
+            draws.append(TrainingDraw(head.sample(), divergences))
+        return draws
+
+    def _rows(self, cells: Sequence[Cell]) -> tuple[Int[Tensor, "cells"], Int[Tensor, "cells"]]:
+        tasks = [self.inventory.task_index(cell.task) for cell in cells]
+        languages = [self.inventory.language_index(cell.language) for cell in cells]
+        device = self.tasks.mean.device
+        return torch.tensor(tasks, device=device), torch.tensor(languages, device=device)
+
+
+def settle(model: Model, plan: Plan, config: Config) -> None:  # noqa: ARG001
+    """Centre the priors of language vectors where the config wants them; the encoder knows its languages by now."""
+    if config.latents.prior == "similar":
+        _heads(model).anchor(language_anchors(model.inventory.languages, model.encoder, config))
+
+
+def language_vectors(model: Model) -> LanguageVectors:
+    """q(l) of every language."""
+    heads = _heads(model)
+    index = torch.arange(len(model.inventory.languages), device=heads.anchors.device)
+    _, variance, factor = heads.languages.moments(index)
+    return LanguageVectors(heads.language_means().detach(), variance, factor)
+
+
+def head_operations(config: Config, n_features: int, n_labels: int) -> float:
+    """The trunk once, then a mean and a variance for every parameter of the head."""
+    widths = (4 * config.latents.size, *config.generator.hidden)
+    trunk = sum(narrow * wide for narrow, wide in pairwise(widths))
+    return 2 * (trunk + 2 * widths[-1] * n_labels * (n_features + 1))
+
+
+def _heads(model: Model) -> FactorizedHeads:
+    if not isinstance(model.heads, FactorizedHeads):
+        raise TypeError(f"expected factorised heads, got {type(model.heads).__name__}")
+    return model.heads
+
+
+_ABILITIES = {"settle": settle, "language_vectors": language_vectors, "head_operations": head_operations}
+METHODS = (
+    Method("pf-lr", "factorised, low-rank covariance", FactorizedHeads, **_ABILITIES),
+    Method("pf-d", "factorised, diagonal covariance", FactorizedHeads, **_ABILITIES),
+)

@@ -1,0 +1,36 @@
+"""Where the priors of language vectors are centred: like languages start alike."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from crossfill.config import Config
+from crossfill.encoders.base import CentredEncoder, Encoder
+from crossfill.errors import ConfigError
+from crossfill.grid.partition import Similarity
+from crossfill.grid.typology import cosine, load_typology, place
+
+
+def language_anchors(
+    languages: Sequence[str], encoder: Encoder, config: Config
+) -> dict[str, Float[np.ndarray, "latent"]]:
+    """The centre a of each language's prior N(a, I), by the similarities that the config names."""
+    latents = config.latents
+    similarities = [similarity(block, encoder, config) for block in latents.similarity]
+    points = place(languages, similarities, latents.size, latents.similarity_power)
+    return {language: latents.anchor_scale * point for language, point in points.items()}
+
+
+def similarity(block: str, encoder: Encoder, config: Config) -> Similarity:
+    """How alike two languages are, by a block of typological features or by the centroids of their features."""
+    if block != "centroid":
+        typology = load_typology(config.sources.vectors)
+        return lambda a, b: typology.similarity(a, b, (block,))
+    centroids = encoder.centroids() if isinstance(encoder, CentredEncoder) else {}
+    if not centroids:
+        raise ConfigError(
+            "latents.similarity: centroid needs a frozen encoder with encoder.pretrained.centring mean or standard"
+        )
+    middle = np.mean(list(centroids.values()), axis=0)
+    return lambda a, b: cosine(centroids[a] - middle, centroids[b] - middle)

@@ -1,0 +1,57 @@
+"""The methods by name: every file of this package that has `METHODS`. A new one is a file with a `HeadSource`."""
+
+import pkgutil
+from collections.abc import Collection
+from functools import cache
+from importlib import import_module
+
+import torch
+
+from crossfill import methods
+from crossfill.config import Config
+from crossfill.encoders.base import Encoder
+from crossfill.encoders.build import build_encoder
+from crossfill.errors import ConfigError, unknown
+from crossfill.grid.cells import Cell, Inventory
+from crossfill.methods.method import Method
+from crossfill.model import Model
+
+
+@cache
+def all_methods() -> dict[str, Method]:
+    """All methods by name, sorted."""
+    found: dict[str, Method] = {}
+    for module in pkgutil.walk_packages(methods.__path__, f"{methods.__name__}."):
+        for method in getattr(import_module(module.name), "METHODS", ()):
+            found[method.name] = method
+    return dict(sorted(found.items()))
+
+
+def find_method(name: str) -> Method:
+    """The method of this name."""
+    if name not in all_methods():
+        raise ConfigError(unknown("method", name, all_methods()))
+    return all_methods()[name]
+
+
+def build_model(config: Config, inventory: Inventory, seen: Collection[Cell], encoder: Encoder | None = None) -> Model:
+    """A new model of the config's method, the same for the same seed, over its encoder or the one given."""
+    method = find_method(config.method)
+    torch.manual_seed(config.training.seed)
+    for cell in seen:
+        inventory.check(cell)
+    base = encoder or build_encoder(config, inventory.languages)
+    return Model(base, method.build(inventory, seen, base.n_features, config), inventory, seen)
+
+
+def as_method(model: Model, config: Config, name: str) -> tuple[Model, Config]:
+    """A trained model as another method that shares its training and encoder: ns as bea, jm as jm-dropout."""
+    wanted, trained = find_method(name), find_method(config.method)
+    if wanted.training != trained.training:
+        kin = [method.name for method in all_methods().values() if method.training == trained.training]
+        raise ConfigError(f"expected a method that trains as {config.method} does: {', '.join(kin)}; got '{name}'")
+    changed = config.change({"method": name})
+    heads = wanted.build(model.inventory, model.seen, model.encoder.n_features, changed)
+    weight = next(model.heads.parameters())
+    heads.to(weight.device, weight.dtype).load_state_dict(model.heads.state_dict())
+    return Model(model.encoder, heads, model.inventory, model.seen).train(model.training), changed

@@ -1,0 +1,86 @@
+"""From what the model believes to what a person is shown: labels, spans, label sets and marks."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int
+
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Sentence
+from crossfill.measures.metrics import TaskKind
+from crossfill.prediction.calibration import TaskCalibration, tempered
+from crossfill.prediction.decoding import DecodedSpan, decode_spans, viterbi
+from crossfill.prediction.predict import Prediction
+from crossfill.prediction.tagging import Span, Tagging, TaggingOptions
+
+
+def decide(
+    cells: Sequence[Cell],
+    sentences: Sequence[Sentence],
+    lengths: Int[np.ndarray, "sentences"],
+    names: tuple[str, ...],
+    prediction: Prediction,
+    options: TaggingOptions,
+    calibration: TaskCalibration | None,
+) -> list[Tagging]:
+    """The tagging of each sentence in its cell, from one prediction for all their words; all cells are of one task."""
+    probabilities, entropy, mutual_information = (
+        values.cpu().numpy() for values in (prediction.probabilities, prediction.entropy, prediction.mutual_information)
+    )
+    bounds = None if prediction.bounds is None else prediction.bounds.cpu().numpy()
+    sets = doubtful = None
+    if calibration is not None:
+        sets = None if options.alpha is None else calibration.sets(probabilities, options.alpha)
+        doubtful = None if options.abstain is None else calibration.doubtful(probabilities, options.abstain)
+        if options.temperature:
+            probabilities = tempered(probabilities, calibration.temperature)
+    kind = TaskKind.of(names)
+    spans: list[DecodedSpan] = []
+    if kind is TaskKind.SPANS:
+        chosen = viterbi(probabilities, lengths, names)
+        spans = decode_spans(probabilities, chosen, lengths, names)
+    else:
+        chosen = probabilities.argmax(-1)
+    confidence = probabilities[np.arange(len(chosen)), chosen]
+    labels = [names[i] for i in chosen.tolist()]
+    if options.min_confidence > 0:
+        unsure = np.zeros(len(labels), dtype=np.bool_)
+        if kind is TaskKind.SPANS:
+            for span in spans:
+                unsure[span.start : span.end] = span.confidence < options.min_confidence
+            spans = [span for span in spans if span.confidence >= options.min_confidence]
+        else:
+            unsure = confidence < options.min_confidence
+        labels = [kind.absent if dropped else label for label, dropped in zip(labels, unsure.tolist(), strict=True)]
+        doubtful = unsure if doubtful is None else doubtful | unsure
+    found, waiting, first = [], iter(spans), 0
+    span = next(waiting, None)
+    for cell, sentence, length in zip(cells, sentences, lengths.tolist(), strict=True):
+        end, own = first + length, []
+        while span is not None and span.start < end:
+            own.append(_span(span, sentence, first))
+            span = next(waiting, None)
+        found.append(
+            Tagging(
+                cell,
+                sentence,
+                tuple(labels[first:end]),
+                probabilities[first:end],
+                names,
+                confidence[first:end],
+                entropy[first:end],
+                mutual_information[first:end],
+                tuple(own),
+                None if sets is None else sets[first:end],
+                None if doubtful is None else doubtful[first:end],
+                None if bounds is None else bounds[:, first:end],
+            )
+        )
+        first = end
+    return found
+
+
+def _span(span: DecodedSpan, sentence: Sentence, first: int) -> Span:
+    start, end = span.start - first, span.end - first
+    text = Sentence(sentence.words[start:end], (), sentence.spaces[start:end]).text
+    return Span(start, end, span.type, text, span.confidence)

@@ -1,0 +1,152 @@
+"""Prediction with the posterior means plugged in, or averaged over samples of the posterior."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from crossfill.encoders.base import Inputs
+from crossfill.grid.cells import Cell
+from crossfill.measures.information import entropy, mutual_information
+from crossfill.model import Classifier, Model, Vote
+
+CHUNK_NUMBERS = 2**22  # samples × words × labels held at once: 16 MB
+CHUNK_SENTENCES = 256
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the model believes of each word."""
+
+    probabilities: Float[Tensor, "words labels"]
+    entropy: Float[Tensor, "words"]
+    mutual_information: Float[Tensor, "words"]
+    """The epistemic part of the entropy; zero in plug-in prediction."""
+    bounds: Float[Tensor, "2 words labels"] | None = None
+    """Between which a share of the draws' probabilities lies, the same share above and below, where that was asked."""
+
+    @property
+    def labels(self) -> Int[Tensor, "words"]:
+        """The most probable label of each word."""
+        return self.probabilities.argmax(-1)
+
+    @property
+    def confidence(self) -> Float[Tensor, "words"]:
+        """The probability of that label."""
+        return self.probabilities.amax(-1)
+
+
+def predict(model: Model, inputs: Inputs, cell: Cell, n_samples: int, seed: int = 0) -> Prediction:
+    """Tag sentences in a cell, seen or not; with `n_samples` 0 the posterior means are plugged in."""
+    return predict_features(model, encode(model, inputs), cell, n_samples, seed)
+
+
+def predict_features(
+    model: Model, features: Float[Tensor, "words features"], cell: Cell, n_samples: int, seed: int = 0
+) -> Prediction:
+    """The same for words whose features are at hand."""
+    return believe([Run(features, draw_head(model, cell, n_samples, seed))], model.heads.vote)
+
+
+class Run(NamedTuple):
+    """Words of one cell, and draws of its head."""
+
+    features: Float[Tensor, "words features"]
+    head: Classifier
+
+
+def believe(runs: Sequence[Run], vote: Vote | None, interval: float | None = None) -> Prediction:
+    """What the draws say of the words of cells of one task: they are averaged, or vote if the method says so."""
+    if vote is None or runs[0].head.n_samples == 1:
+        return classify_runs(runs, interval)
+    elected = [elect(*run, vote) for run in runs]
+    found = Prediction(
+        torch.cat([one.probabilities for one in elected]),
+        torch.cat([one.entropy for one in elected]),
+        torch.cat([one.mutual_information for one in elected]),
+    )
+    return found if interval is None else replace(found, bounds=found.probabilities.expand(2, -1, -1))
+
+
+@torch.inference_mode()
+def encode(model: Model, inputs: Inputs) -> Float[Tensor, "words features"]:
+    """The features of all words, a few sentences at a time."""
+    training = model.training
+    model.eval()
+    try:
+        parts = torch.arange(len(inputs.lengths)).split(CHUNK_SENTENCES)
+        features = [model.encoder(inputs.take(part)) for part in parts if len(part)]
+    finally:
+        model.train(training)
+    return torch.cat(features) if features else torch.zeros(0, model.encoder.n_features)
+
+
+@torch.inference_mode()
+def draw_head(model: Model, cell: Cell, n_samples: int, seed: int = 0) -> Classifier:
+    """The cell's head: at the posterior means for `n_samples` 0, else that many draws, the same for the same seed."""
+    if n_samples == 0:
+        return model.heads.plug_in([cell])[0]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return model.heads.sample([cell], n_samples)[0]
+
+
+def classify(features: Float[Tensor, "words features"], head: Classifier) -> Prediction:
+    """p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾): a mean of probabilities."""
+    return classify_runs([Run(features, head)])
+
+
+@torch.inference_mode()
+def classify_runs(runs: Sequence[Run], interval: float | None = None) -> Prediction:
+    """The same for several heads with as many draws and labels, all samples at once, words in chunks across runs."""
+    parts = []
+    for pack in _packs(runs):
+        logits = [run.head.logits(run.features) for run in pack]
+        samples = (logits[0] if len(logits) == 1 else torch.cat(logits, dim=1)).softmax(-1)
+        mean = samples.mean(0)
+        parts.append((mean, entropy(mean), mutual_information(mean, samples), _bounds(samples, interval)))
+    mean, total, epistemic, bounds = zip(*parts, strict=True)
+    joined = None if interval is None else torch.cat([part for part in bounds if part is not None], dim=1)
+    return Prediction(torch.cat(mean), torch.cat(total), torch.cat(epistemic), joined)
+
+
+@torch.inference_mode()
+def elect(features: Float[Tensor, "words features"], head: Classifier, vote: Vote) -> Prediction:
+    """Every draw votes for a label of each word, and the vote over all the words given decides; no epistemic part."""
+    votes = torch.cat([head.logits(chunk).argmax(-1) for chunk in _chunks(features, head)], dim=1)
+    probabilities = vote(votes, head.n_labels).to(features.dtype)
+    return Prediction(probabilities, entropy(probabilities), features.new_zeros(len(features)))
+
+
+def _bounds(
+    samples: Float[Tensor, "samples words labels"], interval: float | None
+) -> Float[Tensor, "2 words labels"] | None:
+    """Quantiles over the samples, interpolated between the two nearest ones."""
+    if interval is None:
+        return None
+    ordered, last = samples.sort(dim=0).values, len(samples) - 1
+    places = torch.tensor([(1 - interval) / 2, (1 + interval) / 2], dtype=torch.float64) * last
+    below = places.floor().long().clamp(0, last)
+    weight = (places - below).to(samples).view(2, 1, 1)
+    return torch.lerp(ordered[below], ordered[(below + 1).clamp(max=last)], weight)
+
+
+def _packs(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """Runs in parts that are small enough to be held at once with all their samples; short ones go together."""
+    pack, size = [], 0
+    for run in runs:
+        for part in _chunks(run.features, run.head):
+            numbers = len(part) * run.head.n_samples * run.head.n_labels
+            if pack and size + numbers > CHUNK_NUMBERS:
+                yield pack
+                pack, size = [], 0
+            pack.append(Run(part, run.head))
+            size += numbers
+    yield pack
+
+
+def _chunks(features: Float[Tensor, "words features"], head: Classifier) -> Sequence[Float[Tensor, "chunk features"]]:
+    return features.split(max(1, CHUNK_NUMBERS // (head.n_samples * head.n_labels)))

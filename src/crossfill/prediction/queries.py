@@ -1,0 +1,100 @@
+"""Many sentences, each tagged in a cell of its own, over one pass through the encoder."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from crossfill.encoders.base import CentredEncoder, ranges
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.model import Classifier, Model
+from crossfill.prediction.calibration import TaskCalibration
+from crossfill.prediction.decisions import decide
+from crossfill.prediction.predict import Run, believe, encode
+from crossfill.prediction.tagging import Tagging, TaggingOptions
+
+HeadOf = Callable[[Cell, int], Classifier]
+"""Where the head of a cell comes from, given the number of draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A sentence to tag in a cell."""
+
+    sentence: Sentence
+    cell: Cell
+    n_samples: int
+    options: TaggingOptions
+    calibration: TaskCalibration | None = None
+
+
+def answer(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list[Tagging]:
+    """The taggings of these queries, in their order.
+
+    Every sentence is encoded once. Each tagging is what it would be alone, but for rounding; where heads vote, those
+    of a cell vote over all its queries.
+    """
+    found: dict[int, Tagging] = {}
+    encoded = _encode(model, queries)
+    for numbers in _grouped(queries):
+        own = [queries[number] for number in numbers]
+        first, sentences = own[0], [query.sentence for query in own]
+        lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(own))
+        words_of = Counter[Cell]()
+        for query, length in zip(own, lengths.tolist(), strict=True):
+            words_of[query.cell] += length
+        parts = encoded.of(own).split(list(words_of.values()))
+        runs = [Run(part, head_of(cell, first.n_samples)) for cell, part in zip(words_of, parts, strict=True)]
+        made = believe(runs, model.heads.vote, first.options.interval)
+        cells, labels = [query.cell for query in own], model.inventory.labels[first.cell.task]
+        tagged = decide(cells, sentences, lengths, labels, made, first.options, first.calibration)
+        found |= zip(numbers, tagged, strict=True)
+    return [found[number] for number in range(len(queries))]
+
+
+class _Encoded(NamedTuple):
+    """Word vectors of sentences as those of languages, and where each begins."""
+
+    features: Float[Tensor, "words features"]
+    first: dict[tuple[str, Sentence], int]
+
+    def of(self, queries: Sequence[Query]) -> Float[Tensor, "chosen features"]:
+        starts = torch.tensor([self.first[query.cell.language, query.sentence] for query in queries], dtype=torch.long)
+        rows = ranges(starts, torch.tensor([len(query.sentence) for query in queries], dtype=torch.long))
+        return self.features[rows.to(self.features.device)]
+
+
+def _encode(model: Model, queries: Sequence[Query]) -> _Encoded:
+    """The vectors of all sentences, as those of each language that they are asked for in."""
+    sentences = list(dict.fromkeys(query.sentence for query in queries))
+    place = {sentence: i for i, sentence in enumerate(sentences)}
+    wanted: dict[str, dict[int, None]] = defaultdict(dict)
+    for query in queries:
+        wanted[query.cell.language][place[query.sentence]] = None
+    encoder, starts = model.encoder, np.cumsum([0, *map(len, sentences)]).tolist()
+    inputs = encoder.prepare(Corpus.from_text(sentences), next(iter(wanted)))
+    if not isinstance(encoder, CentredEncoder):
+        pairs = ((language, i) for language, own in wanted.items() for i in own)
+        return _Encoded(encode(model, inputs), {(language, sentences[i]): starts[i] for language, i in pairs})
+    parts, first, n_words = [], {}, 0
+    for language, own in wanted.items():
+        part = inputs if len(own) == len(sentences) else inputs.take(torch.tensor(list(own)))
+        parts.append(encode(model, encoder.recentred(part, language)))
+        for i in sorted(own) if part is inputs else own:
+            first[language, sentences[i]] = n_words
+            n_words += len(sentences[i])
+    return _Encoded(torch.cat(parts), first)
+
+
+def _grouped(queries: Sequence[Query]) -> list[list[int]]:
+    """The numbers of queries that can be classified together, cell by cell: one task, draws and options alike."""
+    groups: dict[object, dict[Cell, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for number, query in enumerate(queries):
+        groups[query.cell.task, query.n_samples, query.options][query.cell].append(number)
+    return [[number for own in cells.values() for number in own] for cells in groups.values()]

@@ -1,0 +1,138 @@
+"""The paper's remaining comparisons, as tables: who wins where, by how much, and what a score goes with."""
+
+import math
+from collections.abc import Mapping
+
+from crossfill.data.codes import find_language
+from crossfill.evaluation.results import Place
+from crossfill.measures.significance import ALPHA, Comparison, holm
+from crossfill.report import comparisons
+from crossfill.report.comparisons import Difference, Runs
+from crossfill.report.rendering import Datum, Table, shown
+from crossfill.studies.run_folder import Results
+
+
+def comparison_tables(results: Results) -> list[Table]:
+    """All that the study has results for."""
+    runs: Runs = {
+        method: [results.cells(entry) for entry in entries]
+        for method in results.methods
+        if (entries := results.proper(method))
+    }
+    return [difference_table(results, runs), size_table(results, runs), knowledge_table(results, runs)]
+
+
+def difference_table(results: Results, runs: Runs) -> Table:
+    """Every method against the rival, and the one in focus against other factorised ones."""
+    found: list[Difference] = []
+    if len(runs) > 1 and results.rival in runs:
+        found += comparisons.differences(runs, results.rival)
+    if results.focus in runs:
+        for other in (m for m in results.factorised if m in runs and m != results.focus):
+            found += comparisons.differences(runs, other, [results.focus])
+    best = {row.task: row for row in comparisons.wins(runs)} if found else {}
+    pairs = dict.fromkeys((row.method, row.against) for row in found)
+    sure = {pair: comparisons.within_corpora(runs[pair[0]], runs[pair[1]]) for pair in pairs}
+    rows = []
+    for row, p in zip(found, holm([row.comparison.p_value for row in found]) if found else [], strict=True):
+        share = best[row.task].wins[row.method]
+        rows.append(
+            (
+                Datum(row.task),
+                Datum(shown(row.method)),
+                Datum(shown(row.against)),
+                _points(row.comparison.difference),
+                Datum(" to ".join(_points(bound).text for bound in row.interval), row.interval[0]),
+                Datum(f"{row.comparison.p_value:.3f}", row.comparison.p_value),
+                Datum(f"{p:.3f}", p, bold=p < ALPHA),
+                _ratio(row.wins, row.losses),
+                _ratio(*_surely(row, sure[row.method, row.against])),
+                Datum(f"{share:.3g} of {best[row.task].n}", share),
+            )
+        )
+    return Table(
+        "differences",
+        "Method against method",
+        ("task", "method", "against", "difference", "95 %", "p", "Holm's p", "won / lost", "surely", "best of all in"),
+        tuple(rows),
+        "Points on unseen corpora, plug-in, means over seeds; 95 %: interval of a paired bootstrap over corpora; p: "
+        "approximate randomisation over corpora, Holm's "
+        "correction over the whole table. Won / lost: corpora; surely: those where sentences alone tell so (the same "
+        "test over sentences, Holm's correction over corpora); best of all: methods that tie share a win.",
+    )
+
+
+def size_table(results: Results, runs: Runs) -> Table:
+    """How scores go with the training words that a language has in other tasks."""
+    trends = comparisons.score_against_size(runs, words_elsewhere(results)) if words_elsewhere(results) else []
+    rows = tuple(
+        (
+            Datum(trend.task),
+            Datum(shown(trend.method)),
+            Datum(f"{trend.found.r:.2f}".replace("-", "−"), trend.found.r),
+            Datum(f"{trend.found.p:.2g}", trend.found.p),
+            Datum(str(len(trend.points)), float(len(trend.points))),
+        )
+        for trend in trends
+        if not math.isnan(trend.found.r)
+    )
+    return Table(
+        "size",
+        "Score against training size",
+        ("task", "method", "r", "p", "corpora"),
+        rows,
+        "Pearson's r between the score in an unseen cell and the logarithm of the training words that its language has "
+        "in the seen cells of other tasks.",
+    )
+
+
+def words_elsewhere(results: Results) -> dict[str, dict[str, int]]:
+    """By task, then language: training words of the language's seen cells, where the task itself is unseen."""
+    found: dict[str, dict[str, int]] = {}
+    for entry in results.proper():
+        words: Mapping[str, int] = results.jobs[entry.job].get("words", {})
+        for cell in results.jobs[entry.job]["unseen"]:
+            task, _, language = cell.partition("/")
+            elsewhere = sum(n for other, n in words.items() if other.partition("/")[2] == language)
+            if elsewhere:
+                found.setdefault(task, {})[language] = elsewhere
+    return found
+
+
+def knowledge_table(results: Results, runs: Runs) -> Table:
+    """Scores where the encoder was trained on the language, and where it was not."""
+    known = {find_language(code) or code for code in results.study.get("encoder_languages") or ()}
+    rows = tuple(
+        (
+            Datum(row.task),
+            Datum(shown(row.method)),
+            Datum(f"{100 * row.known:.1f} ({row.n_known})", row.known),
+            Datum(f"{100 * row.unknown:.1f} ({row.n_unknown})", row.unknown),
+            _points(row.known - row.unknown),
+        )
+        for row in (comparisons.score_by_encoder_knowledge(runs, known) if known else ())
+        if row.n_known and row.n_unknown
+    )
+    return Table(
+        "knowledge",
+        "Score by what the encoder knows",
+        ("task", "method", "known", "unknown", "difference"),
+        rows,
+        "Mean scores of unseen corpora, and how many, in the languages that the encoder was trained on "
+        "(encoder_languages in the study) and in others.",
+    )
+
+
+def _surely(row: Difference, tests: Mapping[Place, tuple[Comparison, float]]) -> tuple[int, int]:
+    """In how many corpora of the row's task its method is significantly better, and worse."""
+    differences = [found.difference for (cell, _), (found, p) in tests.items() if cell.task == row.task and p < ALPHA]
+    return sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+
+
+def _ratio(won: int, lost: int) -> Datum:
+    return Datum(f"{won} / {lost}", float(won - lost))
+
+
+def _points(difference: float) -> Datum:
+    text = f"{100 * difference:+.1f}".replace("-", "−")
+    return Datum(text, difference)

@@ -1,0 +1,216 @@
+"""Comparisons of methods, each from lists of results to rows: who wins where, by how much, and what goes with it.
+
+Results come by method, one list for each run (a seed, a partition). Scores are plug-in scores of unseen cells; a
+corpus that several runs scored counts with its mean over them.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from crossfill.errors import DataError, unknown
+from crossfill.evaluation.results import CellResult, Place
+from crossfill.measures.correlation import Correlation, correlation
+from crossfill.measures.significance import Comparison, approximate_randomisation, holm, paired_bootstrap
+from crossfill.measures.uncertainty import Reliability
+
+Runs = Mapping[str, Sequence[Sequence[CellResult]]]
+"""Results by method: one list of results for each run."""
+
+SENTENCE_RESAMPLES = 2_000
+
+
+@dataclass(frozen=True)
+class Wins:
+    """In how many languages or treebanks each method is best."""
+
+    task: str
+    wins: dict[str, float]
+    """Methods that tie share a win."""
+    n: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A method against another on one task."""
+
+    task: str
+    method: str
+    against: str
+    comparison: Comparison
+    """Approximate randomisation over corpora."""
+    interval: tuple[float, float]
+    """95 % of a paired bootstrap over corpora."""
+    wins: int
+    losses: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How a score goes with a quantity over corpora."""
+
+    task: str
+    method: str
+    found: Correlation
+    points: dict[str, tuple[float, float]]
+    """Quantity and score of each corpus."""
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Mean scores where the encoder knows the language and where it does not; NaN where there is no such corpus."""
+
+    task: str
+    method: str
+    known: float
+    unknown: float
+    n_known: int
+    n_unknown: int
+
+
+def corpus_scores(runs: Sequence[Sequence[CellResult]], task: str, measure: str = "score") -> dict[Place, float]:
+    """The measure of each unseen corpus of a task, mean over the runs that scored it."""
+    found: dict[Place, list[float]] = {}
+    for result in (r for results in runs for r in results if not r.seen and r.cell.task == task):
+        found.setdefault((result.cell, result.corpus), []).append(result.plug_in[measure])
+    return {item: float(np.mean(values)) for item, values in sorted(found.items())}
+
+
+def wins(runs: Runs) -> list[Wins]:
+    """For each task, in how many unseen corpora (treebanks, languages) each method has the best score."""
+    rows = []
+    for task in tasks_of(runs):
+        scores = _common({method: corpus_scores(results, task) for method, results in runs.items()})
+        shares = dict.fromkeys(runs, 0.0)
+        items = list(next(iter(scores.values())))
+        for item in items:
+            best = max(values[item] for values in scores.values())
+            winners = [method for method, values in scores.items() if values[item] >= best - 1e-12]
+            for method in winners:
+                shares[method] += 1 / len(winners)
+        rows.append(Wins(task, shares, len(items)))
+    return rows
+
+
+def differences(
+    runs: Runs,
+    against: str = "jm",
+    methods: Collection[str] | None = None,
+    seed: int = 0,
+) -> list[Difference]:
+    """Every method against one (or a few, as pf-lr against pf-d) over unseen corpora, task by task."""
+    if against not in runs:
+        raise DataError(unknown("method", against, runs))
+    found: list[Difference] = []
+    for task in tasks_of(runs):
+        for method in methods or [name for name in runs if name != against]:
+            pair = _common({name: corpus_scores(runs[name], task) for name in (method, against)})
+            first, second = (np.array(list(pair[name].values())) for name in (method, against))
+            test, interval = (make(first, second, seed=seed) for make in (approximate_randomisation, paired_bootstrap))
+            wins, losses = int((first > second).sum()), int((first < second).sum())
+            bounds = (interval.low, interval.high)
+            found.append(Difference(task, method, against, test, bounds, wins, losses, len(first)))
+    return found
+
+
+def within_corpora(
+    first: Sequence[Sequence[CellResult]],
+    second: Sequence[Sequence[CellResult]],
+    seed: int = 0,
+) -> dict[Place, tuple[Comparison, float]]:
+    """One method against another over the sentences of each unseen corpus; with Holm's correction.
+
+    A sentence counts with the means of its counts over the runs that scored it.
+    """
+    a, b = sentence_counts(first), sentence_counts(second)
+    shared = sorted(a.keys() & b.keys())
+    found = {item: approximate_randomisation(a[item], b[item], SENTENCE_RESAMPLES, seed) for item in shared}
+    adjusted = holm([comparison.p_value for comparison in found.values()])
+    return {item: (comparison, p) for (item, comparison), p in zip(found.items(), adjusted, strict=True)}
+
+
+def sentence_counts(runs: Sequence[Sequence[CellResult]]) -> dict[Place, np.ndarray]:
+    """Hits, gold and predicted items of each sentence of each unseen corpus, mean over the runs that scored it."""
+    found: dict[Place, list[list[list[int]]]] = {}
+    for result in (r for results in runs for r in results if not r.seen):
+        found.setdefault((result.cell, result.corpus), []).append(result.counts)
+    return {item: np.mean(counts, axis=0) for item, counts in found.items()}
+
+
+def score_against_size(runs: Runs, words: Mapping[str, Mapping[str, int]]) -> list[Trend]:
+    """Score in unseen cells against the logarithm of the language's training words: `words` by task, then language.
+
+    Pass the words of the other (seen) tasks of a language to ask how far its data elsewhere help, or those of the
+    corpora the encoder was trained on.
+    """
+    rows = []
+    for task in tasks_of(runs):
+        for method, results in runs.items():
+            scores = corpus_scores(results, task)
+            sizes = words.get(task, {})
+            points = {
+                f"{cell.language} {corpus}": (float(np.log(sizes[cell.language])), score)
+                for (cell, corpus), score in scores.items()
+                if sizes.get(cell.language, 0) > 0
+            }
+            pairs = np.array(list(points.values())).reshape(-1, 2)
+            rows.append(Trend(task, method, correlation(pairs[:, 0], pairs[:, 1]), points))
+    return rows
+
+
+def score_by_encoder_knowledge(runs: Runs, known: Collection[str]) -> list[Knowledge]:
+    """Mean scores of unseen corpora in languages the encoder was trained on, as listed, and in others."""
+    rows = []
+    for task in tasks_of(runs):
+        for method, results in runs.items():
+            scores = corpus_scores(results, task)
+            inside = [score for (cell, _), score in scores.items() if cell.language in known]
+            outside = [score for (cell, _), score in scores.items() if cell.language not in known]
+            rows.append(Knowledge(task, method, _mean(inside), _mean(outside), len(inside), len(outside)))
+    return rows
+
+
+def pooled_uncertainty(results: Collection[CellResult]) -> dict[str, float]:
+    """Measures of doubt over all words of these results together, averaged prediction.
+
+    nll, brier, entropy and mutual information are means over words, and ece comes from the bins of all cells; aurc
+    takes the words of a bin as equally confident. An adaptive ece cannot be had from results and is left out.
+    """
+    words = np.array([r.n_words for r in results], dtype=np.float64)
+    plain = ("nll", "brier", "entropy", "mutual_information")
+    found = {m: float(np.average([r.averaged[m] for r in results], weights=words)) for m in plain}
+    bins = pooled_reliability(results)
+    count, right = bins.count[::-1], (bins.count * bins.accuracy)[::-1]  # the most confident first
+    wrong = np.repeat(np.divide(count - right, count, out=np.zeros(len(count)), where=count > 0), count)
+    risk = np.cumsum(wrong) / np.arange(1, len(wrong) + 1)
+    return found | {"ece": bins.error(), "aurc": float(risk.mean())}
+
+
+def pooled_reliability(results: Collection[CellResult]) -> Reliability:
+    """The reliability diagram of all words of these results."""
+    counts = np.array([r.reliability["count"] for r in results], dtype=np.int64)
+    total = counts.sum(0)
+    sure, right = (
+        (counts * np.array([r.reliability[name] for r in results])).sum(0) / np.maximum(1, total)
+        for name in ("confidence", "accuracy")
+    )
+    return Reliability(total, sure, right)
+
+
+def tasks_of(runs: Runs) -> list[str]:
+    """The tasks with unseen cells, sorted."""
+    return sorted({r.cell.task for results in runs.values() for run in results for r in run if not r.seen})
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")
+
+
+def _common(scores: Mapping[str, Mapping[Place, float]]) -> dict[str, dict[Place, float]]:
+    """The corpora that every method has."""
+    shared = set.intersection(*(set(values) for values in scores.values()))
+    if not shared:
+        raise DataError(f"expected unseen corpora that all of {', '.join(scores)} were scored on, got none in common")
+    return {method: {item: values[item] for item in sorted(shared)} for method, values in scores.items()}

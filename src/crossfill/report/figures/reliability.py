@@ -1,0 +1,40 @@
+"""Reliability diagrams: how often predictions of a confidence are right, on unseen cells."""
+
+from crossfill.report.comparisons import pooled_reliability
+from crossfill.report.figures.style import MARKERS, WIDTH, Drawing, canvas, colour, dashes, legend_above, row_of_axes
+from crossfill.report.rendering import shown
+from crossfill.studies.run_folder import Results
+
+LEAST_SHARE = 0.001
+"""Bins with a smaller share of the words say nothing, and are not drawn."""
+
+
+def draw(results: Results) -> list[Drawing]:
+    """One panel for each task, words of all unseen cells together, averaged prediction."""
+    found = {task: {m: results.unseen(results.proper(m), task) for m in results.methods} for task in results.tasks}
+    told = []
+    with canvas(WIDTH, 0.4 + WIDTH / max(2.2, len(found))) as figure:
+        for axes, (task, methods) in zip(row_of_axes(figure, len(found), sharey=True), found.items(), strict=True):
+            axes.plot([0, 1], [0, 1], color="#777777", linewidth=0.8, dashes=(2, 2))
+            errors = []
+            for method, own in methods.items():
+                if not own:
+                    continue
+                bins = pooled_reliability(own)
+                kept = bins.count > LEAST_SHARE * bins.count.sum()
+                axes.plot(
+                    bins.confidence[kept], bins.accuracy[kept], color=colour(method), marker=MARKERS.get(method, "o"),
+                    markersize=3, linewidth=1.1, dashes=dashes(method), label=shown(method),
+                )  # fmt: skip
+                errors.append(f"{shown(method)} {bins.error():.2f}")
+            told.append(f"{task}: {', '.join(errors)}")
+            axes.set(title=task, xlim=(0, 1), ylim=(0, 1), xlabel="confidence", aspect="equal")
+            axes.grid(visible=True, axis="both")
+        figure.axes[0].set_ylabel("share that is right")
+        legend_above(figure, len(results.methods), handlelength=2.4)
+    alt = (
+        "Reliability diagrams: accuracy against confidence in 15 bins (those with over 0.1 % of the words), "
+        "words of all unseen cells together, averaged prediction; on the diagonal confidence is right. "
+        f"Expected calibration errors: {'; '.join(told)}."
+    )
+    return [Drawing("reliability", "Reliability on unseen cells", alt, figure)]

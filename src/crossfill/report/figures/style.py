@@ -1,0 +1,108 @@
+"""What all figures have in common: colours that the colour-blind can tell apart, sizes for print, files to write."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+WIDTH = 7.2
+"""Inches: the text width of a two-column page."""
+# Okabe and Ito's palette; markers and dashes tell the methods apart in grey too
+COLOURS = {
+    "bea": "#999999",
+    "ns": "#CC79A7",
+    "ls": "#E69F00",
+    "jm": "#D55E00",
+    "pf-d": "#56B4E9",
+    "pf-lr": "#0072B2",
+}
+MARKERS = {"bea": "v", "ns": "P", "ls": "s", "jm": "D", "pf-d": "^", "pf-lr": "o"}
+DASHES = {"bea": (1, 1), "ns": (4, 1, 1, 1), "ls": (3, 2), "jm": (6, 2), "pf-d": (5, 1), "pf-lr": (1, 0)}
+TASK_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+TASK_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+SETTINGS: Any = {
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "pdf.fonttype": 42,
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with its name, its caption, and what it shows in words."""
+
+    name: str
+    title: str
+    alt: str
+    figure: Figure
+
+    def save(self, folder: Path) -> None:
+        """Write it as PDF for print and as PNG."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with mpl.rc_context(SETTINGS):
+            self.figure.draw_without_rendering()
+            self.figure.set_layout_engine("none")  # the layout is found: to find it again for each file is slow
+            self.figure.savefig(folder / f"{self.name}.pdf", metadata={"CreationDate": None})
+            self.figure.savefig(folder / f"{self.name}.png", dpi=180)
+
+
+@contextmanager
+def canvas(width: float, height: float) -> Iterator[Figure]:
+    """An empty figure in the house's style."""
+    with mpl.rc_context(SETTINGS):
+        yield Figure(figsize=(width, height), layout="constrained")
+
+
+def row_of_axes(figure: Figure, n: int, sharey: bool = False, widths: Sequence[float] | None = None) -> list[Axes]:
+    """Axes side by side."""
+    return list(figure.subplots(1, n, squeeze=False, sharey=sharey, width_ratios=widths)[0])
+
+
+def chunks(items: Sequence[str], most: int) -> list[Sequence[str]]:
+    """The items in rows of about the same length, none longer than `most`.
+
+    >>> chunks("abcde", 3)
+    ['abc', 'de']
+    """
+    n_rows = -(-len(items) // most)
+    size = -(-len(items) // max(1, n_rows))
+    return [items[i : i + size] for i in range(0, len(items), size)]
+
+
+def colour(method: str) -> str:
+    """The colour of a method, the same in every figure."""
+    return COLOURS.get(method, "#000000")
+
+
+def dashes(method: str) -> Any:
+    """The dashes of a method's lines."""
+    return DASHES.get(method, (1, 0))
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A number with a true minus sign."""
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def legend_above(figure: Figure, columns: int, **more: Any) -> None:
+    """One legend over all panels, beside the title; they have the same entries as the first."""
+    entries = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*entries, loc="outside upper right", ncols=columns, **more)

@@ -1,0 +1,57 @@
+"""Training curves: log-likelihood, KL and the score on dev data."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from crossfill.report.figures.style import WIDTH, Drawing, canvas, colour, dashes, row_of_axes
+from crossfill.report.rendering import shown
+from crossfill.studies.run_folder import Results
+
+PANELS: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
+    "log-likelihood per word": lambda entry: -entry["nll"],
+    "KL of all latents, nats": lambda entry: entry["kl"] or None,
+    "score on dev data, %": lambda entry: 100 * entry["scores"]["mean"] if entry["scores"] else None,
+}
+
+
+def draw(results: Results) -> list[Drawing]:
+    """A thin line for each training, a thick one for the mean of a method."""
+    told = []
+    with canvas(WIDTH, 2.5) as figure:
+        for axes, (title, read) in zip(row_of_axes(figure, len(PANELS)), PANELS.items(), strict=True):
+            for method in results.methods:
+                curves = _curves(results, method, read)
+                for curve in curves:
+                    axes.plot(*zip(*curve, strict=True), color=colour(method), linewidth=0.4, alpha=0.4)
+                mean = _mean(curves)
+                if mean:
+                    name = shown(method)
+                    x, y = zip(*mean, strict=True)
+                    axes.plot(x, y, color=colour(method), linewidth=1.5, dashes=dashes(method), label=name)
+                    told.append(f"{name}, {title}: from {y[0]:.3g} to {y[-1]:.3g}".replace("-", "−"))
+            axes.set(title=title, xlabel="step")
+            axes.margins(x=0.02)
+            axes.ticklabel_format(axis="x", style="plain")
+        figure.axes[0].legend(handlelength=2.6, loc="lower right")
+    return [Drawing("training", "Training curves", f"Curves over training steps. {'. '.join(told)}.", figure)]
+
+
+def _curves(
+    results: Results, method: str, read: Callable[[Mapping[str, Any]], float | None]
+) -> list[list[tuple[int, float]]]:
+    curves = []
+    for job in dict.fromkeys(entry.job for entry in results.proper(method)):
+        points = [(e["step"], value) for e in results.jobs[job]["history"] if (value := read(e)) is not None]
+        if points:
+            curves.append(points)
+    return curves
+
+
+def _mean(curves: list[list[tuple[int, float]]]) -> list[tuple[int, float]]:
+    """The mean at every step that all curves have: early stopping ends some of them sooner."""
+    if not curves:
+        return []
+    shared = set.intersection(*({step for step, _ in curve} for curve in curves))
+    return [(step, float(np.mean([dict(curve)[step] for curve in curves]))) for step in sorted(shared)]

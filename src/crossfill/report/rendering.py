@@ -1,0 +1,148 @@
+"""A table as terminal text, Markdown, LaTeX (booktabs) or HTML."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import NamedTuple
+
+import rich.table
+from rich import box
+from rich.text import Text
+
+_LATEX = {
+    **{character: rf"\{character}" for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "±": r"$\pm$",
+    "−": r"$-$",
+    "–": "--",
+    "†": r"$^\dagger$",
+    "×": r"$\times$",
+    "<": "$<$",
+    ">": "$>$",
+    "|": r"$|$",
+    "σ": r"$\sigma$",
+    "θ": r"$\theta$",
+}
+
+
+def shown(method: str) -> str:
+    """A method's name for people, initials in capitals: PF-lr, JM, JM-deep."""
+    family, dash, kind = method.partition("-")
+    return f"{family.upper()}{dash}{kind}" if len(family) <= 3 else method
+
+
+class Datum(NamedTuple):
+    """What stands in one place of a table."""
+
+    text: str
+    value: float | None = None
+    """What it is sorted by."""
+    bold: bool = False
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, to be shown in any form."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Datum, ...], ...]
+    caption: str = ""
+
+
+def terminal(table: Table) -> rich.table.Table:
+    """For a terminal."""
+    shown = rich.table.Table(title=table.title, caption=table.caption, box=box.SIMPLE_HEAD, title_justify="left")
+    shown.caption_justify = "left"
+    for name, right in zip(table.columns, numeric(table), strict=True):
+        shown.add_column(name, justify="right" if right else "left")
+    for row in table.rows:
+        shown.add_row(*(Text(datum.text + datum.mark, "bold" if datum.bold else "") for datum in row))
+    return shown
+
+
+def markdown(table: Table) -> str:
+    """GitHub's kind of Markdown."""
+
+    def cell(datum: Datum) -> str:
+        text = datum.text.replace("|", r"\|") + datum.mark
+        return f"**{text}**" if datum.bold else text
+
+    rule = ["---:" if right else "---" for right in numeric(table)]
+    head = [name.replace("|", r"\|") for name in table.columns]
+    lines = [head, rule, *([cell(datum) for datum in row] for row in table.rows)]
+    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"### {table.title}\n\n{body}\n\n{table.caption}\n"
+
+
+def latex(table: Table) -> str:
+    """A booktabs table, to be read in by a LaTeX document."""
+
+    def cell(datum: Datum) -> str:
+        text = tex(datum.text)
+        return (rf"\textbf{{{text}}}" if datum.bold else text) + tex(datum.mark)
+
+    alignment = "".join("r" if right else "l" for right in numeric(table))
+    lines = [" & ".join(map(cell, row)) + r" \\" for row in table.rows]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"  \centering",
+            rf"  \begin{{tabular}}{{{alignment}}}",
+            r"    \toprule",
+            "    " + " & ".join(map(tex, table.columns)) + r" \\",
+            r"    \midrule",
+            *(f"    {line}" for line in lines),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            rf"  \caption{{{tex(re.sub('^Table [0-9]+: ', '', table.title))}. {tex(table.caption)}}}",
+            rf"  \label{{tab:{table.name}}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def html(table: Table) -> str:
+    """A table whose columns a reader can sort by."""
+
+    def cell(datum: Datum, tag: str, right: bool) -> str:
+        text = escape(datum.text) + (f"<sup>{escape(datum.mark)}</sup>" if datum.mark else "")
+        value = "" if datum.value is None else f' data-value="{datum.value:.6g}"'
+        return f"<{tag}{' class=number' * right}{value}>{f'<b>{text}</b>' if datum.bold else text}</{tag}>"
+
+    right = numeric(table)
+    head = "".join(
+        f'<th scope="col"{" class=number" * is_right}><button type="button">{escape(name)}</button></th>'
+        for name, is_right in zip(table.columns, right, strict=True)
+    )
+    rows = "\n".join(
+        "<tr>" + "".join(cell(d, "td", r) for d, r in zip(row, right, strict=True)) + "</tr>" for row in table.rows
+    )
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}"><table id="{table.name}">'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n"
+        f"<p class=note>{escape(table.caption)}</p>"
+    )
+
+
+def tex(text: str) -> str:
+    """Text with what LaTeX would read as commands escaped."""
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def numeric(table: Table) -> list[bool]:
+    """Which columns hold numbers."""
+    return [
+        bool(table.rows) and all(row[i].value is not None or row[i].text in ("–", "") for row in table.rows)
+        for i in range(len(table.columns))
+    ]
+
+
+FORMS: dict[str, Callable[[Table], str]] = {"md": markdown, "tex": latex}
+"""Forms that are written to files, by their ending."""

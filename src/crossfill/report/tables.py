@@ -1,0 +1,314 @@
+"""The tables of a study, from its results alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crossfill.evaluation.results import (
+    CellResult,
+    Place,
+    PredictionKind,
+    average,
+    entropy_correlation,
+    entropy_points,
+    place_means,
+)
+from crossfill.measures import significance
+from crossfill.measures.correlation import Correlation
+from crossfill.report.comparison_tables import comparison_tables
+from crossfill.report.comparisons import pooled_uncertainty
+from crossfill.report.rendering import Datum, Table, shown
+from crossfill.studies.run_folder import Entry, Results, is_subset
+
+MEASURES = {"nll": "NLL", "brier": "Brier", "ece": "ECE", "ece_adaptive": "adaptive ECE", "aurc": "AURC"}
+METRICS = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro F1",
+    "span_f1": "span F1",
+    "lenient_f1": "lenient F1",
+    "token_f1": "token F1",
+    "published_f1": "published F1",
+}
+KINDS: dict[PredictionKind, str] = {"plug_in": "plug-in", "averaged": "averaged"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Scores of a method on unseen cells: a mean for each seed, and for each place."""
+
+    by_seed: np.ndarray
+    by_place: dict[Place, float]
+
+    @classmethod
+    def of(
+        cls, results: Results, entries: Iterable[Entry], tasks: Sequence[str], kind: PredictionKind = "plug_in"
+    ) -> "Sample":
+        """Of these entries; of several tasks, each weighs the same."""
+        by_seed: dict[int, list[Entry]] = {}
+        for entry in entries:
+            by_seed.setdefault(entry.seed, []).append(entry)
+        means = []
+        for _, own in sorted(by_seed.items()):
+            found = [average(part, kind=kind) for task in tasks if (part := results.unseen(own, task))]
+            means += [float(np.mean(found))] if found else []
+        everything = [r for own in by_seed.values() for r in results.unseen(own) if r.cell.task in tasks]
+        return cls(np.array(means), place_means(everything, kind=kind))
+
+    @property
+    def mean(self) -> float:
+        """Over seeds."""
+        return float(self.by_seed.mean())
+
+
+def make_tables(results: Results) -> list[Table]:
+    """All tables that the study has results for."""
+    tables = [main_table(results, group, kind) for group in results.groups for kind in KINDS]
+    tables += [subset_table(results), metric_table(results), calibration_table(results), entropy_table(results)]
+    tables += [*comparison_tables(results), ablation_table(results), language_table(results), cost_table(results)]
+    return [table for table in tables if table.rows]
+
+
+def main_table(results: Results, group: str, kind: PredictionKind = "plug_in") -> Table:
+    """Table 1: the mean of each task and method over unseen cells, ± sd over seeds, and what differs from the best."""
+    entries = {m: found for m in results.methods if (found := results.proper(m, group))}
+    tasks = _tasks(results, [entry for found in entries.values() for entry in found])
+    samples = {task: {m: Sample.of(results, own, [task], kind) for m, own in entries.items()} for task in tasks}
+    rows = [(Datum(task), *_compared(by_method)) for task, by_method in samples.items()]
+    if len(tasks) > 1:
+        means = [Sample.of(results, found, tasks, kind) for found in entries.values()]
+        best = max(sample.mean for sample in means)
+        rows.append((Datum("mean"), *(score_datum(s, bold=s.mean >= best - 1e-12) for s in means)))
+    which = "posterior means plugged in" if kind == "plug_in" else "averaged over posterior samples"
+    more = f"-{group}" if len(results.groups) > 1 else ""
+    oracle = results.is_oracle(results.proper(group=group))
+    return Table(
+        f"table1{'' if kind == 'plug_in' else '-averaged'}{more}",
+        f"Table 1: scores on unseen cells, {which}" + (f" ({group} halves)" if more else ""),
+        ("task", *map(shown, entries)),
+        tuple(rows),
+        f"Mean over the corpora of unseen cells, ± standard deviation over {_count(results.seeds, 'seed')}. Bold: the "
+        "best, and what does not differ from it. † below the best at p < 0.05 (approximate randomisation over cells, "
+        "Holm's correction)." + " Selected on dev data of UNSEEN cells (oracle): not zero-shot." * oracle,
+    )
+
+
+def subset_table(results: Results) -> Table:
+    """Table 2: the same number of similar (Sim) and of different (Dif) languages."""
+    groups = sorted({entry.group for entry in results.entries if is_subset(entry.group)}, key=_subset_order)
+    rows = []
+    for method in results.methods:
+        for task in results.tasks:
+            found = [Sample.of(results, results.proper(method, group), [task]) for group in groups]
+            if any(len(sample.by_seed) for sample in found):
+                rows.append((Datum(shown(method)), Datum(task), *map(score_datum, found)))
+    names = [f"{'Sim' if group.startswith('sim') else 'Dif'} |L| = {group.split('-')[1]}" for group in groups]
+    return Table(
+        "table2",
+        "Table 2: similar against different languages",
+        ("method", "task", *names),
+        tuple(rows) if groups else (),
+        "Mean over unseen cells when |L| languages, as alike or as unlike as possible, are all there is.",
+    )
+
+
+def metric_table(results: Results) -> Table:
+    """Every metric of every task: strict, lenient, per token, and as published."""
+    rows = []
+    for task, method, found in _by_task_and_method(results):
+        data = [_metric(found, name) for name in METRICS]
+        rows.append((Datum(task), Datum(shown(method)), *data))
+    return Table(
+        "metrics",
+        "Every metric on unseen cells",
+        ("task", "method", *METRICS.values()),
+        tuple(rows),
+        "Plug-in prediction. Span F1 (strict IOB2) is the headline of NER. Published F1 counts as the authors' script "
+        "does and is not comparable to span F1.",
+    )
+
+
+def calibration_table(results: Results) -> Table:
+    """How far probabilities can be trusted."""
+    rows = []
+    for task, method, found in _by_task_and_method(results):
+        for kind, name in KINDS.items():
+            data = [_number(np.mean([r.measures(kind)[m] for r in found]), 3) for m in MEASURES]
+            rows.append((Datum(task), Datum(shown(method)), Datum(name), *data))
+    for method in results.methods:
+        if found := results.unseen(results.proper(method)):
+            pooled = pooled_uncertainty(found)
+            data = [_number(pooled[m], 3) if m in pooled else Datum("–") for m in MEASURES]
+            rows.append((Datum("all words"), Datum(shown(method)), Datum("averaged"), *data))
+    return Table(
+        "calibration",
+        "Calibration on unseen cells",
+        ("task", "method", "prediction", *MEASURES.values()),
+        tuple(rows),
+        "Means over unseen cells, and over all their words together; less is better everywhere. AURC: area under the "
+        "risk–coverage curve (for all words: from the bins of the reliability diagram).",
+    )
+
+
+def entropy_table(results: Results) -> Table:
+    """Does doubt foretell error? Correlation of entropy and score over unseen cells."""
+    rows = []
+    for method in results.methods:
+        found = results.unseen(results.proper(method))
+        points = [entropy_points(found, task) for task in (*results.tasks, None)]
+        rows.append((Datum(shown(method)), *(_correlation(entropy_correlation(own)) for own in points)))
+    return Table(
+        "entropy",
+        "Entropy against score",
+        ("method", *results.tasks, "pooled"),
+        tuple(rows),
+        "Pearson's r between the mean entropy of a cell's predictions and its score, over unseen cells (means over "
+        "seeds), with the two-tailed p-value; −1 is perfect foresight.",
+    )
+
+
+def ablation_table(results: Results) -> Table:
+    """What each choice is worth, against the study's own settings."""
+    rows = []
+    asked = dict.fromkeys((e.ablation, e.method) for e in results.entries if e.ablation)
+    for ablation, method in asked:
+        variants = dict.fromkeys(e.variant for e in results.entries if e.ablation == ablation)
+        seeds = {e.seed for e in results.entries if e.ablation == ablation}
+        base = [entry for entry in results.proper(method) if entry.seed in seeds]
+        for variant in ("base", *variants):
+            found = base if variant == "base" else results.select(method, None, ablation, variant)
+            if not found:
+                continue
+            data = [score_datum(Sample.of(results, found, [task], kind)) for task in results.tasks for kind in KINDS]
+            change = _change(results, found, base) if base and variant != "base" else Datum("")
+            oracle = "*" * results.is_oracle(found)
+            rows.append((Datum(ablation), Datum(variant, mark=oracle), Datum(shown(method)), *data, change))
+    kinds = [f"{task} {kind}" for task in results.tasks for kind in KINDS.values()]
+    return Table(
+        "ablations",
+        "Ablations",
+        ("varied", "variant", "method", *kinds, "change"),
+        tuple(rows),
+        "Means over unseen cells; the change is that of the mean over tasks, plug-in. * selected on dev data of unseen "
+        "cells: not zero-shot.",
+    )
+
+
+def language_table(results: Results) -> Table:
+    """Scores of every unseen cell."""
+    found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for method in results.methods:
+        for r in results.unseen(results.proper(method)):
+            place = (r.cell.task, r.cell.language, r.corpus)
+            found.setdefault(place, {}).setdefault(method, []).append(r.score)
+    rows = []
+    for place, scores in sorted(found.items()):
+        data = [_percent(np.mean(scores[m])) if m in scores else Datum("–") for m in results.methods]
+        best = max((datum.value or 0.0) for datum in data)
+        rows.append((*map(Datum, place), *(d._replace(bold=d.value == best) for d in data)))
+    return Table(
+        "languages",
+        "Every unseen cell",
+        ("task", "language", "corpus", *(shown(m) for m in results.methods)),
+        tuple(rows),
+        "Plug-in prediction, mean over seeds.",
+    )
+
+
+def cost_table(results: Results) -> Table:
+    """What each method takes."""
+    rows = []
+    for method in results.methods:
+        jobs = [results.jobs[job] for job in dict.fromkeys(e.job for e in results.proper(method))]
+        if not jobs:
+            continue
+        measured = [job["measured"] for job in jobs]
+        sizes = [job["sizes"] for job in jobs]
+        shared = "*" * any(len(job["methods"]) > 1 for job in jobs)
+        rows.append(
+            (
+                Datum(shown(method), mark=shared),
+                *(_number(np.mean([s[name] for s in sizes]), 0) for name in ("parameters", "training_words", "steps")),
+                *(_number(np.mean([m[name] for m in measured]), 0) for name in ("train_seconds", "evaluate_seconds")),
+                _number(max(m["peak_memory_mb"] for m in measured), 0),
+            )
+        )
+    names = ("method", "parameters", "training words", "steps", "training, s", "evaluation, s", "peak memory, MB")
+    caption = (
+        "Means over jobs, the largest for memory; steps until training stopped. * one training serves several methods."
+    )
+    return Table("costs", "Costs", names, tuple(rows), caption)
+
+
+def score_datum(sample: Sample, bold: bool = False, mark: str = "") -> Datum:
+    """Mean ± sd, in percent."""
+    if not len(sample.by_seed):
+        return Datum("–")
+    mean, sd, n = significance.summarise((100 * sample.by_seed).tolist())
+    return Datum(f"{mean:.1f} ± {sd:.1f}" if n > 1 else f"{mean:.1f}", mean, bold, mark)
+
+
+def _compared(by_method: Mapping[str, Sample]) -> list[Datum]:
+    """Each method's datum, marked where it is below the best."""
+    means = {method: sample.mean for method, sample in by_method.items() if len(sample.by_seed)}
+    if not means:
+        return [Datum("–") for _ in by_method]
+    best = max(means, key=lambda method: means[method])
+    others = [method for method in means if method != best]
+    p_values = significance.holm([_p_value(by_method[best], by_method[method]) for method in others])
+    below = {method for method, p in zip(others, p_values, strict=True) if p < significance.ALPHA}
+    return [score_datum(s, bold=m in means and m not in below, mark="†" * (m in below)) for m, s in by_method.items()]
+
+
+def _p_value(first: Sample, second: Sample) -> float:
+    places = sorted(first.by_place.keys() & second.by_place.keys())
+    pairs = np.array([(first.by_place[place], second.by_place[place]) for place in places]).reshape(-1, 2)
+    if len(pairs) < 2:
+        return 1.0
+    return significance.approximate_randomisation(pairs[:, 0], pairs[:, 1]).p_value
+
+
+def _tasks(results: Results, entries: Sequence[Entry]) -> list[str]:
+    return sorted({result.cell.task for result in results.unseen(entries)})
+
+
+def _by_task_and_method(results: Results) -> Iterable[tuple[str, str, list[CellResult]]]:
+    for task in results.tasks:
+        for method in results.methods:
+            if found := results.unseen(results.proper(method), task):
+                yield task, method, found
+
+
+def _change(results: Results, entries: Sequence[Entry], base: Sequence[Entry]) -> Datum:
+    mean, before = (Sample.of(results, part, _tasks(results, part)).mean for part in (entries, base))
+    return Datum(f"{100 * (mean - before):+.1f}".replace("-", "−"), mean - before)
+
+
+def _subset_order(group: str) -> tuple[int, int]:
+    kind, size = group.split("-")
+    return int(size), int(kind == "dif")
+
+
+def _metric(found: Sequence[CellResult], name: str) -> Datum:
+    values = [result.plug_in[name] for result in found if name in result.plug_in]
+    return _percent(np.mean(values)) if values else Datum("–")
+
+
+def _correlation(found: Correlation) -> Datum:
+    if np.isnan(found.r):
+        return Datum("–")
+    chance = f"p = {found.p:.2f}" if found.p >= 0.01 else f"p = {found.p:.0e}".replace("e-0", "e-")
+    return Datum(f"{found.r:.2f} ({chance})".replace("-", "−"), found.r)
+
+
+def _percent(value: Any) -> Datum:
+    return Datum(f"{100 * float(value):.1f}", 100 * float(value))
+
+
+def _number(value: Any, digits: int) -> Datum:
+    return Datum(f"{float(value):,.{digits}f}", float(value))
+
+
+def _count(things: Sequence[Any], name: str) -> str:
+    return f"{len(things)} {name}{'s' * (len(things) != 1)}"

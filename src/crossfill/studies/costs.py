@@ -1,0 +1,89 @@
+"""What a study will cost, before it runs: floating-point operations of every job, and seconds at this machine's speed.
+
+An estimate from above: it takes every training to its last step, while early stopping usually ends sooner. Features of
+a frozen encoder are counted as cached.
+"""
+
+import time
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+
+from crossfill.config import Config
+from crossfill.grid.cells import Cell
+from crossfill.methods.registry import find_method
+from crossfill.studies.grids import StudyGrid
+from crossfill.studies.plan import Job
+
+SECONDS_PER_STEP, SECONDS_PER_CELL = 0.003, 0.003
+"""What a training step, and each cell drawn in it, cost besides arithmetic."""
+EFFICIENCY = 0.4
+"""The share of a plain matrix product's speed that training gets."""
+PIECES_PER_WORD = 1.5
+FORWARD_AND_BACKWARD = 3
+
+
+def job_seconds(job: Job, grid: StudyGrid, operations_per_second: float) -> float:
+    """About how long a job takes on one core, at most."""
+    config = job.config
+    method = find_method(config.method)
+    part = grid.with_sources() if method.uses_outside_languages else grid.grid
+    seen = [Cell.parse(cell) for cell in job.seen]
+    sentences = sum(len(part.training(cell)) for cell in seen)
+    words = sum(part.training(cell).n_words for cell in seen) / max(1, sentences)
+    tested = sum(s.test.n_words for cell in (*job.seen, *job.unseen) for s in grid.grid[Cell.parse(cell)])
+    steps = config.training.steps
+    batch_words = config.training.cells_per_step * config.training.batch_sentences * words
+    labels = max(map(len, part.inventory.labels.values()))
+    head = method.head_operations(config, _features(config), labels)
+    step = batch_words * _word_operations(config) + config.training.cells_per_step * config.objective.samples * head
+    validated = sum(part.development(cell).n_words for cell in seen) * (steps / config.training.validate_every)
+    evaluation = (tested * len(job.methods) + validated) * _word_operations(config)
+    average = tested * config.prediction.samples * 2 * _features(config) * labels
+    work = steps * FORWARD_AND_BACKWARD * step + evaluation + average
+    overhead = steps * (SECONDS_PER_STEP + SECONDS_PER_CELL * config.training.cells_per_step)
+    return overhead + work / (EFFICIENCY * operations_per_second)
+
+
+@cache
+def machine_speed() -> float:
+    """Floating-point operations per second of one core, measured on a small matrix product."""
+    size, rounds = 192, 0
+    a = np.random.default_rng(0).random((size, size), dtype=np.float32)
+    np.matmul(a, a)
+    started = time.process_time()  # not the clock on the wall: others may be using the machine
+    while time.process_time() - started < 0.1:
+        np.matmul(a, a)
+        rounds += 1
+    return 2 * size**3 * rounds / (time.process_time() - started)
+
+
+def calibration(estimates: Mapping[str, float], measured: Mapping[str, float]) -> float:
+    """What estimates have to be multiplied by, as jobs that are done tell."""
+    done = [job for job in measured if job in estimates]
+    return sum(measured[job] for job in done) / sum(estimates[job] for job in done) if done else 1.0
+
+
+def _features(config: Config) -> int:
+    return config.encoder.hidden if config.encoder.name == "compact" else _network(config.encoder.name)[0]
+
+
+@cache
+def _network(name: str) -> tuple[int, int]:
+    """Size and layers of a pretrained encoder."""
+    from crossfill.encoders.huggingface import Source
+
+    source = Source.find(name)
+    return source.size, source.n_layers
+
+
+def _word_operations(config: Config) -> float:
+    """Of the encoder, forward, for one word."""
+    encoder = config.encoder
+    if encoder.name == "compact":
+        return 2 * encoder.layers * 3 * encoder.hidden**2 + 20 * encoder.hidden
+    if encoder.pretrained.mode == "frozen":
+        return 4 * _features(config)
+    size, layers = _network(encoder.name)
+    return PIECES_PER_WORD * 2 * layers * 12 * size**2

@@ -1,0 +1,101 @@
+"""What every executor offers: jobs in, events out, in whatever order they come."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crossfill.errors import StudyError
+from crossfill.studies.plan import Job
+from crossfill.studies.study import ExecutionSettings
+
+
+@dataclass(frozen=True)
+class Started:
+    """A worker has taken up a job."""
+
+    job: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A job is done."""
+
+    job: str
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A job has failed, or its worker was lost too often."""
+
+    job: str
+    message: str
+    trace: str
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A job's worker has died; the job goes to another."""
+
+    job: str
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """A job has taken some training steps."""
+
+    job: str
+    step: int
+    note: str
+
+
+Event = Started | Advanced | Finished | Failed | Lost
+
+
+class Executor(ABC):
+    """Runs jobs; the caller writes their results."""
+
+    @abstractmethod
+    def run(self, jobs: Sequence[Job], run: Path) -> Iterator[Event]:
+        """Run jobs and tell of each as it starts and ends; closing the iterator stops all workers."""
+
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """How many jobs run at a time."""
+
+
+def build_executor(settings: ExecutionSettings) -> Executor:
+    """The executor that the settings name."""
+    if settings.executor == "ray":
+        from crossfill.studies.executors.ray import RayExecutor
+
+        return RayExecutor(settings)
+    from crossfill.studies.executors.local import LocalExecutor
+
+    return LocalExecutor(settings)
+
+
+def attempt(
+    job: dict[str, Any], run: str, threads: int, report: Callable[[int, str], None] | None = None
+) -> dict[str, Any]:
+    """Run a job from its plain form; a failure is a value too: {"failed": message, "trace": …}."""
+    import traceback
+
+    from crossfill.studies.job import run_job
+
+    try:
+        return {"result": run_job(Job.from_dict(job), Path(run), threads, report)}
+    except Exception as error:
+        return {"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+
+
+def ended(job: str, outcome: dict[str, Any]) -> Finished | Failed:
+    """The event that the outcome of an attempt is."""
+    if "result" in outcome:
+        return Finished(job, outcome["result"])
+    if "failed" not in outcome:
+        raise StudyError(f"job {job}: expected a result or a failure from its worker, got {sorted(outcome)}")
+    return Failed(job, outcome["failed"], outcome["trace"])

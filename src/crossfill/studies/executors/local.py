@@ -1,0 +1,143 @@
+"""Processes of this machine: one worker per slot, each keeping its grid and features from job to job."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from crossfill.studies.executors.base import Advanced, Event, Executor, Failed, Lost, Started, attempt, ended
+from crossfill.studies.plan import Job
+from crossfill.studies.study import ExecutionSettings
+
+_SECONDS_BETWEEN_REPORTS = 0.2
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+class LocalExecutor(Executor):
+    """A pool of processes that outlives the loss of any of them."""
+
+    def __init__(self, settings: ExecutionSettings) -> None:
+        self.threads, self.retries = settings.threads, settings.retries
+        self._slots = settings.jobs or max(1, len(os.sched_getaffinity(0)) // settings.threads)
+
+    @property
+    def slots(self) -> int:
+        return self._slots
+
+    def run(self, jobs: Sequence[Job], run: Path) -> Iterator[Event]:
+        waiting = deque(jobs)
+        losses: Counter[str] = Counter()
+        workers = [_Worker(self.threads) for _ in range(min(self.slots, len(jobs)))]
+        try:
+            while waiting or any(worker.job for worker in workers):
+                for i, worker in enumerate(workers):
+                    if worker.job is None and waiting:
+                        if not worker.process.is_alive():
+                            workers[i] = worker = _Worker(self.threads)
+                        worker.take(waiting.popleft(), run)
+                        yield Started(worker.running.id)
+                busy = {worker.pipe: worker for worker in workers if worker.job}
+                for pipe in wait(list(busy)):
+                    worker = busy[pipe]  # pyright: ignore[reportArgumentType]
+                    job, outcome = worker.running, worker.outcome()
+                    if outcome is not None and "step" in outcome:
+                        yield Advanced(job.id, outcome["step"], outcome["note"])
+                        continue
+                    if outcome is not None:
+                        yield ended(job.id, outcome)
+                        continue
+                    workers[workers.index(worker)] = _Worker(self.threads)
+                    losses[job.id] += 1
+                    if losses[job.id] > self.retries:
+                        yield Failed(job.id, f"its worker was lost {losses[job.id]} times; is memory short?", "")
+                    else:
+                        waiting.appendleft(job)
+                        yield Lost(job.id)
+        finally:
+            for worker in workers:
+                worker.stop()
+
+
+class _Worker:
+    """A process and the pipe to it."""
+
+    def __init__(self, threads: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(target=_work, args=(theirs, threads, os.getpid()), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.job: Job | None = None
+
+    @property
+    def running(self) -> Job:
+        if self.job is None:
+            raise RuntimeError("this worker has no job")
+        return self.job
+
+    def take(self, job: Job, run: Path) -> None:
+        """Give the worker a job; one that has just died is found out when its outcome is asked for."""
+        self.job = job
+        with suppress(OSError):
+            self.pipe.send({"job": job.as_dict(), "run": str(run)})
+
+    def outcome(self) -> dict[str, Any] | None:
+        """What has become of the job: its end, or the steps taken so far; none where the worker died."""
+        try:
+            found = self.pipe.recv()
+        except (EOFError, OSError):
+            self.stop()
+            found = None
+        if found is None or "step" not in found:
+            self.job = None
+        return found
+
+    def stop(self) -> None:
+        """End the process; files are written whole or not at all, so this is safe at any time."""
+        self.process.terminate()
+        self.process.join(timeout=5)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        self.pipe.close()
+
+
+def _work(pipe: Connection, threads: int, parent: int) -> None:
+    """Take jobs until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends its workers
+    for variable in _THREAD_VARIABLES:
+        os.environ[variable] = str(threads)
+    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+    while True:
+        try:
+            asked = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(attempt(asked["job"], asked["run"], threads, _Reports(pipe)))
+
+
+class _Reports:
+    """Tells the parent of training steps, a few times a second."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self.pipe, self.told = pipe, time.monotonic()
+
+    def __call__(self, step: int, note: str) -> None:
+        if time.monotonic() - self.told >= _SECONDS_BETWEEN_REPORTS:
+            self.told = time.monotonic()
+            self.pipe.send({"step": step, "note": note})
+
+
+def _leave_with(parent: int) -> None:
+    """End this process as soon as its parent is gone, even if that was killed: nobody would take the result."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)

@@ -1,0 +1,113 @@
+"""The grid of a study: read from a folder or made, then cut to the tasks and languages that were asked for."""
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from crossfill.data.codes import language_code
+from crossfill.data.folder import read_folder
+from crossfill.data.labels import task_name
+from crossfill.data.splits import capped_grid
+from crossfill.data.synthetic import synthetic_grid
+from crossfill.errors import ConfigError, CrossfillError, DataError, unknown
+from crossfill.grid.cells import Cell, Grid
+from crossfill.studies.study import DataSettings
+
+
+@dataclass(frozen=True)
+class StudyGrid:
+    """The grid of a study, and what stands beside it."""
+
+    grid: Grid
+    """What is parted into seen and unseen."""
+    sources: Grid
+    """Cells of the languages that serve the largest-source method alone."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of every word and label, so that results of other data are never taken for results of these."""
+        digest = hashlib.blake2b(digest_size=16)
+        for grid in (self.grid, self.sources):
+            for cell in grid.cells:
+                for splits in grid[cell]:
+                    digest.update(f"{cell} {splits.name}".encode())
+                    for corpus in splits.parts.values():
+                        digest.update(corpus.text_hash().encode())
+                        digest.update("\0".join(corpus.labels).encode())
+        return digest.hexdigest()
+
+    def only(self, languages: Collection[str]) -> "StudyGrid":
+        """The part of it in these languages; sources stay."""
+        return StudyGrid(part_of(self.grid, languages), self.sources)
+
+    def with_sources(self) -> Grid:
+        """All of it as one grid."""
+        return Grid({**self.grid.corpora, **self.sources.corpora})
+
+
+def load_study_grid(data: DataSettings) -> StudyGrid:
+    """The grid of these settings; refused, with every reason, where it is not what they ask for."""
+    found, problems = check_study_grid(data)
+    if found is None or problems:
+        raise DataError("\n".join(problems))
+    return found
+
+
+def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
+    """The grid of these settings, and everything that is wrong with it."""
+    problems: list[str] = []
+    try:
+        grid, problems = _read(data)
+        wanted = _languages(data, grid)
+    except CrossfillError as error:
+        return None, [*problems, *str(error).splitlines()]
+    sources = {language_code(code) for code in data.source_only}
+    for language in sorted((wanted | sources) - set(grid.languages)):
+        problems.append(f"data: missing corpus: {language} has no data in {_place(data)}")
+    kept = part_of(grid, wanted - sources)
+    if data.complete:
+        tasks = [task_name(task) for task in data.tasks] or grid.tasks
+        missing = [Cell(t, l) for t in tasks for l in sorted(wanted - sources) if Cell(t, l) not in grid.corpora]
+        problems += [
+            f"data: missing corpus: no {cell} in {_place(data)}" for cell in missing if cell.language in grid.languages
+        ]
+    if not kept.cells:
+        problems.append(f"data: expected corpora in the chosen languages, got none in {_place(data)}")
+        return None, problems
+    return StudyGrid(kept, part_of(grid, sources)), problems
+
+
+def part_of(grid: Grid, languages: Collection[str]) -> Grid:
+    """The cells of these languages."""
+    return grid.where(lambda cell: cell.language in languages)
+
+
+def _read(data: DataSettings) -> tuple[Grid, list[str]]:
+    if (data.path is None) == (data.synthetic is None):
+        found = "neither" if data.path is None else "both"
+        raise ConfigError(f"data: expected a path or synthetic, got {found}; name a folder with --data")
+    if data.synthetic is not None:
+        grid = synthetic_grid(data.synthetic, data.seed).grid
+        grid = grid.where(lambda cell: not data.tasks or cell.task in data.tasks)
+        return grid, [f"data: {unknown('task', task, grid.tasks)}" for task in data.tasks if task not in grid.tasks]
+    assert data.path is not None  # noqa: S101 - told above
+    if not Path(data.path).is_dir():
+        raise DataError(f"data: missing corpora: expected a folder at {data.path}, found none; name it with --data")
+    cache = Path(data.cache) if data.cache else True
+    reading = read_folder(data.path, tasks=data.tasks, seed=data.seed, max_train=data.max_train, cache=cache)
+    return capped_grid(reading.grid, data.max_dev, data.max_test, data.seed), [f"data: {e}" for e in reading.errors]
+
+
+def _languages(data: DataSettings, grid: Grid) -> set[str]:
+    if data.languages == "all":
+        return set(grid.languages)
+    if data.languages == "both-tasks":
+        everywhere = (lang for lang in grid.languages if all(Cell(task, lang) in grid.corpora for task in grid.tasks))
+        return set(everywhere)
+    return {language_code(code) for code in data.languages}
+
+
+def _place(data: DataSettings) -> str:
+    return data.path or "the artificial grid"

@@ -1,0 +1,204 @@
+"""One job of a study: train, evaluate every method that shares the training, gather what tables and figures need."""
+
+import platform
+import sys
+import time
+from collections.abc import Callable, Collection
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossfill.files import locked
+from crossfill.grid.cells import Cell, Grid
+from crossfill.studies.grids import StudyGrid, load_study_grid
+from crossfill.studies.plan import Job
+from crossfill.studies.run_folder import FORMAT, LOG, TRAINING, TYPOLOGY, job_folder
+from crossfill.studies.similarity import typology_folder
+from crossfill.studies.study import DataSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from crossfill.config import Config
+    from crossfill.encoders.base import Encoder
+    from crossfill.evaluation.results import CellResult
+    from crossfill.model import Model
+
+DECIMALS = 6
+Report = Callable[[int, str], None]
+"""Told of every training step, with a note on how it goes."""
+
+
+def run_job(job: Job, run: Path, threads: int = 1, report: Report | None = None) -> dict[str, Any]:
+    """Train and evaluate; what a killed attempt has left is taken up. The result is plain JSON."""
+    import torch
+
+    torch.set_num_threads(threads)
+    folder = job_folder(run, job.id)
+    folder.mkdir(parents=True, exist_ok=True)
+    # a worker of a run that was killed may live a moment longer: it must not write into this one's checkpoint
+    with locked(folder / ".lock", wait=True), _logged(folder / LOG):
+        return _run(job, run, threads, report)
+
+
+def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, Any]:
+    from crossfill.methods.registry import find_method
+    from crossfill.model import n_parameters
+    from crossfill.tagger.folder import add_results
+    from crossfill.tagger.train import train_model
+
+    folder, started = job_folder(run, job.id), time.monotonic()
+    _forget_peak()
+    part = _study_grid(job.data.model_dump_json()).only(job.languages)
+    seen = frozenset(map(Cell.parse, job.seen))
+    grid = part.with_sources() if find_method(job.config.method).uses_outside_languages else part.grid
+    config = _settings(job, run)
+    encoder = _encoder(job, grid)
+    trained = train_model(
+        grid, seen, config, folder / TRAINING, resume=True, quiet=False, encoder=encoder, report=report, tell=print
+    )
+    history = trained.progression.history
+    fitted = time.monotonic()
+    results = {method: _evaluate(trained.model, part.grid, config, method) for method in job.methods}
+    if job.keep_model and config.method in results:
+        add_results(folder / TRAINING, results[config.method])
+    if job.tensorboard:
+        from crossfill.studies.tracking import write_events
+
+        write_events(folder / "tensorboard", history, results)
+    finished = time.monotonic()
+    trains = [trained.plan.grid.training(cell) for cell in trained.plan.cells]
+    return rounded(
+        {
+            "format": FORMAT,
+            "job": job.id,
+            "seed": job.config.training.seed,
+            "config": job.config.model_dump(mode="json"),
+            "seen": list(job.seen),
+            "unseen": list(job.unseen),
+            "methods": {m: {"cells": [result.as_dict() for result in found]} for m, found in results.items()},
+            "history": history,
+            "posteriors": _posteriors(trained.model, config, job.posteriors),
+            "words": {str(cell): grid.training(cell).n_words for cell in sorted(seen)},
+            "sizes": {
+                "training_sentences": sum(map(len, trains)),
+                "training_words": sum(corpus.n_words for corpus in trains),
+                "parameters": n_parameters(trained.model),
+                "steps": trained.progression.step,
+            },
+            "measured": {
+                "train_seconds": fitted - started,
+                "evaluate_seconds": finished - fitted,
+                "peak_memory_mb": _peak_memory(),
+                "threads": threads,
+                "machine": platform.machine(),
+                "versions": _versions(),
+            },
+        }
+    )
+
+
+def rounded(value: Any) -> Any:
+    """The same values with fewer digits: results are read by people, and kept by the thousand."""
+    if isinstance(value, float):
+        return float(f"{value:.{DECIMALS}g}")
+    if isinstance(value, dict):
+        return {key: value if key == "config" else rounded(value) for key, value in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _evaluate(model: "Model", scored: Grid, config: "Config", method: str) -> "list[CellResult]":
+    """Results of a method on every cell of the study's grid."""
+    from crossfill.evaluation.scoring import evaluate
+    from crossfill.methods.registry import as_method
+
+    if method != config.method:
+        model, config = as_method(model, config, method)
+    return evaluate(model, scored, config)
+
+
+def _settings(job: Job, run: Path) -> "Config":
+    """The job's config, with the place of typological vectors: results do not depend on where they lie."""
+    vectors = str(run / TYPOLOGY) if job.data.synthetic is not None else typology_folder(job.data)
+    if vectors is None or job.config.sources.vectors is not None:
+        return job.config
+    return job.config.change({"sources.vectors": vectors})
+
+
+@lru_cache(maxsize=1)
+def _study_grid(data: str) -> StudyGrid:
+    """The grid, kept by a worker from one job to the next."""
+    return load_study_grid(DataSettings.model_validate_json(data))
+
+
+def _encoder(job: Job, grid: Grid) -> "Encoder | None":
+    """A pretrained encoder; none where the model builds its own from the seed."""
+    encoder = job.config.encoder
+    if encoder.name == "compact":
+        return None
+    if encoder.pretrained.mode == "frozen" and encoder.pretrained.layer != "mix":
+        return _frozen_encoder(encoder.model_dump_json(), grid.inventory.languages, job.data.cache)
+    from crossfill.encoders.build import build_encoder
+
+    return build_encoder(job.config, grid.inventory.languages, Path(job.data.cache) if job.data.cache else True)
+
+
+@lru_cache(maxsize=4)
+def _frozen_encoder(config: str, languages: tuple[str, ...], cache: str | None) -> "Encoder":
+    """A frozen encoder: nothing of it trains, so a worker keeps it, with the features it has opened."""
+    from crossfill.config import EncoderConfig
+    from crossfill.encoders.frozen import FrozenEncoder
+
+    encoder = FrozenEncoder(EncoderConfig.model_validate_json(config), languages, Path(cache) if cache else True)
+    encoder.keep_open = True
+    return encoder
+
+
+def _posteriors(model: "Model", config: "Config", languages: Collection[str]) -> dict[str, Any] | None:
+    """Posterior means of all languages; mean, variance and factor (columns of B) of the chosen ones."""
+    from crossfill.methods.registry import find_method
+
+    read = find_method(config.method).language_vectors
+    if read is None:
+        return None
+    vectors = read(model)
+    chosen = {}
+    for language in languages:
+        row = model.inventory.language_index(language)
+        chosen[language] = {name: values[row].tolist() for name, values in vectors._asdict().items()}
+    return {"means": dict(zip(model.inventory.languages, vectors.mean.tolist(), strict=True)), "chosen": chosen}
+
+
+@contextmanager
+def _logged(path: Path) -> "Iterator[None]":
+    """Everything that is printed goes to the job's log."""
+    with path.open("a", encoding="utf-8", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
+        yield
+
+
+def _versions() -> dict[str, str]:
+    packages = ("crossfill", "torch", "numpy", "transformers", "tokenizers")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def _forget_peak() -> None:
+    """Begin to measure memory anew, where the system can: a worker runs many jobs."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return
+
+
+def _peak_memory() -> float:
+    """The most memory this process has held, in megabytes."""
+    try:
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    except (OSError, UnicodeDecodeError):
+        pass
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)

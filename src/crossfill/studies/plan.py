@@ -1,0 +1,255 @@
+"""A study into jobs: every training there is to do, named by a hash of all that its result depends on."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from crossfill.config import Config, parse_config
+from crossfill.data.codes import find_cell, find_language_in
+from crossfill.errors import CrossfillError, DataError
+from crossfill.grid.cells import Cell
+from crossfill.grid.partition import (
+    Partition,
+    alternating_halves,
+    different_languages,
+    hold_out,
+    random_halves,
+    similar_languages,
+)
+from crossfill.methods.registry import all_methods, find_method
+from crossfill.studies.grids import StudyGrid, check_study_grid
+from crossfill.studies.problems import encoder_problems, method_problems
+from crossfill.studies.run_folder import FORMAT, Entry
+from crossfill.studies.similarity import language_similarity
+from crossfill.studies.study import DataSettings, PartitionSettings, StudyConfig, parse_study
+
+PAPER_POSTERIORS = ("yor", "wol", "tam", "tel")
+
+
+@dataclass(frozen=True)
+class StudyPartition:
+    """A partition with its name, as `random/1`: the first half of the group `random`."""
+
+    name: str
+    group: str
+    partition: Partition
+    methods: tuple[str, ...]
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(sorted({cell.language for cell in self.partition.seen | self.partition.unseen}))
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training, and the evaluation of every method that shares it, as ns and bea share their heads."""
+
+    id: str
+    config: Config
+    methods: tuple[str, ...]
+    seen: tuple[str, ...]
+    unseen: tuple[str, ...]
+    data: DataSettings
+    posteriors: tuple[str, ...]
+    keep_model: bool = False
+    tensorboard: bool = False
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(sorted({Cell.parse(cell).language for cell in (*self.seen, *self.unseen)}))
+
+    @property
+    def title(self) -> str:
+        return f"{'+'.join(self.methods)}, seed {self.config.training.seed}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, as JSON."""
+        models = {"config": self.config.model_dump(mode="json"), "data": self.data.model_dump(mode="json")}
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | models
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Job":
+        """The job that `as_dict` described."""
+        lists = {name: tuple(values[name]) for name in ("methods", "seen", "unseen", "posteriors")}
+        data = DataSettings.model_validate(values["data"])
+        return cls(**{**values, **lists, "config": parse_config(values["config"]), "data": data})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All jobs of a study, and where their results go."""
+
+    jobs: dict[str, Job] = field(default_factory=dict)
+    entries: tuple[Entry, ...] = ()
+    similarity: dict[str, Any] | None = None
+    """How alike the grid's languages are by typology; none where nothing is known of it."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, as JSON."""
+        return {
+            "format": FORMAT,
+            "jobs": {name: job.as_dict() for name, job in self.jobs.items()},
+            "entries": [asdict(entry) for entry in self.entries],
+        }
+
+
+@dataclass(frozen=True)
+class CheckedStudy:
+    """A study that was looked through before anything trains."""
+
+    study: StudyConfig | None
+    grid: StudyGrid | None
+    plan: Plan
+    problems: tuple[str, ...]
+
+
+def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
+    """The study of these values with its grid and its plan, and every problem of any of them."""
+    study, problems = parse_study(values, where)
+    if study is None:
+        return CheckedStudy(None, None, Plan(), tuple(problems))
+    grid, data_problems = check_study_grid(study.data)
+    problems += [f"{where}: {problem}" for problem in data_problems]
+    problems += [f"{where}: {problem}" for problem in (*method_problems(study), *encoder_problems(study))]
+    if grid is None:
+        return CheckedStudy(study, None, Plan(), tuple(problems))
+    partitions, partition_problems = make_partitions(study, grid)
+    problems += [f"{where}: {problem}" for problem in partition_problems]
+    problems += [
+        f"{where}: posteriors: expected a language of the grid, got '{language}'"
+        for language in study.posteriors
+        if find_language_in(language, grid.grid.languages) not in grid.grid.languages
+    ]
+    similarity = None
+    try:
+        similarity = language_similarity(study.data, grid.grid.languages)
+    except CrossfillError as error:
+        needing = [method for method in study.methods if method in all_methods() and find_method(method).needs_typology]
+        problems += [f"{where}: methods.{method}: {error}" for method in needing]
+    plan = Plan() if problems else make_plan(study, grid, partitions, similarity)
+    return CheckedStudy(study, grid, plan, tuple(problems))
+
+
+def make_partitions(study: StudyConfig, grid: StudyGrid) -> tuple[list[StudyPartition], list[str]]:
+    """The study's partitions, and what is wrong with them."""
+    found: list[StudyPartition] = []
+    problems: list[str] = []
+    for settings in study.partitions:
+        methods = tuple(settings.methods or study.methods)
+        try:
+            parts = list(_parts(settings, grid, study.data))
+        except CrossfillError as error:
+            problems += [f"partitions: {settings.name}: {line}" for line in str(error).splitlines()]
+            continue
+        wrong = [half for half in settings.halves or () if half > len(parts)]
+        if wrong:
+            problems.append(f"partitions: {settings.name}: expected halves of 1 to {len(parts)}, got {wrong}")
+        for half, partition in enumerate(parts, start=1):
+            if settings.halves is None or half in settings.halves:
+                name = f"{settings.name}/{half}" if len(parts) > 1 else settings.name
+                found.append(StudyPartition(name, settings.name, partition, methods))
+    names = [part.name for part in found]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        problems.append(f"partitions: {name} stands there twice")
+    return found, problems
+
+
+def make_plan(
+    study: StudyConfig,
+    grid: StudyGrid,
+    partitions: Sequence[StudyPartition],
+    similarity: dict[str, Any] | None = None,
+) -> Plan:
+    """The jobs of a study: methods × partitions × seeds, then every variant of every ablation."""
+    trainings: dict[str, Job] = {}
+    entries: list[Entry] = []
+    languages = grid.grid.languages
+    chosen = [find_language_in(name, languages) for name in study.posteriors] or _default_posteriors(languages)
+    for ablation, variant, overrides, only in _variants(study):
+        for part in partitions:
+            for method in (m for m in part.methods if only is None or m in only):
+                for seed in study.seeds:
+                    job = _job(study, grid, part, study.settings(method, overrides, seed), chosen, similarity)
+                    known = trainings.setdefault(job.id, job)
+                    if method not in known.methods:
+                        trainings[job.id] = replace(known, methods=(*known.methods, method))
+                    entries.append(Entry(method, part.name, part.group, seed, ablation, variant, job.id))
+    names = {key: _hash([key, *sorted(job.methods)]) for key, job in trainings.items()}
+    return Plan(
+        {names[key]: replace(job, id=names[key]) for key, job in trainings.items()},
+        tuple(replace(entry, job=names[entry.job]) for entry in entries),
+        similarity,
+    )
+
+
+def _variants(study: StudyConfig) -> Iterable[tuple[str, str, Mapping[str, Any], tuple[str, ...] | None]]:
+    yield "", "base", {}, None
+    for ablation in study.ablations:
+        for name, overrides in ablation.variants.items():
+            yield ablation.name, name, overrides, ablation.methods
+
+
+def _job(
+    study: StudyConfig,
+    grid: StudyGrid,
+    part: StudyPartition,
+    config: Config,
+    posteriors: Sequence[str],
+    similarity: dict[str, Any] | None,
+) -> Job:
+    seen, unseen = (tuple(map(str, sorted(cells))) for cells in (part.partition.seen, part.partition.unseen))
+    chosen = tuple(language for language in posteriors if language in part.languages)
+    training = config.change({"method": find_method(config.method).training})
+    depends = {
+        "format": FORMAT,
+        "config": training.model_dump(mode="json"),
+        "data": grid.fingerprint,
+        "typology": similarity,
+        "seen": seen,
+        "unseen": unseen,
+        "posteriors": chosen,
+    }
+    return Job(
+        _hash(depends),
+        training,
+        (config.method,),
+        seen,
+        unseen,
+        study.data,
+        chosen,
+        study.keep_models,
+        study.tensorboard,
+    )
+
+
+def _hash(values: Any) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> Iterable[Partition]:
+    cells = grid.grid.cells
+    match settings.kind:
+        case "random":
+            return random_halves(cells, settings.seed)
+        case "alternating":
+            return alternating_halves(cells)
+        case "hold-out":
+            if not settings.cells:
+                raise DataError("expected cells to hold out, such as [ner/wol]; got none")
+            return [hold_out(cells, [find_cell(cell, cells) for cell in settings.cells])]
+        case "similar" | "different":
+            if settings.size is None:
+                raise DataError("expected size, the number of languages; got none")
+            choose = similar_languages if settings.kind == "similar" else different_languages
+            known = language_similarity(data, grid.grid.languages, settings.features)
+            rows = {language: i for i, language in enumerate(known["languages"])}
+            matrix = known["similarity"]
+            languages = choose(grid.grid.languages, settings.size, lambda a, b: matrix[rows[a]][rows[b]])
+            return random_halves([cell for cell in cells if cell.language in languages], settings.seed)
+
+
+def _default_posteriors(languages: Sequence[str]) -> tuple[str, ...]:
+    found = tuple(language for language in PAPER_POSTERIORS if language in languages)
+    return found if len(found) > 1 else tuple(languages[:4])

@@ -1,0 +1,129 @@
+"""Run a study: the jobs that are missing, on an executor, with every result written as it comes."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crossfill.errors import StudyError
+from crossfill.files import locked
+from crossfill.progress import duration
+from crossfill.studies import run_folder
+from crossfill.studies.costs import calibration, job_seconds, machine_speed
+from crossfill.studies.executors.base import Advanced, Executor, Failed, Finished, Lost, Started
+from crossfill.studies.plan import CheckedStudy, Job
+from crossfill.studies.similarity import write_vectors
+
+
+@dataclass
+class Standing:
+    """How far a run is."""
+
+    total: int
+    done: int
+    """Jobs with a result, those of earlier attempts included."""
+    started: float
+    costs: dict[str, float]
+    """Estimated seconds of the jobs that are still to do."""
+    running: set[str] = field(default_factory=set)
+    steps: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Training steps of running jobs, and how they go, where the executor tells."""
+    failed: dict[str, str] = field(default_factory=dict)
+    lost: int = 0
+    finished_cost: float = 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the pace so far; unknown until a job has ended."""
+        if not self.finished_cost:
+            return None
+        pace = (time.monotonic() - self.started) / self.finished_cost
+        return pace * sum(self.costs.values())
+
+    def line(self) -> str:
+        """Where the run stands, for people."""
+        left = self.seconds_left
+        shown = "" if left is None else f", about {duration(left)} left"
+        lost = f", {self.lost} workers lost" if self.lost else ""
+        return f"{self.done}/{self.total} done, {len(self.running)} running, {len(self.failed)} failed{lost}{shown}"
+
+
+def estimate(checked: CheckedStudy, run: Path) -> dict[str, float]:
+    """Estimated seconds of each job on one core; jobs that are done in the folder make it a better one."""
+    if checked.grid is None:
+        return {}
+    speed = machine_speed()
+    costs = {name: job_seconds(job, checked.grid, speed) for name, job in checked.plan.jobs.items()}
+    measured = {}
+    for name in checked.plan.jobs:
+        if run_folder.is_done(run, name):
+            taken = run_folder.read_result(run, name)["measured"]
+            measured[name] = taken["train_seconds"] + taken["evaluate_seconds"]
+    factor = calibration(costs, measured)
+    return {name: cost * factor for name, cost in costs.items()}
+
+
+def missing_jobs(checked: CheckedStudy, run: Path) -> list[Job]:
+    """The jobs that have no result yet."""
+    return [job for name, job in checked.plan.jobs.items() if not run_folder.is_done(run, name)]
+
+
+def run_study(
+    checked: CheckedStudy, run: Path, executor: Executor, watch: Callable[[Standing, str], None] = lambda _s, _m: None
+) -> Standing:
+    """Run what is missing. Results are written one by one, so that the run can be killed at any time and taken up.
+
+    `watch` is told where the run stands whenever something happens, with a line on what happened.
+    """
+    if checked.study is None or checked.problems:
+        raise StudyError("\n".join(checked.problems))
+    with _alone(run):
+        study = checked.study.model_dump(mode="json")
+        run_folder.write_run(run, study, checked.plan.as_dict(), checked.plan.similarity)
+        write_vectors(checked.study.data, run / run_folder.TYPOLOGY)
+        todo = missing_jobs(checked, run)
+        costs = estimate(checked, run)
+        jobs = checked.plan.jobs
+        standing = Standing(len(jobs), len(jobs) - len(todo), time.monotonic(), {job.id: costs[job.id] for job in todo})
+        watch(standing, "")
+        todo.sort(key=lambda job: -costs[job.id])  # long ones first, so that none is left alone at the end
+        events = executor.run(todo, run) if todo else iter(())
+        for event in events:
+            match event:
+                case Started(job):
+                    standing.running.add(job)
+                    watch(standing, "")
+                    continue
+                case Advanced(job, step, note):
+                    standing.steps[job] = step, note
+                    watch(standing, "")
+                    continue
+                case Finished(job, result):
+                    run_folder.write_result(run, job, result, jobs[job].keep_model)
+                    standing.done += 1
+                    standing.finished_cost += standing.costs[job]
+                    told = f"{jobs[job].title}: done in {duration(result['measured']['train_seconds'])}"
+                case Failed(job, message, trace):
+                    run_folder.write_failure(run, job, message, trace)
+                    standing.failed[job] = message
+                    told = f"{jobs[job].title}: failed: {message.splitlines()[0]}"
+                case Lost(job):
+                    standing.lost += 1
+                    standing.running.discard(job)
+                    watch(standing, f"{jobs[job].title}: its worker was lost; started again")
+                    continue
+            standing.running.discard(event.job)
+            standing.costs.pop(event.job)
+            watch(standing, told)
+        run_folder.write_rows(run)
+        return standing
+
+
+@contextmanager
+def _alone(run: Path) -> Iterator[None]:
+    """Keep other processes from running a study in the same folder."""
+    with locked(run / run_folder.LOCK, wait=False) as held:
+        if not held:
+            raise StudyError(f"{run}: another crossfill experiment is running in this folder; wait for it, or end it")
+        yield

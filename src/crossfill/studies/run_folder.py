@@ -1,0 +1,265 @@
+"""The RUN folder of a study: what is in it, how it is written, and how it is read again.
+
+    study.json            the study as it was asked for
+    plan.json             jobs, and the place of each in the tables
+    jobs/<id>/result.json all of a job's results: there if and only if the job is done
+    jobs/<id>/log.txt     what the job printed
+    jobs/<id>/failed.json why it failed, if it did
+    similarity.json       how alike the languages are by typology
+    results.jsonl         one line per method, partition, seed, variant and corpus of a cell: flat, for pandas
+
+docs/results-format.md lists every field. Nothing here loads torch: reports and figures are made from these files alone.
+"""
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from crossfill.errors import ReportError
+from crossfill.evaluation.results import CellResult
+from crossfill.files import write_atomically, write_json
+
+FORMAT = 1
+RESULT, FAILED, LOG, TRAINING = "result.json", "failed.json", "log.txt", "training"
+STUDY, PLAN, ROWS, LOCK = "study.json", "plan.json", "results.jsonl", ".lock"
+SIMILARITY, TYPOLOGY = "similarity.json", "typology"
+
+
+def job_folder(run: Path, job: str) -> Path:
+    """Where a job's files are."""
+    return run / "jobs" / job
+
+
+def write_run(
+    run: Path, study: Mapping[str, Any], plan: Mapping[str, Any], similarity: Mapping[str, Any] | None = None
+) -> None:
+    """Write down what the run is to do, and how alike its languages are."""
+    if similarity is not None:
+        write_json(run / SIMILARITY, similarity, indent=None)
+    write_json(run / STUDY, study, indent=1)
+    write_json(run / PLAN, plan, indent=1)
+
+
+def write_result(run: Path, job: str, result: Mapping[str, Any], keep_model: bool = False) -> None:
+    """Write a finished job's result; then what it took to resume the job is no longer needed."""
+    folder = job_folder(run, job)
+    write_json(folder / RESULT, result, indent=None)
+    (folder / FAILED).unlink(missing_ok=True)
+    if not keep_model:
+        shutil.rmtree(folder / TRAINING, ignore_errors=True)
+
+
+def write_failure(run: Path, job: str, message: str, trace: str) -> None:
+    """Write down why a job failed."""
+    told = {"job": job, "message": message, "trace": trace.splitlines()}
+    write_json(job_folder(run, job) / FAILED, told, indent=1)
+
+
+def is_done(run: Path, job: str) -> bool:
+    """Whether a job has its result."""
+    return (job_folder(run, job) / RESULT).exists()
+
+
+def read_result(run: Path, job: str) -> dict[str, Any]:
+    """A job's result."""
+    return _read(job_folder(run, job) / RESULT)
+
+
+def write_rows(run: Path) -> int:
+    """Assemble results.jsonl from the jobs that are done; how many lines it has."""
+    lines = [json.dumps(row, ensure_ascii=False) for row in Results(run).rows()]
+    write_atomically(run / ROWS, "".join(f"{line}\n" for line in lines).encode())
+    return len(lines)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A place in the study's tables, and the job that fills it."""
+
+    method: str
+    partition: str
+    group: str
+    """The partition without its number: `random` for `random/1`."""
+    seed: int
+    ablation: str
+    """What is varied; empty in the study proper."""
+    variant: str
+    """`base` in the study proper."""
+    job: str
+
+
+@dataclass(frozen=True)
+class Results:
+    """A RUN folder, read."""
+
+    run: Path
+
+    @cached_property
+    def study(self) -> dict[str, Any]:
+        return _read(self.run / STUDY)
+
+    @cached_property
+    def plan(self) -> dict[str, Any]:
+        plan = _read(self.run / PLAN)
+        if plan.get("format") != FORMAT:
+            raise ReportError(f"{self.run / PLAN}: expected format {FORMAT}, got {plan.get('format')}")
+        return plan
+
+    @cached_property
+    def jobs(self) -> dict[str, dict[str, Any]]:
+        """The results of all jobs that are done, by id."""
+        return {job: read_result(self.run, job) for job in self.plan["jobs"] if is_done(self.run, job)}
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """The places of the tables that are filled."""
+        return [Entry(**entry) for entry in self.plan["entries"] if entry["job"] in self.jobs]
+
+    @cached_property
+    def missing(self) -> list[str]:
+        """Jobs that are not done."""
+        return [job for job in self.plan["jobs"] if job not in self.jobs]
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """Methods with results, in the study's order."""
+        found = {entry.method for entry in self.entries}
+        return [method for method in self.study["methods"] if method in found]
+
+    @cached_property
+    def tasks(self) -> list[str]:
+        return sorted({result.cell.task for results in self._cells.values() for result in results})
+
+    @cached_property
+    def languages(self) -> list[str]:
+        return sorted({result.cell.language for results in self._cells.values() for result in results})
+
+    def cells(self, entry: Entry) -> list[CellResult]:
+        """The results of an entry, one per corpus of a cell."""
+        return self._cells[entry.job, entry.method]
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """Groups of partitions, without subsets of languages, in the study's order; the first is what figures show."""
+        names = list(dict.fromkeys(entry.group for entry in self.entries))
+        return [name for name in names if not is_subset(name)] or names
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        return sorted({entry.seed for entry in self.entries})
+
+    def proper(self, method: str | None = None, group: str | None = None) -> list[Entry]:
+        """Entries of the study proper, without ablations: those of a group of partitions, or else of the first."""
+        return self.select(method, group)
+
+    def select(
+        self, method: str | None = None, group: str | None = None, ablation: str = "", variant: str | None = None
+    ) -> list[Entry]:
+        """Entries of a method, a group of partitions (the first if none is named), an ablation and its variant."""
+        wanted = group or self.groups[0]
+        return [
+            entry
+            for entry in self.entries
+            if entry.ablation == ablation
+            and entry.group == wanted
+            and (method is None or entry.method == method)
+            and (variant is None or entry.variant == variant)
+        ]
+
+    def unseen(self, entries: Iterable[Entry], task: str | None = None) -> list[CellResult]:
+        """The results of these entries on unseen cells, of one task or of all."""
+        found = (result for entry in entries for result in self.cells(entry))
+        return [result for result in found if not result.seen and task in (None, result.cell.task)]
+
+    def is_oracle(self, entries: Iterable[Entry]) -> bool:
+        """Whether any of these entries was selected on dev data of unseen cells."""
+        return any(self.jobs[entry.job]["config"]["training"]["selection"] == "oracle" for entry in entries)
+
+    def encoder(self, entry: Entry) -> str:
+        """The name of an entry's encoder."""
+        return Path(self.jobs[entry.job]["config"]["encoder"]["name"]).name
+
+    @cached_property
+    def factorised(self) -> list[str]:
+        """Methods with posteriors over language vectors, in the study's order."""
+        found = {entry.method for entry in self.entries if self.jobs[entry.job]["posteriors"]}
+        return [method for method in self.methods if method in found]
+
+    @cached_property
+    def focus(self) -> str:
+        """The method whose uncertainty the report shows: the study's `focus`, or else its last with posteriors."""
+        named = self.study.get("focus", "pf-lr")
+        return named if named in self.methods else (self.factorised or self.methods)[-1]
+
+    @cached_property
+    def rival(self) -> str:
+        """The method that others are compared with: the study's `rival`, or else its first."""
+        named = self.study.get("rival", "jm")
+        return named if named in self.methods else self.methods[0]
+
+    @cached_property
+    def similarity(self) -> dict[str, Any] | None:
+        """How alike the grid's languages are, and by what: languages, similarity (a matrix), source."""
+        path = self.run / SIMILARITY
+        return _read(path) if path.exists() else None
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One flat row per method, partition, seed, variant and corpus of a cell."""
+        for entry in self.entries:
+            job = self.jobs[entry.job]
+            measured = job["measured"]
+            shared = asdict(entry) | {
+                "selection": job["config"]["training"]["selection"],
+                "encoder": self.encoder(entry),
+            }
+            for result in self.cells(entry):
+                yield {
+                    **shared,
+                    "cell": str(result.cell),
+                    "task": result.cell.task,
+                    "language": result.cell.language,
+                    "corpus": result.corpus,
+                    "seen": result.seen,
+                    "n_sentences": result.n_sentences,
+                    "n_words": result.n_words,
+                    "score": result.score,
+                    **{f"plug_in_{name}": value for name, value in result.plug_in.items()},
+                    **{f"averaged_{name}": value for name, value in result.averaged.items()},
+                    **job["sizes"],
+                    **{name: measured[name] for name in ("train_seconds", "evaluate_seconds", "peak_memory_mb")},
+                    **{f"version_{name}": value for name, value in measured["versions"].items()},
+                }
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], list[CellResult]]:
+        return {
+            (job, method): [CellResult.from_dict(cell) for cell in found["cells"]]
+            for job, result in self.jobs.items()
+            for method, found in result["methods"].items()
+        }
+
+
+def open_results(run: Path) -> Results:
+    """The results in a folder; an error where there are none."""
+    if not (run / PLAN).exists():
+        raise ReportError(f"{run}: expected the folder of a study ({PLAN}), found none; run crossfill experiment first")
+    results = Results(run)
+    if not results.jobs:
+        raise ReportError(f"{run}: expected results, got none of {len(results.plan['jobs'])} jobs; run the study first")
+    return results
+
+
+def is_subset(group: str) -> bool:
+    """Whether a group of partitions is one of similar or different languages."""
+    return group.startswith(("sim-", "dif-"))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ReportError(f"{path}: expected a whole JSON file; {error}; delete it and run the study again") from None

@@ -1,0 +1,1 @@
+"""The front door: train, load, tag, save."""

@@ -1,0 +1,146 @@
+"""Which sentences are most worth annotating: those the model knows least about, and that differ from each other."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from crossfill.errors import DataError
+from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.prediction.predict import Prediction
+from crossfill.prediction.tagging import Tagging
+from crossfill.tagger.tagger import Tagger
+
+Strategy = Literal["entropy", "bald", "diversity"]
+"""`entropy`: most doubt. `bald`: most doubt that knowing the parameters would end. `diversity`: doubt, spread out."""
+Cost = Literal["sentences", "words"]
+"""What a budget counts: with `words` doubt is taken per word, so that long sentences have no advantage."""
+SKETCH = 64
+"""Numbers that stand for a sentence when its distance to others is taken."""
+_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Sentences that could be annotated, with what the choice goes by."""
+
+    sentences: list[Sentence]
+    entropy: Float[np.ndarray, "sentences"]
+    """Sum over words, averaged prediction."""
+    mutual_information: Float[np.ndarray, "sentences"]
+    sketches: Float[np.ndarray, "sentences sketch"]
+    """The mean of a sentence's word vectors, projected at random to few numbers."""
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @classmethod
+    def of(
+        cls,
+        sentences: Sequence[Sentence],
+        features: Float[Tensor, "words features"],
+        prediction: Prediction,
+        seed: int = 0,
+    ) -> "Candidates":
+        """Sentences whose words have these features and predictions; none of them may be empty."""
+        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+        first = np.cumsum(lengths) - lengths
+        projection = np.random.default_rng(seed).standard_normal((features.shape[1], SKETCH))
+        means = np.add.reduceat(features.cpu().numpy(), first, axis=0) / lengths[:, None]
+        doubts = (prediction.entropy.cpu().numpy(), prediction.mutual_information.cpu().numpy())
+        entropy, information = (np.add.reduceat(doubt, first) for doubt in doubts)
+        return cls(list(sentences), entropy, information, means @ projection)
+
+
+@dataclass(frozen=True)
+class CellNeed:
+    """An empty cell, and what is known of the text that could be annotated there."""
+
+    cell: Cell
+    n_words: int
+    entropy: float
+    """Mean over words."""
+    mutual_information: float
+
+
+def candidates(
+    tagger: Tagger, sentences: Iterable[Sentence], cell: Cell, samples: int | None = None, seed: int = 0
+) -> Candidates:
+    """The sentences with their doubts in a cell; empty ones are left out."""
+    n_samples = tagger.config.prediction.samples if samples is None else samples
+    waiting = (sentence for sentence in sentences if len(sentence))
+    parts = []
+    while chunk := list(islice(waiting, _AT_ONCE)):
+        features = tagger.features(chunk, cell.language)
+        parts.append(Candidates.of(chunk, features, tagger.predict(features, cell, n_samples), seed))
+    if not parts:
+        return Candidates([], np.zeros(0), np.zeros(0), np.zeros((0, SKETCH)))
+    return Candidates(
+        [sentence for part in parts for sentence in part.sentences],
+        np.concatenate([part.entropy for part in parts]),
+        np.concatenate([part.mutual_information for part in parts]),
+        np.concatenate([part.sketches for part in parts]),
+    )
+
+
+def choose(pool: Candidates, budget: int, strategy: Strategy = "diversity", cost: Cost = "sentences") -> list[int]:
+    """The positions of the sentences to annotate, most worthwhile first; recurring sentences are chosen once.
+
+    `diversity` takes, one after the other, the sentence with the largest entropy × distance to the nearest one chosen
+    before: √(1 − cos), from 0 to √2, of the vectors without their mean.
+    """
+    if budget < 1:
+        raise DataError(f"expected a budget of at least 1 sentence, got {budget}")
+    if not len(pool):
+        return []
+    worth = pool.mutual_information if strategy == "bald" else pool.entropy
+    if cost == "words":
+        worth = worth / np.array([len(s) for s in pool.sentences]).clip(1)
+    known: set[tuple[str, ...]] = set()
+    if strategy != "diversity":
+        ranked = (int(i) for i in np.argsort(-worth, kind="stable"))
+        return list(islice(_distinct(ranked, pool.sentences, known), budget))
+    directions = pool.sketches - pool.sketches.mean(0)
+    directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-9)
+    chosen: list[int] = []
+    nearest = np.full(len(pool), 2.0)
+    left = np.ones(len(pool), dtype=np.bool_)
+    while left.any() and len(chosen) < budget:
+        best = int(np.argmax(np.where(left, (worth + 1e-12) * np.sqrt(nearest), -1.0)))
+        left[best] = False
+        if next(_distinct([best], pool.sentences, known), None) is None:
+            continue
+        chosen.append(best)
+        nearest = np.minimum(nearest, np.maximum(0.0, 1 - directions @ directions[best]))
+    return chosen
+
+
+def rank_cells(tagger: Tagger, grid: Grid, most_sentences: int = 200) -> list[CellNeed]:
+    """The empty cells of a grid by what annotating them would teach: mutual information per word, largest first.
+
+    A cell is judged on text of its language from other tasks; cells of languages without any text are not listed.
+    """
+    found = []
+    for cell in tagger.cells:
+        if cell in grid.corpora:
+            continue
+        others = [other for other in grid.cells if other.language == cell.language]
+        texts = Corpus.joined(splits.training for other in others for splits in grid[other])
+        taggings: list[Tagging] = list(tagger.tag_many(islice(texts, most_sentences), cell))
+        n_words = sum(map(len, taggings))
+        if n_words:
+            sums = [sum(float(getattr(t, name).sum()) for t in taggings) for name in ("entropy", "mutual_information")]
+            found.append(CellNeed(cell, n_words, sums[0] / n_words, sums[1] / n_words))
+    return sorted(found, key=lambda need: (-need.mutual_information, -need.entropy, need.cell))
+
+
+def _distinct(ranked: Iterable[int], sentences: Sequence[Sentence], known: set[tuple[str, ...]]) -> Iterator[int]:
+    for place in ranked:
+        if sentences[place].words not in known:
+            known.add(sentences[place].words)
+            yield place

@@ -1,0 +1,165 @@
+"""The card of a model: what it is, what it was trained on, how well it does, and where not to trust it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from crossfill import checkpoint
+from crossfill.config import Config
+from crossfill.data.codes import language_name
+from crossfill.errors import CheckpointError
+from crossfill.evaluation.results import CellResult
+from crossfill.files import write_atomically
+from crossfill.grid.cells import Cell, Grid, Inventory
+from crossfill.prediction.calibration import Calibration, load_calibration
+
+_CITATION = """```bibtex
+@article{ponti2021parameter,
+  title   = {Parameter Space Factorization for Zero-Shot Learning across Tasks and Languages},
+  author  = {Ponti, Edoardo M. and Vuli{\\'c}, Ivan and Cotterell, Ryan and Parovi{\\'c}, Marinela
+             and Reichart, Roi and Korhonen, Anna},
+  journal = {Transactions of the Association for Computational Linguistics},
+  volume  = {9},
+  year    = {2021}
+}
+```"""
+
+
+def describe_data(grid: Grid, seen: Sequence[Cell]) -> dict[str, Any]:
+    """What each seen cell was trained on: corpora, sentences, words."""
+    found = {}
+    for cell in seen:
+        if cell in grid.corpora:
+            training = grid.training(cell)
+            names = [splits.name for splits in grid[cell]]
+            found[str(cell)] = {"corpora": names, "sentences": len(training), "words": training.n_words}
+    return found
+
+
+def write_card(folder: Path) -> None:
+    """Write the card of the model in a folder, from what lies in it."""
+    config, inventory, seen = checkpoint.read_description(folder)
+    data = checkpoint.read_json(folder / checkpoint.DATA) or {}
+    text = render_card(config, inventory, sorted(seen), load_results(folder), load_calibration(folder), data)
+    write_atomically(folder / checkpoint.CARD, text.encode())
+
+
+def load_results(folder: Path) -> list[CellResult]:
+    """The results in a model folder; none where it was not evaluated."""
+    path = folder / checkpoint.RESULTS
+    found = checkpoint.read_json(path)
+    try:
+        return [CellResult.from_dict(values) for values in found or ()]
+    except (KeyError, TypeError, AttributeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise CheckpointError(f"{path}: expected results of crossfill; {reason}; delete it") from None
+
+
+def load_examples(folder: Path) -> dict[str, list[str]]:
+    """Sentences to try the model on, by language; none where nobody put any there."""
+    path = folder / checkpoint.EXAMPLES
+    found = checkpoint.read_json(path)
+    if not isinstance(found, dict | None) or not all(isinstance(texts, list) for texts in (found or {}).values()):
+        raise CheckpointError(
+            f'{path}: expected a list of sentences for each language, as {{"wol": ["…", "…"]}}; mend or delete it'
+        )
+    return {language: [str(text) for text in texts] for language, texts in (found or {}).items()}
+
+
+def render_card(
+    config: Config,
+    inventory: Inventory,
+    seen: Sequence[Cell],
+    results: Sequence[CellResult],
+    calibration: Calibration | None,
+    data: Mapping[str, Any],
+) -> str:
+    """The card in Markdown."""
+    languages = ", ".join(f"{language_name(code)} (`{code}`)" for code in inventory.languages)
+    encoder = PurePath(config.encoder.name).name
+    unseen = [f"`{t}/{l}`" for t in inventory.tasks for l in inventory.languages if Cell(t, l) not in seen]
+    parts = [
+        _front_matter(inventory),
+        "# A crossfill tagger",
+        f"Tags {' and '.join(f'`{task}`' for task in inventory.tasks)} in {len(inventory.languages)} languages, also "
+        f"in the {len(unseen)} of {len(inventory.tasks) * len(inventory.languages)} cells (task, language) for which "
+        f"it had no training data. Method `{config.method}`, encoder `{encoder}`"
+        + (f" ({config.encoder.pretrained.mode})." if config.encoder.name != "compact" else "."),
+        '```python\nimport crossfill\n\ntagger = crossfill.load("this-folder")\n'
+        f'tagger.tag(["a", "sentence"], cell="{inventory.tasks[0]}/{inventory.languages[0]}")\n```',
+        "## Data",
+        f"Languages: {languages}.",
+        _labels(inventory),
+        _data(seen, data),
+        "## Scores",
+        _scores(results),
+        "## Calibration",
+        _calibration(calibration, config.prediction.samples),
+        "## Limits",
+        _limits(unseen, results),
+        "## Citation",
+        "The method:",
+        _CITATION,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _front_matter(inventory: Inventory) -> str:
+    languages = "\n".join(f"- {code}" for code in inventory.languages)
+    return (
+        f"---\nlibrary_name: crossfill\npipeline_tag: token-classification\nlanguage:\n{languages}\n"
+        "tags:\n- token-classification\n- zero-shot\n- uncertainty\n---"
+    )
+
+
+def _labels(inventory: Inventory) -> str:
+    return "\n".join(
+        f"- `{task}`: {', '.join(f'`{label}`' for label in inventory.labels[task])}" for task in inventory.tasks
+    )
+
+
+def _data(seen: Sequence[Cell], data: Mapping[str, Any]) -> str:
+    rows = ["| seen cell | corpora | sentences | words |", "|---|---|---|---|"]
+    for cell in seen:
+        entry = data.get(str(cell), {})
+        corpora = ", ".join(map(str, entry.get("corpora", ())))
+        rows.append(f"| `{cell}` | {corpora} | {entry.get('sentences', '')} | {entry.get('words', '')} |")
+    return "\n".join(rows)
+
+
+def _scores(results: Sequence[CellResult]) -> str:
+    if not results:
+        return "Not evaluated yet: `crossfill evaluate MODEL DATA`."
+    rows = ["| cell | corpus | | score | averaged | NLL | ECE |", "|---|---|---|---|---|---|---|"]
+    for r in results:
+        numbers = (
+            f"{100 * r.score:.1f} | {100 * r.averaged_score:.1f} | {r.averaged['nll']:.3f} | {r.averaged['ece']:.3f}"
+        )
+        rows.append(f"| `{r.cell}` | {r.corpus} | {'seen' if r.seen else 'unseen'} | {numbers} |")
+    note = "Score: strict span F1 for spans, else accuracy (micro-F1 without `_` for features), plug-in."
+    return "\n".join([note + " Averaged, NLL and ECE: Bayesian model averaging.", "", *rows])
+
+
+def _calibration(calibration: Calibration | None, n_samples: int) -> str:
+    found = calibration.averaged if calibration is not None else {}
+    if not found:
+        return "None: no dev sentences were kept back. Confidences are the model's own."
+    rows = ["| task | words | sentences | temperature | label sets at α = 0.1 keep p ≥ |", "|---|---|---|---|---|"]
+    for task, values in found.items():
+        kept = 1 - values.scores[900]
+        rows.append(f"| `{task}` | {values.n_words} | {values.n_sentences} | {values.temperature:.2f} | {kept:.4f} |")
+    return "\n".join([f"On dev sentences of seen cells that selected nothing, {n_samples} samples:", "", *rows])
+
+
+def _limits(unseen: Sequence[str], results: Sequence[CellResult]) -> str:
+    lines = [
+        "- Coverage of label sets is promised for text like the calibration text: words of seen cells. For unseen "
+        "cells it is measured where there is test data, not promised.",
+        "- Words are labelled as they are cut in the training corpora; other tokenisation costs accuracy.",
+        "- Text of another domain than the training corpora costs accuracy, and confidence need not fall with it.",
+    ]
+    scored = sorted({str(r.cell) for r in results if not r.seen})
+    if unseen:
+        shown = ", ".join(unseen[:12]) + (" …" if len(unseen) > 12 else "")
+        lines.insert(0, f"- {len(unseen)} cells are zero-shot ({shown}); {len(scored)} of them were measured above.")
+    return "\n".join(lines)

@@ -1,0 +1,119 @@
+"""Model folders: a trained model written to one, and read from one that may come from anywhere."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from crossfill import checkpoint
+from crossfill.config import Config
+from crossfill.encoders.build import build_encoder
+from crossfill.errors import CheckpointError
+from crossfill.evaluation.results import CellResult
+from crossfill.files import write_json
+from crossfill.grid.cells import Grid, Inventory
+from crossfill.methods.registry import build_model
+from crossfill.model import Model
+from crossfill.prediction.calibration import Calibration, save_calibration
+from crossfill.tagger.card import describe_data, write_card
+
+
+def save_model(
+    folder: Path,
+    model: Model,
+    config: Config,
+    calibration: Calibration | None = None,
+    results: Sequence[CellResult] = (),
+    with_encoder: bool = False,
+) -> None:
+    """Write a whole model folder: settings, weights, calibration, results, encoder files and card."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / checkpoint.DESCRIPTION, checkpoint.describe(config, model.inventory, model.seen))
+    checkpoint.write_tensors(folder / checkpoint.WEIGHTS, model.state_dict(), {})
+    _save_surroundings(folder, model, config, calibration, results, with_encoder)
+
+
+def complete_folder(folder: Path, model: Model, grid: Grid, config: Config, calibration: Calibration | None) -> None:
+    """Complete the folder of a training run, which has its weights: calibration, encoder files, card."""
+    write_json(folder / checkpoint.DATA, describe_data(grid, sorted(model.seen)))
+    (folder / checkpoint.RESULTS).unlink(missing_ok=True)  # of another run
+    _save_surroundings(folder, model, config, calibration)
+
+
+def add_results(folder: Path, results: Sequence[CellResult]) -> None:
+    """Write how the model in a folder was scored, and its card anew."""
+    write_json(folder / checkpoint.RESULTS, [result.as_dict() for result in results], indent=None)
+    write_card(folder)
+
+
+def load_model(
+    folder: Path, encoder: str | None = None, cache: Path | bool = True, quiet: bool = True
+) -> tuple[Model, Config]:
+    """The model in a folder, ready to predict, and its config.
+
+    The encoder is the one named, else the one in the folder, else the one it was trained over. The folder may come
+    from anywhere: the model is first built as an outline without memory, and all shapes compared with those on file.
+    """
+    config, inventory, seen = checkpoint.read_description(folder)
+    path = folder / checkpoint.WEIGHTS
+    shapes = checkpoint.read_shapes(path)
+    carried = folder / checkpoint.ENCODER
+    name = encoder or (str(carried) if carried.is_dir() else config.encoder.name)
+    named = config.change({"encoder.name": name})
+    _check_counts(named, inventory, len(shapes), folder)
+    frozen = name != "compact" and config.encoder.pretrained.mode == "frozen"
+    base = build_encoder(named, inventory.languages, cache, quiet) if frozen else None
+
+    def build() -> Model:
+        own = base or build_encoder(named, inventory.languages, cache, quiet, weights=False)
+        return build_model(named, inventory, seen, own)
+
+    try:
+        with torch.device("meta"):
+            outline = build()
+    except (RuntimeError, OverflowError, MemoryError) as error:
+        reason = str(error).partition("\n")[0][:200]
+        raise CheckpointError(f"{folder}: expected settings of a model that fits its weights; {reason}") from None
+    checkpoint.check_shapes(outline, shapes, path)
+    model = build()
+    tensors = checkpoint.read_tensors(path)[0]
+    checkpoint.check_finite(tensors, path)
+    checkpoint.load_weights(model, tensors, path)
+    return model.eval(), config
+
+
+def _save_surroundings(
+    folder: Path,
+    model: Model,
+    config: Config,
+    calibration: Calibration | None,
+    results: Sequence[CellResult] = (),
+    with_encoder: bool = False,
+) -> None:
+    """Write all but settings and weights. A frozen encoder is named in the settings, and copied only if asked for."""
+    if calibration is not None:
+        save_calibration(folder, calibration)
+    source = getattr(model.encoder, "source", None)
+    trained = config.encoder.pretrained.mode != "frozen"
+    if source is not None and (trained or with_encoder):
+        from crossfill.encoders import hub
+
+        hub.carry(source.folder, folder / checkpoint.ENCODER, weights=not trained)
+    if results:
+        add_results(folder, results)
+    else:
+        write_card(folder)
+
+
+def _check_counts(config: Config, inventory: Inventory, n_tensors: int, folder: Path) -> None:
+    """Refuse a description of more parts than there are tensors, before any of them is made."""
+    counts = {"tasks": len(inventory.tasks), "generator.hidden": len(config.generator.hidden)}
+    if config.encoder.name == "compact":
+        counts["encoder.layers"] = config.encoder.layers
+    elif config.encoder.pretrained.mode != "frozen":
+        from crossfill.encoders.huggingface import Source
+
+        counts["layers of the encoder"] = Source.find(config.encoder.name, weights=False).n_layers
+    for name, count in counts.items():
+        if count > n_tensors:
+            raise CheckpointError(f"{folder}: expected at most {n_tensors} {name}, one per tensor, got {count}")

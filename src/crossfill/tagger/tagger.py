@@ -1,0 +1,214 @@
+"""The front door: a trained model that tags sentences in any cell of its grid, one at a time or as a stream."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from jaxtyping import Float
+from torch import Tensor
+
+from crossfill.config import Config
+from crossfill.data.codes import find_cell
+from crossfill.data.segmentation import split_words
+from crossfill.encoders.build import build_encoder
+from crossfill.errors import ConfigError, DataError
+from crossfill.evaluation.results import CellResult
+from crossfill.evaluation.scoring import ALPHA, evaluate
+from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.partition import hold_out as without
+from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.model import Classifier, Model
+from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration
+from crossfill.prediction.predict import Prediction, draw_head, encode, predict_features
+from crossfill.prediction.queries import HeadOf, Query, answer
+from crossfill.prediction.tagging import Tagging, TaggingOptions
+from crossfill.tagger.card import load_results
+from crossfill.tagger.folder import load_model, save_model
+from crossfill.tagger.train import train_model
+
+CHUNK_SENTENCES, CHUNK_WORDS = 256, 8192
+"""What is held of a stream at once."""
+Text = str | Sequence[str] | Sentence
+"""A sentence: cut into words already, or a string that is still to be."""
+
+
+class Tagger:
+    """A trained model, ready to tag."""
+
+    def __init__(
+        self,
+        model: Model,
+        config: Config,
+        calibration: Calibration | None = None,
+        results: Sequence[CellResult] = (),
+    ) -> None:
+        self.model, self.config, self.calibration = model.eval(), config, calibration
+        self.results = list(results)
+        """How it did where it was evaluated last."""
+        self._known = frozenset(self.cells)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells that it can tag: every task in every language of its grid, seen or not."""
+        inventory = self.model.inventory
+        return tuple(Cell(task, language) for task in inventory.tasks for language in inventory.languages)
+
+    @property
+    def seen(self) -> frozenset[Cell]:
+        """The cells that it was trained on."""
+        return self.model.seen
+
+    def cell(self, name: str | Cell) -> Cell:
+        """The cell of this name, in the codes of ISO 639, UD or WikiANN: `ner/wol`, `ner/wo`."""
+        return find_cell(name, self._known)
+
+    def tag(
+        self, text: Text, cell: str | Cell, samples: int | None = None, options: TaggingOptions | None = None
+    ) -> Tagging:
+        """Tag one sentence, given as words or as a string; `samples` 0 plugs in the posterior means."""
+        return next(self.tag_many([text], cell, samples, options))
+
+    def tag_many(
+        self, texts: Iterable[Text], cell: str | Cell, samples: int | None = None, options: TaggingOptions | None = None
+    ) -> Iterator[Tagging]:
+        """Tag sentences as they come, in their order and in constant memory."""
+        return (taggings[0] for taggings in self.tag_cells(texts, [cell], samples, options))
+
+    def tag_cells(
+        self,
+        texts: Iterable[Text],
+        cells: Sequence[str | Cell],
+        samples: int | None = None,
+        options: TaggingOptions | None = None,
+        chunk_sentences: int = CHUNK_SENTENCES,
+    ) -> Iterator[tuple[Tagging, ...]]:
+        """The same in several cells, which share one pass through the encoder."""
+        found = [self.cell(cell) for cell in cells]
+        if not found:
+            raise DataError("expected at least one cell, such as ner/wol; got none")
+        sentences = (as_sentence(text, found[0].language) for text in texts)
+        kinds = [self.query(Sentence(()), cell, samples, options) for cell in found]
+        for chunk in _chunks(sentences, chunk_sentences):
+            made = self.tag_queries([replace(kind, sentence=sentence) for kind in kinds for sentence in chunk])
+            yield from zip(*(made[i : i + len(chunk)] for i in range(0, len(made), len(chunk))), strict=True)
+
+    def query(
+        self, text: Text, cell: str | Cell, samples: int | None = None, options: TaggingOptions | None = None
+    ) -> Query:
+        """A sentence to tag in a cell, checked; see `tag_queries`."""
+        found, options = self.cell(cell), options or TaggingOptions()
+        n_samples = self.config.prediction.samples if samples is None else samples
+        if n_samples < 0:
+            raise ConfigError(f"expected samples of 0 (plug-in) or more, got {n_samples}")
+        if options.interval is not None and not 0 < options.interval < 1:
+            raise DataError(f"expected an interval between 0 and 1, such as 0.9; got {options.interval}")
+        calibration = self._calibration(found, n_samples, options)
+        return Query(as_sentence(text, found.language), found, n_samples, options, calibration)
+
+    def tag_queries(self, queries: Sequence[Query], head_of: HeadOf | None = None) -> list[Tagging]:
+        """Tag sentences in a cell each, all over one pass through the encoder, with heads from `head_of` if given."""
+        return answer(self.model, queries, head_of or self.head) if queries else []
+
+    def head(self, cell: Cell, n_samples: int) -> Classifier:
+        """Draws of a cell's head, the same ones every time; 0 gives the head at the posterior means."""
+        return draw_head(self.model, cell, n_samples, self.config.prediction.seed)
+
+    def features(self, sentences: Sequence[Sentence], language: str) -> Float[Tensor, "words features"]:
+        """The features of all words, as those of a language."""
+        return encode(self.model, self.model.encoder.prepare(Corpus.from_text(sentences), language))
+
+    def predict(self, features: Float[Tensor, "words features"], cell: Cell, n_samples: int) -> Prediction:
+        """What the model believes of words whose features are at hand."""
+        return predict_features(self.model, features, cell, n_samples, self.config.prediction.seed)
+
+    def evaluate(self, grid: Grid, alpha: float = ALPHA) -> list[CellResult]:
+        """Results on every cell of a grid that has test data the model was not trained on.
+
+        Where the model is calibrated, they say how label sets at level `alpha` do.
+        """
+        self.results = evaluate(self.model, grid, self.config, self.calibration, alpha)
+        return self.results
+
+    def save(self, folder: str | Path, with_encoder: bool = False) -> Path:
+        """Write a model folder: settings, weights, calibration, results and a card.
+
+        A frozen encoder is named, not copied, unless `with_encoder` asks for all of it to be in the folder.
+        """
+        out = Path(folder)
+        save_model(out, self.model, self.config, self.calibration, self.results, with_encoder)
+        return out
+
+    def push_to_hub(self, name: str, private: bool = True, with_encoder: bool = False) -> str:
+        """Put the model folder on the Hugging Face hub, with the login that huggingface_hub finds; its address."""
+        from tempfile import TemporaryDirectory
+
+        from huggingface_hub import HfApi
+
+        with TemporaryDirectory() as scratch:
+            folder = self.save(scratch, with_encoder)
+            api = HfApi()
+            address = api.create_repo(name, private=private, exist_ok=True)
+            api.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload a crossfill model")
+        return str(address)
+
+    def _calibration(self, cell: Cell, n_samples: int, options: TaggingOptions) -> TaskCalibration | None:
+        wanted = options.alpha is not None or options.abstain is not None or options.temperature
+        found = self.calibration.of(cell.task, n_samples) if self.calibration else None
+        if wanted and found is None:
+            raise DataError(
+                f"{cell}: label sets, abstention and temperature need dev sentences of seen {cell.task} cells that "
+                "selected nothing, and this model kept none; train it with training.calibration_share=0.5"
+            )
+        return found
+
+
+def load(folder: str | Path, encoder: str | None = None, cache: Path | bool = False) -> Tagger:
+    """The tagger in a model folder; `encoder` names its encoder where that lies elsewhere now.
+
+    Features of text that is tagged are not kept on disk, unless `cache` says where, or true for the user's cache.
+    """
+    path = Path(folder)
+    model, config = load_model(path, encoder, cache)
+    return Tagger(model, config, load_calibration(path), load_results(path))
+
+
+def train(
+    grid: Grid,
+    method: str | None = None,
+    encoder: str | None = None,
+    out: str | Path | None = None,
+    config: Config | None = None,
+    hold_out: Iterable[str | Cell] = (),
+    cache: Path | bool = True,
+    quiet: bool = True,
+) -> Tagger:
+    """Train on the cells of a grid, all but those held out; the model is kept in `out` where that is named.
+
+    `method` and `encoder` change those settings of the config; what is not given stays as the config has it.
+    """
+    named = {"method": method, "encoder.name": encoder}
+    settings = (config or Config()).change({name: value for name, value in named.items() if value is not None})
+    seen = without(grid.cells, [find_cell(cell, grid.cells) for cell in hold_out]).seen
+    base = build_encoder(settings, grid.inventory.languages, cache, quiet)
+    folder = None if out is None else Path(out)
+    trained = train_model(grid, seen, settings, folder, quiet=quiet, encoder=base)
+    return Tagger(trained.model, settings, trained.calibration)
+
+
+def as_sentence(text: Text, language: str) -> Sentence:
+    """Words as a sentence; a string is cut into words by the rules of a language."""
+    if isinstance(text, Sentence):
+        return text
+    return split_words(text, language) if isinstance(text, str) else Sentence(tuple(text))
+
+
+def _chunks(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list[Sentence]]:
+    chunk, n_words = [], 0
+    for sentence in sentences:
+        chunk.append(sentence)
+        n_words += len(sentence)
+        if len(chunk) >= most_sentences or n_words >= CHUNK_WORDS:
+            yield chunk
+            chunk, n_words = [], 0
+    if chunk:
+        yield chunk

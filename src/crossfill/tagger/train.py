@@ -1,0 +1,87 @@
+"""Training a model on the seen cells of a grid: plan, build, train, calibrate, and complete its folder."""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import NamedTuple
+
+from crossfill.config import Config
+from crossfill.data.splits import for_selection
+from crossfill.encoders.base import CentredEncoder, Encoder
+from crossfill.evaluation.calibrate import calibrate
+from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.sentence import Corpus
+from crossfill.methods.method import Plan
+from crossfill.methods.registry import build_model, find_method
+from crossfill.model import Model
+from crossfill.prediction.calibration import Calibration
+from crossfill.progress import ProgressBar
+from crossfill.tagger.folder import complete_folder
+from crossfill.training.labelled import prepare_grid, prepare_unseen_development
+from crossfill.training.loop import Progression, Trainer
+from crossfill.training.processes import Processes
+
+
+class Trained(NamedTuple):
+    """A trained model, and how it came about."""
+
+    model: Model
+    plan: Plan
+    """What it was trained on."""
+    progression: Progression
+    """Steps, validations and scores of the run."""
+    calibration: Calibration | None
+    """None where no dev sentences were kept back (`training.calibration_share`)."""
+
+
+def train_model(
+    grid: Grid,
+    seen: Collection[Cell],
+    config: Config,
+    out: Path | None = None,
+    resume: bool = False,
+    quiet: bool = True,
+    encoder: Encoder | None = None,
+    report: Callable[[int, str], None] | None = None,
+    tell: Callable[[str], None] = lambda _note: None,
+) -> Trained:
+    """Train a model of the config's method on the seen cells, or on what its plan makes of them.
+
+    With `out`, the model lands in that folder, from which a killed run can `resume`. `report` is told of every step
+    in place of a progress bar; `tell` of what a user should know of the plan.
+    """
+    processes = Processes(config.training)
+    method = find_method(config.method)
+    plan = method.plan(grid, frozenset(seen), config)
+    if processes.is_first:
+        for note in plan.notes:
+            tell(f"{method.name}: {note}")
+    model = build_model(config, grid.inventory, plan.seen, encoder)
+    with processes.first_goes_first():
+        centre(model.encoder, grid, seen)
+        method.settle(model, plan, config)
+        kept = for_selection(plan.grid, config.training.calibration_share)
+        training, development = prepare_grid(model, kept, plan.cells)
+        if config.training.selection == "oracle":
+            development = prepare_unseen_development(model, grid)
+    trainer = Trainer(model, training, development, config, out, processes)
+    with ProgressBar(quiet or report is not None or not processes.is_first) as bars:
+        progression = trainer.run(resume, report or bars.add(config.method, config.training.steps))
+    calibration = calibrate(model, grid, config) if config.training.calibration_share else None
+    if out is not None and processes.is_first:
+        complete_folder(out, model, grid, config, calibration)
+    return Trained(model, plan, progression, calibration)
+
+
+def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:
+    """Give a frozen encoder each language's unlabelled text: training text of any of its tasks, seen or not.
+
+    Test text serves only where it trains, in seen cells that have nothing else.
+    """
+    if not isinstance(encoder, CentredEncoder):
+        return
+    texts: dict[str, list[Corpus]] = {language: [] for language in grid.languages}
+    for cell in grid.cells:
+        usable = [splits for splits in grid[cell] if cell in seen or splits.has_training_data]
+        if usable:
+            texts[cell.language].append(Corpus.joined(splits.training for splits in usable))
+    encoder.centre_on(texts)

@@ -1,0 +1,60 @@
+"""Corpora made ready for training and scoring: an encoder's inputs with the label of every word."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from crossfill.encoders.base import Encoder, Inputs, ranges
+from crossfill.errors import DataError
+from crossfill.grid.cells import Cell, Grid, Inventory
+from crossfill.grid.sentence import Corpus
+from crossfill.model import Model
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A corpus of a cell, ready for the encoder, with the labels of its words."""
+
+    inputs: Inputs
+    labels: Int[Tensor, "words"]
+
+    def take(self, sentences: Int[Tensor, "chosen"]) -> "Labelled":
+        """These sentences only."""
+        lengths = self.inputs.lengths
+        words = ranges((lengths.cumsum(0) - lengths)[sentences], lengths[sentences])
+        return Labelled(self.inputs.take(sentences), self.labels[words])
+
+
+def prepare(encoder: Encoder, inventory: Inventory, cell: Cell, corpus: Corpus) -> Labelled:
+    """A corpus made ready for a cell."""
+    labels = torch.from_numpy(inventory.label_ids(cell.task, corpus.labels))
+    if len(labels) != corpus.n_words:
+        raise DataError(f"{cell}: expected a label for each of {corpus.n_words} words, got {len(labels)}")
+    return Labelled(encoder.prepare(corpus, cell.language), labels)
+
+
+def prepare_grid(
+    model: Model, grid: Grid, cells: Collection[Cell] | None = None
+) -> tuple[dict[Cell, Labelled], dict[Cell, Labelled]]:
+    """Training and development data of the model's seen cells, or of the cells given."""
+    chosen = sorted(model.seen if cells is None else cells)
+    training = {cell: grid.training(cell) for cell in chosen}
+    development = {cell: grid.development(cell) for cell in chosen}
+    empty = [str(cell) for cell, corpus in training.items() if not len(corpus)]
+    if empty:
+        raise DataError(f"expected training sentences in every seen cell, got none in {', '.join(empty)}")
+    train, dev = (
+        {cell: prepare(model.encoder, model.inventory, cell, corpus) for cell, corpus in part.items() if len(corpus)}
+        for part in (training, development)
+    )
+    return train, dev
+
+
+def prepare_unseen_development(model: Model, grid: Grid) -> dict[Cell, Labelled]:
+    """Development data of unseen cells: what `training.selection: oracle` looks at, and nothing else may."""
+    unseen = [cell for cell in grid.cells if cell not in model.seen]
+    development = {cell: grid.development(cell) for cell in unseen}
+    return {c: prepare(model.encoder, model.inventory, c, corpus) for c, corpus in development.items() if len(corpus)}

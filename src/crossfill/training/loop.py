@@ -1,0 +1,239 @@
+"""One loop for every method: draw a cell, take a step down the negative ELBO, validate on seen cells, keep the best."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from crossfill import checkpoint
+from crossfill.config import Config
+from crossfill.encoders.base import Inputs
+from crossfill.errors import CheckpointError, TrainingError
+from crossfill.files import write_json
+from crossfill.grid.cells import Cell
+from crossfill.measures.metrics import score
+from crossfill.model import Model
+from crossfill.prediction.predict import predict
+from crossfill.training.elbo import KlWeight, Objective, log_likelihood, negative_elbo, total_divergence
+from crossfill.training.labelled import Labelled
+from crossfill.training.optimisers import Optimisers
+from crossfill.training.processes import Processes
+from crossfill.training.sampling import CellSampler, CellSize, Draw
+
+
+@dataclass
+class Progression:
+    """Where a run stands."""
+
+    step: int = 0
+    best_score: float = -math.inf
+    best_step: int = 0
+    worse: int = 0
+    """Validations since the best one."""
+    finished: bool = False
+    history: list[dict[str, Any]] = field(default_factory=list)
+    """One entry a validation: step, mean nll, kl and loss since the last, and scores."""
+
+
+class Trainer:
+    """A run: a model, its data, and where it stands."""
+
+    def __init__(
+        self,
+        model: Model,
+        train: Mapping[Cell, Labelled],
+        dev: Mapping[Cell, Labelled],
+        config: Config,
+        out: Path | None = None,
+        processes: Processes | None = None,
+    ) -> None:
+        self.processes = processes or Processes(config.training)
+        self.model, self.train_data, self.dev_data, self.config, self.out = model, train, dev, config, out
+        model.to(self.processes.device)
+        sizes = {c: CellSize(len(d.inputs.lengths), len(d.labels)) for c, d in train.items()}
+        settings = config.training
+        scheme = config.objective.cell_sampling
+        self.sampler = CellSampler(
+            sizes,
+            settings.batch_sentences,
+            settings.cells_per_step,
+            scheme,
+            settings.seed,
+            settings.step_tasks == "one",
+        )
+        self.kl_weight = KlWeight(config.objective, self.sampler.n_words, self.sampler.n_batches, settings.steps)
+        self.optimisers = Optimisers(model, settings)
+        self.progression = Progression()
+        self.recent: list[tuple[float, float, float]] = []
+        self.description = checkpoint.describe(config, model.inventory, model.seen)
+
+    def run(self, resume: bool = False, report: Callable[[int, str], None] = lambda _step, _note: None) -> Progression:
+        """Train to the end; the model then has the weights of the best validation. `report` is told of every step."""
+        torch.manual_seed(self.config.training.seed)
+        if self.out is not None:
+            self._open(self.out, resume)
+        at = self.progression
+        while not at.finished:
+            self.advance()
+            report(at.step, self._note())
+        self._load_best()
+        return at
+
+    def objectives(self, draws: Sequence[Draw]) -> list[Objective]:
+        """The estimate of the negative ELBO that each draw gives; all of them pass the encoder as one batch.
+
+        Of several processes each takes its share of the sentences, and the mean of their estimates is the estimate.
+        """
+        share, n_processes, device = self.processes.share, self.processes.size, self.processes.device
+        batches = [self.train_data[draw.cell].take(torch.from_numpy(draw.sentences[share])) for draw in draws]
+        kl_weight = self.kl_weight(self.progression.step)
+        found = []
+        with self.processes.own_randomness(self.progression.step), self.processes.autocast():
+            features = self._encode([batch.inputs for batch in batches])
+        parts = features.split([len(batch.labels) for batch in batches])
+        heads = self.model.heads.training_draw([draw.cell for draw in draws], self.config.objective.samples)
+        for draw, batch, part, (head, divergences) in zip(draws, batches, parts, heads, strict=True):
+            likelihoods = log_likelihood(head.log_probabilities(part), batch.labels.to(device)) * n_processes
+            divergence = total_divergence(divergences, partial(self.sampler.probability, cell=draw.cell))
+            found.append(negative_elbo(likelihoods, divergence, draw.expected_words, kl_weight))
+        return found
+
+    def _encode(self, parts: Sequence[Inputs]) -> Float[Tensor, "words features"]:
+        inputs = parts[0].followed_by(parts[1:])
+        if not len(inputs.lengths):  # more processes than sentences
+            return torch.zeros(0, self.model.encoder.n_features, device=self.processes.device)
+        features = self.model.encoder(inputs)
+        return features.to(torch.promote_types(features.dtype, torch.float32))
+
+    def validate(self) -> dict[str, float]:
+        """Plug-in scores on dev data of seen cells: the mean over cells for each task, and over tasks."""
+        cells = list(self.dev_data)
+        values = torch.zeros(len(cells), dtype=torch.float64, device=self.processes.device)
+        for i in range(len(cells))[self.processes.share]:
+            cell, data = cells[i], self.dev_data[cells[i]]
+            predicted = predict(self.model, data.inputs, cell, n_samples=0).labels.cpu().numpy()
+            labels, lengths = self.model.inventory.labels[cell.task], data.inputs.lengths.numpy()
+            values[i] = score(data.labels.numpy(), predicted, labels, lengths)
+        found: dict[str, list[float]] = {}
+        for cell, value in zip(cells, self.processes.total(values).tolist(), strict=True):
+            found.setdefault(cell.task, []).append(value)
+        scores = {task: float(np.mean(values)) for task, values in found.items()}
+        return scores | {"mean": float(np.mean(list(scores.values())))} if scores else {}
+
+    def advance(self) -> None:
+        """One step, with whatever is due after it."""
+        at, settings = self.progression, self.config.training
+        self.model.train()
+        draws = self.sampler.draw(at.step)
+        objectives = self.objectives(draws)
+        for draw, objective in zip(draws, objectives, strict=True):
+            if not torch.isfinite(objective.loss):
+                raise TrainingError(self._not_finite(draw.cell, objective))
+        mean = Objective(*(torch.stack(column).mean() for column in zip(*objectives, strict=True)))
+        told = self.processes.total(torch.stack([mean.nll, mean.kl, mean.loss]).detach()) / self.processes.size
+        self.recent.append((told[0].item(), told[1].item(), told[2].item()))
+        mean.loss.backward()
+        self.processes.average_gradients(self.optimisers.parameters)
+        self.optimisers.step(at.step)
+        at.step += 1
+        last = at.step >= settings.steps
+        if last or at.step % settings.validate_every == 0:
+            self._keep_if_best(self.validate())
+            at.finished = last or at.worse >= settings.patience
+        if self.out is not None and (at.finished or at.step % settings.checkpoint_every == 0):
+            self._save_state(self.out)
+
+    def _keep_if_best(self, scores: dict[str, float]) -> None:
+        at = self.progression
+        nll, kl, loss = np.mean(self.recent, axis=0).tolist()
+        at.history.append({"step": at.step, "nll": nll, "kl": kl, "loss": loss, "scores": scores})
+        self.recent.clear()
+        value = scores.get("mean", math.inf)  # with no dev data at all, the last weights count as the best
+        if value > at.best_score or not scores:
+            at.best_score, at.best_step, at.worse = value, at.step, 0
+            self._save_best()
+        else:
+            at.worse += 1
+
+    def _save_best(self) -> None:
+        weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        if self.out is None:
+            self.best = weights
+        elif self.processes.is_first:
+            checkpoint.write_tensors(self.out / checkpoint.WEIGHTS, weights, {"step": self.progression.best_step})
+
+    def _load_best(self) -> None:
+        if self.out is None:
+            self.model.load_state_dict(self.best)
+        else:
+            self.processes.wait()
+            path = self.out / checkpoint.WEIGHTS
+            checkpoint.load_weights(self.model, checkpoint.read_tensors(path)[0], path)
+        self.model.eval()
+
+    def _open(self, out: Path, resume: bool) -> None:
+        """Start a run folder, or take up the run that is in it."""
+        state = out / checkpoint.STATE
+        if self.processes.is_first:
+            out.mkdir(parents=True, exist_ok=True)
+            checkpoint.remove_leftovers(out)
+            if not (resume and state.exists()):
+                state.unlink(missing_ok=True)
+                write_json(out / checkpoint.DESCRIPTION, self.description)
+        self.processes.wait()
+        if state.exists():
+            self._load_state(out)
+
+    def _save_state(self, out: Path) -> None:
+        if not self.processes.is_first:
+            return
+        at = self.progression
+        tensors = {f"model/{name}": tensor for name, tensor in self.model.state_dict().items()}
+        tensors |= {f"optimiser/{name}": tensor for name, tensor in self.optimisers.state().items()}
+        tensors |= {"sampler/drawn": torch.from_numpy(self.sampler.drawn), **self.processes.randomness()}
+        notes = {"description": self.description, "progression": asdict(at), "recent": self.recent}
+        checkpoint.write_tensors(out / checkpoint.STATE, tensors, notes)
+        write_json(out / checkpoint.HISTORY, at.history)
+
+    def _load_state(self, out: Path) -> None:
+        path = out / checkpoint.STATE
+        tensors, notes = checkpoint.read_tensors(path)
+        if notes.get("description") != self.description:
+            raise CheckpointError(f"{path}: this run was started with other settings or data; use another folder")
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimiser": {}}
+        for name, tensor in tensors.items():
+            group, _, rest = name.partition("/")
+            if group in parts:
+                parts[group][rest] = tensor
+        checkpoint.load_weights(self.model, parts["model"], path)
+        self.optimisers.restore(parts["optimiser"])
+        self.sampler.drawn[:] = tensors["sampler/drawn"].numpy()
+        self.processes.restore_randomness(tensors)
+        self.progression = Progression(**notes["progression"])
+        self.recent = [(nll, kl, loss) for nll, kl, loss in notes["recent"]]
+
+    def _note(self) -> str:
+        if self.recent:
+            nll, kl, loss = self.recent[-1]
+        else:  # just validated: the means that went into the history
+            nll, kl, loss = (self.progression.history[-1][name] for name in ("nll", "kl", "loss"))
+        best = f" best {100 * self.progression.best_score:.1f}" if self.progression.history else ""
+        return f"loss {loss:.3f} nll {nll:.3f} kl {kl:.0f}{best}"
+
+    def _not_finite(self, cell: Cell, objective: Objective) -> str:
+        saved = "none was written"
+        if self.out is not None and (self.out / checkpoint.STATE).exists():
+            step = checkpoint.read_tensors(self.out / checkpoint.STATE)[1]["progression"]["step"]
+            saved = f"{self.out / checkpoint.STATE} (step {step})"
+        return (
+            f"expected a finite loss, got nll {objective.nll.item()} and kl {objective.kl.item()} "
+            f"in cell {cell} at step {self.progression.step}; "
+            f"last good checkpoint: {saved}; lower training.learning_rate or look at that cell's data"
+        )

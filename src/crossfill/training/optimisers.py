@@ -1,0 +1,75 @@
+"""Adam for dense parameters, and lazy Adam for rows of tasks and languages: it moves only the rows that a step drew."""
+
+import torch
+from torch import Tensor, nn
+
+from crossfill.config import TrainingConfig
+from crossfill.model import Model
+
+
+class Optimisers:
+    """Both optimisers, one learning-rate schedule and one gradient norm over all parameters."""
+
+    def __init__(self, model: Model, config: TrainingConfig) -> None:
+        sparse = [p for p in model.heads.rows if p.requires_grad]
+        slow = list(model.heads.deviations) if config.deviation_learning_rate else []
+        known = {id(parameter) for parameter in (*sparse, *slow)}
+        dense = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
+        self.config = config
+        self.parameters = [*dense, *slow, *sparse]
+        rate = config.learning_rate
+        groups = [{"params": dense, "lr": rate}, {"params": slow, "lr": config.deviation_learning_rate or rate}]
+        groups = [group for group in groups if group["params"]]
+        self.optimisers: list[torch.optim.Optimizer] = []
+        if groups:
+            self.optimisers.append(torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=True))
+        if sparse:
+            self.optimisers.append(torch.optim.SparseAdam(sparse, lr=config.latent_learning_rate or rate))
+        self.rates = [[group["lr"] for group in optimiser.param_groups] for optimiser in self.optimisers]
+
+    def step(self, step: int) -> None:
+        """Clip the gradients that a step has left, move the parameters, and clear the gradients."""
+        clip_gradients(self.parameters, self.config.clip)
+        share = 1.0 if self.config.decay == "constant" else 1.0 - step / self.config.steps
+        for optimiser, rates in zip(self.optimisers, self.rates, strict=True):
+            for group, rate in zip(optimiser.param_groups, rates, strict=True):
+                group["lr"] = rate * share
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+
+    def state(self) -> dict[str, Tensor]:
+        """All that the optimisers remember, as named tensors."""
+        return {
+            f"{which}/{parameter}/{name}": torch.as_tensor(value)
+            for which, optimiser in enumerate(self.optimisers)
+            for parameter, slots in optimiser.state_dict()["state"].items()
+            for name, value in slots.items()
+        }
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Take up that state again."""
+        for which, optimiser in enumerate(self.optimisers):
+            state = optimiser.state_dict()
+            state["state"] = {}
+            for name, tensor in tensors.items():
+                owner, parameter, slot = name.split("/")
+                if int(owner) == which:
+                    lazy_count = slot == "step" and isinstance(optimiser, torch.optim.SparseAdam)
+                    state["state"].setdefault(int(parameter), {})[slot] = int(tensor) if lazy_count else tensor
+            optimiser.load_state_dict(state)
+
+
+@torch.no_grad()
+def clip_gradients(parameters: list[nn.Parameter], limit: float) -> None:
+    """Scale all gradients, sparse ones included, so that their joint norm is at most `limit`."""
+    gradients = []
+    for parameter in parameters:
+        if parameter.grad is not None and parameter.grad.is_sparse:
+            parameter.grad = parameter.grad.coalesce()
+            gradients.append(parameter.grad.values())
+        elif parameter.grad is not None:
+            gradients.append(parameter.grad)
+    norm = torch.nn.utils.get_total_norm(gradients)
+    if norm > limit:
+        for gradient in gradients:
+            gradient.mul_(limit / norm)

@@ -1,0 +1,113 @@
+"""Which language serves which cell: nearest and largest sources, ties, fallbacks, cuts and shortfalls."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crossfill.config import Config, parse_assignments
+from crossfill.errors import DataError
+from crossfill.evaluation.scoring import evaluate
+from crossfill.grid.cells import Cell, Grid
+from crossfill.methods.baselines.largest_source import cut
+from crossfill.methods.baselines.nearest_source import nearest
+from crossfill.methods.method import Plan
+from crossfill.methods.registry import build_model, find_method
+from crossfill.tagger.train import train_model
+from tests.methods.grids import GRID, SEEN, SETTINGS, corpus, splits, write_vectors
+
+
+def settings(method: str, *changes: str) -> Config:
+    return SETTINGS.change({"method": method, **parse_assignments(changes)})
+
+
+def planned(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
+    return find_method(config.method).plan(grid, seen, config)
+
+
+def test_the_nearest_seen_language_of_the_task_serves(tmp_path: Path):
+    config = settings("ns", f"sources.vectors={write_vectors(tmp_path)}")
+    plan = planned(GRID, SEEN, config)
+    # ner is seen in aaa and bbb, pos in aaa, ccc and ddd
+    expected = {"ner/ccc": "bbb", "ner/ddd": "bbb", "pos/bbb": "aaa"}
+    assert plan.sources == {Cell.parse(cell): language for cell, language in expected.items()}
+    assert plan.notes == ()
+    assert (plan.cells, plan.seen) == (SEEN, SEEN)
+
+
+def test_ties_go_to_more_words_then_to_the_alphabet():
+    assert nearest({"a": 0.5, "b": 0.5 + 1e-12, "c": 0.4}, {"a": 1, "b": 9, "c": 99}) == "b"
+    assert nearest({"b": 0.5, "a": 0.5}, {"a": 3, "b": 3}) == "a"
+    assert nearest({"a": float("nan"), "b": -2.0}, {"a": 3, "b": 3}) == "b"
+    assert nearest({"a": float("nan")}, {"a": 3}) is None
+
+
+def test_a_language_without_vectors_is_served_by_the_largest_source_and_it_is_told(tmp_path: Path):
+    config = settings("ns", f"sources.vectors={write_vectors(tmp_path, ('aaa', 'bbb', 'ddd'))}")
+    plan = planned(GRID, SEEN, config)
+    assert plan.sources[Cell("ner", "ccc")] == "bbb"
+    assert plan.sources[Cell("ner", "ddd")] == "bbb"
+    assert any("served by the largest source: ner/ccc" in note for note in plan.notes)
+
+
+def test_pos_trigrams_serve_where_both_languages_have_them(tmp_path: Path):
+    def with_tags(language: str, tags: tuple[str, ...]) -> Grid:
+        train = corpus("pos", language, 6)
+        changed = type(train).from_sentences(replace(s, labels=tags) for s in train)
+        return Grid(GRID.corpora | {Cell("pos", language): (replace(GRID[Cell("pos", language)][0], train=changed),)})
+
+    config = settings("ns", "sources.similarity=pos-trigrams", f"sources.vectors={write_vectors(tmp_path)}")
+    seen = frozenset(Cell.parse(c) for c in ("ner/aaa", "ner/bbb", "pos/aaa", "pos/bbb", "pos/ccc"))
+    grid = with_tags("aaa", GRID[Cell("pos", "ccc")][0].train[1].labels)
+    for language in ("ccc",):
+        grid = Grid(grid.corpora | {Cell("pos", language): splits("pos", language, 40)})
+    grid = Grid(grid.corpora | {Cell("pos", "bbb"): with_tags("bbb", ("X", "X", "X"))[Cell("pos", "bbb")]})
+    plan = planned(grid, seen, config)
+    assert plan.sources[Cell("ner", "ccc")] == "aaa"  # its order of tags, though bbb has the nearer vector
+    assert plan.sources[Cell("ner", "ddd")] == "bbb"  # no POS seen: by the vectors
+    assert plan.notes == ("not known to the seen POS trigrams: ner/ddd, pos/ddd",)
+
+
+def test_english_serves_from_outside_the_comparison_and_is_cut():
+    outside = {Cell(task, "eng"): splits(task, "eng", 30 if task == "pos" else 10) for task in ("ner", "pos")}
+    grid = Grid(GRID.corpora | outside)
+    plan = planned(grid, SEEN, settings("ls"))
+    assert plan.cells == frozenset(outside)
+    assert plan.seen == SEEN | frozenset(outside)
+    # pos: 90 words, cut to those of aaa, ccc and ddd; ner: 30 words where aaa and bbb have 45
+    assert plan.grid.training(Cell("pos", "eng")).n_words == 3 * (6 + 5 + 7)
+    assert plan.grid.training(Cell("ner", "eng")).n_words == 30
+    assert plan.notes == ("ner/eng has 30 training words, 15 fewer than the 45 of the 2 seen cells of ner together",)
+    assert plan.sources[Cell("ner", "ccc")] == "eng"
+    whole = planned(grid, SEEN, settings("ls", "sources.cut=false"))
+    assert whole.grid.training(Cell("pos", "eng")).n_words == 90
+
+
+def test_a_compared_english_never_serves_its_held_out_cell():
+    grid = Grid(GRID.corpora | {Cell(task, "eng"): splits(task, "eng", 30) for task in ("ner", "pos")})
+    plan = planned(grid, SEEN | {Cell("pos", "eng")}, settings("ls"))
+    assert plan.cells == {Cell("pos", "eng"), Cell("ner", "bbb")}
+    assert any("its largest source is ner/bbb" in note for note in plan.notes)
+
+
+def test_largest_source_trains_on_it_alone_and_keeps_the_partition_in_results():
+    config = settings("ls")
+    model = train_model(GRID, SEEN, config).model
+    assert model.seen == SEEN
+    assert {r.cell for r in evaluate(model, GRID, config) if r.seen} == SEEN
+    heads = model.heads.plug_in([Cell("pos", "aaa"), Cell("pos", "bbb")])
+    assert (heads[0].parameters == heads[1].parameters).all()
+
+
+def test_a_cut_keeps_order_and_shares():
+    first, second = splits("pos", "aaa", 30)[0], splits("pos", "bbb", 10)[0]
+    made = cut((first, second), 60, seed=1)
+    assert [s.train.n_words for s in made] == [45, 15]
+    words = [sentence.words[0] for sentence in made[0].train]
+    assert words == sorted(words, key=lambda word: int(word[3:]))
+
+
+def test_a_task_without_any_seen_language_is_refused():
+    model = build_model(settings("ns"), GRID.inventory, {Cell("pos", "aaa")})
+    with pytest.raises(DataError, match="ner/bbb: expected a seen language with this task, got none"):
+        model.heads.plug_in([Cell("ner", "bbb")])

@@ -1,0 +1,150 @@
+"""Every method by name: heads, training, files; and one training that serves two methods."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from crossfill.encoders.build import build_encoder
+from crossfill.errors import ConfigError, DataError
+from crossfill.evaluation.results import CellResult
+from crossfill.evaluation.scoring import evaluate
+from crossfill.grid.cells import Cell, Grid
+from crossfill.methods.baselines.bea import bea, majority
+from crossfill.methods.baselines.joint_deep import n_parameters
+from crossfill.methods.method import Plan
+from crossfill.methods.registry import all_methods, as_method, build_model, find_method
+from crossfill.prediction.predict import predict, predict_features
+from crossfill.tagger.folder import load_model
+from crossfill.tagger.train import train_model
+from tests.methods.grids import GRID, SEEN, SETTINGS, write_vectors
+from tests.scenarios import INVENTORY, SMALL, labelled, small_model
+from tests.scenarios import SEEN as SMALL_SEEN
+
+NAMES = ("bea", "jm", "jm-deep", "jm-dropout", "jm-ensemble", "ls", "ns", "pf-d", "pf-lr")
+UNSEEN = Cell("pos", "ccc")
+DATA = labelled(UNSEEN, [4, 1, 7])
+
+
+def test_methods_are_found_and_others_refused():
+    assert tuple(all_methods()) == NAMES
+    with pytest.raises(ConfigError, match=r"unknown method 'pf-ld'; did you mean 'pf-\w+'\? known: bea, jm, "):
+        find_method("pf-ld")
+
+
+def test_a_new_method_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    from crossfill.methods import baselines
+
+    source = Path(baselines.__path__[0]) / "joint.py"
+    (tmp_path / "seventh.py").write_text(
+        source.read_text().replace('"jm', '"seventh').replace("trained_as", "trained_as")
+    )
+    monkeypatch.setattr(baselines, "__path__", [*baselines.__path__, str(tmp_path)])
+    all_methods.cache_clear()
+    try:
+        assert "seventh" in all_methods()
+        assert small_model("seventh").heads.plug_in([UNSEEN])[0].n_samples == 1
+    finally:
+        all_methods.cache_clear()
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_every_method_trains_is_scored_and_comes_back_from_its_folder(method: str, tmp_path: Path):
+    vectors = write_vectors(tmp_path / "vectors")
+    config = SETTINGS.change({"method": method, "sources.vectors": vectors, "sources.largest": "aaa"})
+    model = train_model(GRID, SEEN, config, tmp_path / "model").model
+    results = evaluate(model, GRID, config)
+    assert {r.cell for r in results if not r.seen} == set(GRID.cells) - set(SEEN)
+    loaded, read = load_model(tmp_path / "model")
+    assert read == config
+    again = evaluate(loaded, GRID, config)
+    assert [r.as_dict() for r in again] == [r.as_dict() for r in results]
+    for result in results:
+        assert result.plug_in.keys() == result.averaged.keys()
+        assert all(np.isfinite(list(result.plug_in.values())))
+        hits, gold, predicted = np.array(result.counts).sum(0)
+        assert result.score == pytest.approx(2 * hits / max(1, gold + predicted))
+        assert CellResult.from_dict(result.as_dict()) == result
+
+
+def test_nearest_source_uses_the_head_of_the_served_language():
+    model = small_model("ns")
+    with pytest.raises(DataError, match="pos/ccc: no source language was chosen"):
+        predict(model, DATA.inputs, UNSEEN, 0)
+    find_method("ns").settle(model, Plan(Grid({}), SMALL_SEEN, SMALL_SEEN, {UNSEEN: "bbb"}), SMALL)
+    found = predict(model, DATA.inputs, UNSEEN, 0).probabilities
+    torch.testing.assert_close(found, predict(model, DATA.inputs, Cell("pos", "bbb"), 0).probabilities)
+    other = predict(model, DATA.inputs, Cell("pos", "aaa"), 0).probabilities
+    assert not torch.allclose(found, other)
+
+
+def test_sources_vote_on_all_words_given():
+    for vote, function in (("bea", bea), ("majority", majority)):
+        model = small_model("bea", f"sources.vote={vote}")
+        found = predict(model, DATA.inputs, UNSEEN, 0)
+        voters = [predict(model, DATA.inputs, Cell("pos", language), 0).labels for language in ("aaa", "bbb")]
+        torch.testing.assert_close(found.probabilities, function(torch.stack(voters), 4))
+        assert not found.mutual_information.any()
+    # with one source there is nothing to vote on, and a seen cell has its own head
+    own = predict(model, DATA.inputs, Cell("ner", "ccc"), 0).probabilities
+    torch.testing.assert_close(own, predict(model, DATA.inputs, Cell("ner", "aaa"), 0).probabilities)
+
+
+def test_one_training_serves_both_methods():
+    config = SETTINGS.change({"method": "ns"})
+    model = small_model("ns")
+    voting, changed = as_method(model, config, "bea")
+    assert changed.method == "bea"
+    fresh = small_model("bea")
+    fresh.heads.load_state_dict(model.heads.state_dict())
+    one, two = (predict_features(m, DATA.inputs.features, UNSEEN, 0).probabilities for m in (voting, fresh))
+    assert torch.equal(one, two)
+    with pytest.raises(ConfigError, match="expected a method that trains as ns does: bea, ns; got 'jm'"):
+        as_method(model, config, "jm")
+
+
+def test_dropout_masks_average_to_the_head():
+    model = small_model("jm-dropout", "encoder.dropout=0.4")
+    plain = model.heads.plug_in([UNSEEN])[0].parameters
+    drawn = model.heads.sample([UNSEEN], 4000)[0].parameters
+    torch.testing.assert_close(drawn.mean(0, keepdim=True), plain, atol=0.03, rtol=0)
+    zeros = (drawn[..., :-1] == 0).all(1).double().mean().item()  # a feature is dropped for all labels at once
+    assert zeros == pytest.approx(0.4, abs=0.02)
+    torch.testing.assert_close(drawn[..., -1], plain[..., -1].expand(4000, -1))
+    assert predict(model, DATA.inputs, UNSEEN, 50).mutual_information.min() > 0
+
+
+def test_an_ensemble_averages_its_members_and_plugs_in_the_first():
+    model = small_model("jm-ensemble", "joint.members=3")
+    members = model.heads.heads[INVENTORY.task_index("pos")]
+    features = torch.cat([DATA.inputs.features, torch.ones(12, 1, dtype=torch.float64)], 1)
+    probabilities = torch.stack([(features @ member.T).softmax(-1) for member in members])
+    torch.testing.assert_close(predict(model, DATA.inputs, UNSEEN, 10).probabilities, probabilities.mean(0))
+    torch.testing.assert_close(predict(model, DATA.inputs, UNSEEN, 0).probabilities, probabilities[0])
+    torch.manual_seed(0)
+    draws = [model.heads.training_draw([UNSEEN], 1)[0].head.parameters for _ in range(200)]
+    counts = torch.stack([sum((d[i] == member).all() for d in draws for i in range(3)) for member in members])
+    assert counts.sum() == 600
+    assert counts.min() > 150
+
+
+def test_the_deep_joint_head_has_the_parameters_of_pf():
+    deep, factorized = small_model("jm-deep").heads, small_model("pf-lr").heads
+    assert n_parameters(deep) == pytest.approx(n_parameters(factorized), rel=0.15)  # widths are whole numbers
+    fixed = small_model("jm-deep", "joint.width=4", "joint.layers=1").heads
+    assert n_parameters(fixed) == 2 * (5 + 1) * 4 + (4 + 1) * (3 + 4)
+
+
+def test_an_encoder_built_first_is_the_same_for_the_same_seed():
+    first = build_encoder(SMALL, INVENTORY.languages)
+    torch.rand(3)  # whatever else has drawn random numbers in between
+    second, other = (
+        build_encoder(SMALL, INVENTORY.languages),
+        build_encoder(SMALL.change({"training.seed": 1}), INVENTORY.languages),
+    )
+    for name, weights in first.state_dict().items():
+        torch.testing.assert_close(second.state_dict()[name], weights, rtol=0, atol=0)
+    assert any(not weights.equal(other.state_dict()[name]) for name, weights in first.state_dict().items())
+    alone = build_model(SMALL, INVENTORY, SMALL_SEEN)
+    torch.testing.assert_close(alone.encoder.state_dict(), first.state_dict(), rtol=0, atol=0)

@@ -1,0 +1,84 @@
+"""Comparisons of methods on results made by hand."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crossfill.errors import DataError
+from crossfill.grid.cells import Cell
+from crossfill.measures import uncertainty
+from crossfill.report import comparisons
+from tests.evaluation.made_results import MEASURES, RUNS, result
+
+
+def test_wins_count_corpora_and_share_ties():
+    rows = {row.task: row for row in comparisons.wins(RUNS)}
+    assert rows["pos"].n == 4
+    assert rows["pos"].wins == pytest.approx({"pf-lr": 1.5, "pf-d": 1.5, "jm": 1.0})
+    assert rows["ner"].wins == {"pf-lr": 0, "pf-d": 1, "jm": 0}
+
+
+def test_differences_are_means_over_corpora_with_wins_and_losses():
+    rows = {(row.task, row.method): row for row in comparisons.differences(RUNS, "jm")}
+    row = rows["pos", "pf-lr"]
+    assert row.comparison.difference == pytest.approx(np.mean([0.2, 0.0, 0.1, -0.1]))
+    assert (row.wins, row.losses, row.n) == (2, 1, 4)
+    assert row.interval[0] <= row.comparison.difference <= row.interval[1]
+    (lone, _) = comparisons.differences(RUNS, "pf-d", ["pf-lr"])[::-1]
+    assert (lone.task, lone.method, lone.against) == ("pos", "pf-lr", "pf-d")
+    with pytest.raises(DataError, match="unknown method 'jmm'; did you mean 'jm'"):
+        comparisons.differences(RUNS, "jmm")
+
+
+def test_sentences_within_corpora_count_with_their_mean_over_runs():
+    found = comparisons.within_corpora(RUNS["pf-lr"], RUNS["jm"])
+    comparison, adjusted = found[Cell("pos", "aaa"), "one"]
+    assert comparison.difference == pytest.approx((0.8 + 0.6) / 2 - 0.5)
+    assert adjusted >= comparison.p_value
+    assert len(found) == 5
+    better = [[replace(result("pos/aaa", 0.5), counts=[[1, 1, 1]] * 12)]]
+    worse = [[replace(result("pos/aaa", 0.5), counts=[[0, 1, 1]] * 12)]]
+    (comparison, p), *_ = comparisons.within_corpora(better, worse).values()
+    assert comparison.difference == 1
+    assert p == pytest.approx(2 * 0.5**12, abs=2e-3)  # all sentences swapped, or none
+
+
+def test_score_against_size_and_knowledge():
+    words = {"pos": {"aaa": 1000, "bbb": 100, "ccc": 10}}
+    rows = {(row.task, row.method): row for row in comparisons.score_against_size(RUNS, words)}
+    row = rows["pos", "pf-lr"]
+    assert row.points["ccc c"] == (pytest.approx(math.log(10)), pytest.approx(0.4))
+    logs = np.log([1000, 1000, 100, 10])
+    assert row.found.r == pytest.approx(np.corrcoef(logs, [0.7, 0.5, 0.6, 0.4])[0, 1])
+    assert rows["ner", "jm"].found.n == 0
+    known = {(row.task, row.method): row for row in comparisons.score_by_encoder_knowledge(RUNS, ["aaa", "ddd"])}
+    row = known["pos", "pf-lr"]
+    assert (row.known, row.unknown) == (pytest.approx(0.6), pytest.approx(0.5))
+    assert (row.n_known, row.n_unknown) == (2, 2)
+    assert math.isnan(known["ner", "jm"].unknown)
+
+
+def test_pooled_measures_are_those_of_all_words_together():
+    rng = np.random.default_rng(0)
+    parts, results = [], []
+    for n in (50, 200):
+        probabilities = rng.dirichlet(np.ones(3), size=n)
+        gold = rng.integers(3, size=n)
+        sure, right = probabilities.max(1), probabilities.argmax(1) == gold
+        bins = uncertainty.reliability(sure, right)
+        measures = dict.fromkeys(MEASURES, 0.0) | {
+            "nll": uncertainty.nll(probabilities, gold),
+            "brier": uncertainty.brier(probabilities, gold),
+        }
+        kept = {name: getattr(bins, name).tolist() for name in ("count", "confidence", "accuracy")}
+        results.append(replace(result("pos/aaa", 0.5), n_words=n, averaged=measures, reliability=kept))
+        parts.append((probabilities, gold))
+    probabilities, gold = (np.concatenate(column) for column in zip(*parts, strict=True))
+    sure, right = probabilities.max(1), probabilities.argmax(1) == gold
+    found = comparisons.pooled_uncertainty(results)
+    assert found["nll"] == pytest.approx(uncertainty.nll(probabilities, gold))
+    assert found["brier"] == pytest.approx(uncertainty.brier(probabilities, gold))
+    assert found["ece"] == pytest.approx(uncertainty.reliability(sure, right).error())
+    assert found["aurc"] == pytest.approx(uncertainty.aurc(np.floor(sure * 15), right))

@@ -1,0 +1,151 @@
+"""Plans: what is wrong is told at once, jobs are named by content, and trainings are shared."""
+
+from pathlib import Path
+
+import pytest
+
+from crossfill.errors import ConfigError
+from crossfill.grid.cells import Cell
+from crossfill.studies.grids import load_study_grid
+from crossfill.studies.plan import Job, check_study
+from crossfill.studies.study import DataSettings, load_run_config, parse_study
+from tests.data.folders import bio, conllu, write
+from tests.studies.studies import checked, study
+
+
+def corpora(folder: Path, cells: list[str], n: int = 3) -> Path:
+    """A data folder with tiny corpora for these cells."""
+    files = {}
+    for cell in map(Cell.parse, cells):
+        for split in ("train", "dev", "test"):
+            words = [f"{split}{cell.language}{i}" for i in range(n)]
+            if cell.task == "pos":
+                files[f"ud/{cell.language}/{split}.conllu"] = conllu(*([(w, "NOUN"), ("moku", "VERB")] for w in words))
+            else:
+                files[f"ner/{cell.language}/{split}.bio"] = bio(*([(w, "B-PER"), ("moku", "O")] for w in words))
+    return write(folder, files)
+
+
+def test_every_problem_is_named_at_once(tmp_path: Path):
+    data = corpora(tmp_path / "data", ["pos/wol", "ner/wol", "pos/yor", "ner/yor", "pos/amh"])
+    values = study(
+        sedes=[1],
+        data={"synthetic": None, "path": str(data), "languages": ["wol", "yor", "tam"], "max_trian": 3},
+        config={"training": {"stesp": 4}, "encoder": {"name": str(tmp_path / "none")}},
+        partitions=[
+            {"kind": "hold-out", "cells": ["ner/wol", "pos/wol"]},
+            {"kind": "hold-out", "cells": ["ner/amh"], "methods": ["ls"]},
+            {"kind": "random", "halves": [3]},
+            {"kind": "similar", "size": 30},
+        ],
+        methods={"pf-xl": {}, "jm": {"training": {"clip": -1}}},
+        posteriors=["fin"],
+    )
+    values["methods"] = {"pf-xl": {}, "jm": {"training": {"clip": -1}}}
+    message = "\n".join(check_study(values, "s.yaml").problems)
+    for expected in (
+        "s.yaml: sedes: unknown setting 'sedes'; did you mean 'seeds'?",
+        "s.yaml: data.max_trian: unknown setting 'max_trian'; did you mean 'max_train'?",
+        "training.stesp: unknown setting 'stesp'; did you mean 'steps'?",
+        "methods.jm: training.clip: input should be greater than 0; got -1",
+        "methods: unknown method 'pf-xl'; did you mean",
+        "missing corpus: tam has no data",
+        "hold-out: ner/wol cannot be unseen: language wol would be seen in no other cell",
+        "hold-out: unknown cell 'ner/amh'",
+        "'hold-out' asks for ls, which is not under methods",
+        "random: expected halves of 1 to 2, got [3]",
+        "partitions: sim-30: ",
+        "posteriors: expected a language of the grid, got 'fin'",
+        f"encoder '{tmp_path / 'none'}': expected",
+    ):
+        assert expected in message, f"{expected}\nnot in\n{message}"
+
+
+def test_a_complete_grid_is_asked_for_cell_by_cell(tmp_path: Path):
+    data = corpora(tmp_path / "data", ["pos/wol", "ner/wol", "pos/yor", "pos/amh"])
+    settings = {"path": str(data), "synthetic": None, "complete": True}
+    problems = check_study(study(data=settings)).problems
+    assert [p.split(": ", 1)[1] for p in problems if "missing" in p] == [
+        f"data: missing corpus: no ner/{language} in {data}" for language in ("amh", "yor")
+    ]
+    assert "found none; name it with --data" in check_study(study(data=settings | {"path": "none"})).problems[0]
+
+
+def test_languages_that_all_tasks_have_and_sources_that_serve_one_method(tmp_path: Path):
+    cells = ["pos/wol", "ner/wol", "pos/yor", "ner/yor", "pos/amh", "pos/eng", "ner/eng"]
+    data = DataSettings(path=str(corpora(tmp_path / "data", cells)), languages="both-tasks", source_only=("en",))
+    found = load_study_grid(data)
+    assert found.grid.languages == ("wol", "yor")
+    assert found.sources.languages == ("eng",)
+    assert found.with_sources().languages == ("eng", "wol", "yor")
+
+
+def test_jobs_are_named_by_all_that_their_result_depends_on():
+    def ids(**changes):
+        return set(checked(methods={}, **changes).plan.jobs)
+
+    base = ids()
+    assert base == ids(title="another", keep_models=True, execution={"threads": 3})
+    assert base.isdisjoint(ids(config={"training": {"steps": 13}}))
+    assert base.isdisjoint(ids(data={"seed": 4}))
+    assert base.isdisjoint(ids(partitions=[{"kind": "random", "seed": 1}]))
+    assert base < ids(seeds=[0, 1])
+
+
+def test_methods_that_share_heads_share_a_training():
+    plan = checked().plan
+    assert len(plan.entries) == 12
+    assert sorted(job.methods for job in plan.jobs.values()) == sorted(
+        [("bea", "ns"), ("ls",), ("jm",), ("pf-d",), ("pf-lr",)] * 2
+    )
+    plan = checked(methods={"ns": {"training": {"steps": 5}}}).plan
+    assert ("bea", "ns") not in {job.methods for job in plan.jobs.values()}
+
+
+def test_a_variant_that_changes_nothing_costs_nothing():
+    ablations = [
+        {
+            "name": "steps",
+            "methods": ["jm"],
+            "variants": {"12": {"training": {"steps": 12}}, "6": {"training": {"steps": 6}}},
+        }
+    ]
+    plan, base = checked(ablations=ablations).plan, checked().plan
+    assert len(plan.jobs) == len(base.jobs) + 2
+    assert {e.variant for e in plan.entries if e.ablation == "steps"} == {"12", "6"}
+
+
+def test_subsets_of_languages_are_halved_and_hold_the_constraint():
+    partitions = [
+        {"kind": "similar", "size": 2, "methods": ["pf-lr"]},
+        {"kind": "different", "size": 3, "methods": ["pf-lr"]},
+    ]
+    plan = checked(partitions=partitions).plan
+    assert {entry.partition for entry in plan.entries} == {"sim-2/1", "sim-2/2", "dif-3/1", "dif-3/2"}
+    sizes = {entry.group: len(plan.jobs[entry.job].languages) for entry in plan.entries}
+    assert sizes == {"sim-2": 2, "dif-3": 3}
+
+
+def test_jobs_survive_json():
+    job = next(iter(checked().plan.jobs.values()))
+    assert Job.from_dict(job.as_dict()) == job
+
+
+def test_a_run_takes_its_settings_from_a_study(tmp_path: Path):
+    path = tmp_path / "study.yaml"
+    path.write_text(
+        "data: {path: x}\nconfig: {training: {steps: 9}}\nmethods: {jm: {training: {steps: 4}}, pf-lr: {}}\n"
+    )
+    assert (load_run_config(path).method, load_run_config(path).training.steps) == ("pf-lr", 9)
+    assert load_run_config(path, "jm").training.steps == 4
+    path.write_text("method: pf-d\n")
+    assert load_run_config(path).method == "pf-d"
+    path.write_text("data: {path: x}\nconfig: {trainin: 1}\nmethods: {jm: {}}\n")
+    with pytest.raises(ConfigError, match="unknown setting 'trainin'"):
+        load_run_config(path)
+
+
+def test_a_study_without_methods_or_data_says_so():
+    _, problems = parse_study({"title": "x"})
+    assert any("data: field required" in p for p in problems)
+    assert any("methods: field required" in p for p in problems)

@@ -1,0 +1,210 @@
+"""Running a study: complete, resumable, and not stopped by a job that fails."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from crossfill.cli.app import app
+from crossfill.errors import StudyError
+from crossfill.files import locked
+from crossfill.studies.executors.base import Lost, Started
+from crossfill.studies.executors.local import LocalExecutor
+from crossfill.studies.run import Standing, run_study
+from crossfill.studies.run_folder import Results, open_results
+from crossfill.studies.study import ExecutionSettings
+from tests.studies.studies import InlineExecutor, checked, conduct, outcomes, study
+
+RUN = CliRunner()
+TWO = {"partitions": [{"kind": "random", "halves": [1], "methods": ["jm", "pf-lr"]}]}
+LONGER = {"training": {"steps": 100, "checkpoint_every": 10}}
+
+
+def test_a_study_of_six_methods_leaves_one_result_per_job_and_a_flat_row_per_cell(tmp_path: Path):
+    run = tmp_path / "run"
+    standing = conduct(run, partitions=[{"kind": "random", "halves": [1]}])
+    assert (standing.done, standing.total, standing.failed) == (5, 5, {})
+    rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    assert len(rows) == 6 * 16  # entries × cells
+    shared = set.intersection(*(set(row) for row in rows))
+    for name in ("method", "partition", "seed", "cell", "seen", "score", "averaged_nll", "n_words", "train_seconds",
+                 "peak_memory_mb", "parameters", "job", "version_torch"):  # fmt: skip
+        assert name in shared
+    assert all(not isinstance(value, list | dict) for row in rows for value in row.values())
+    assert not list(run.glob("jobs/*/training"))
+    results = open_results(run)
+    assert results.methods == ["bea", "ns", "ls", "jm", "pf-d", "pf-lr"]
+    posteriors = results.jobs[results.proper("pf-lr")[0].job]["posteriors"]
+    assert len(posteriors["means"]) == 4
+    assert all(len(q["variance"]) == 3 and len(q["factor"]) == 3 for q in posteriors["chosen"].values())
+
+
+def test_a_second_run_does_nothing_and_a_larger_study_only_what_is_new(tmp_path: Path):
+    conduct(tmp_path, **TWO)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("jobs/*/result.json")}
+    started = []
+    standing = run_study(checked(**TWO, seeds=[0, 1]), tmp_path, InlineExecutor(), lambda s, _: started.append(s.done))
+    assert (standing.done, started[0]) == (4, 2)
+    assert all(path.stat().st_mtime_ns == then for path, then in before.items())
+
+
+def test_oracle_selection_is_another_job_and_is_told_in_every_row(tmp_path: Path):
+    oracle = {"oracle": {"training": {"selection": "oracle"}}}
+    partitions = [{"kind": "random", "halves": [1], "methods": ["jm"]}]
+    conduct(tmp_path, partitions=partitions, ablations=[{"name": "selection", "variants": oracle}])
+    rows = list(Results(tmp_path).rows())
+    assert {row["selection"] for row in rows if row["variant"] == "oracle"} == {"oracle"}
+    assert {row["selection"] for row in rows if row["variant"] == "base"} == {"seen"}
+
+
+def test_a_failed_job_is_reported_with_its_log_and_does_not_stop_the_others(tmp_path: Path, monkeypatch, capsys):
+    config = tmp_path / "study.yaml"
+    broken = {"bea": {}, "ns": {}, "ls": {}, "pf-d": {}, "pf-lr": {}, "jm": {"training": {"learning_rate": 1e38}}}
+    config.write_text(yaml.safe_dump(study(methods=broken, partitions=TWO["partitions"])))
+    run = tmp_path / "run"
+    from crossfill.cli.app import main
+    from crossfill.studies.executors import base
+
+    monkeypatch.setattr(base, "build_executor", lambda _: InlineExecutor())
+    monkeypatch.setattr(sys, "argv", ["crossfill", "experiment", str(config), "--out", str(run)])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    message = capsys.readouterr().err
+    assert "1 of 2 jobs failed; the others are done" in message
+    assert "expected a finite loss" in message
+    assert len(outcomes(run)) == 1
+    failures = [json.loads(path.read_text()) for path in run.glob("jobs/*/failed.json")]
+    assert len(failures) == 1
+    assert all("Error: " in failure["message"] and failure["trace"] for failure in failures)
+
+
+def test_one_study_at_a_time_in_a_folder(tmp_path: Path):
+    with locked(tmp_path / ".lock", wait=False), pytest.raises(StudyError, match="another crossfill experiment"):
+        conduct(tmp_path, **TWO)
+
+
+def test_a_dry_run_shows_the_plan_and_trains_nothing(tmp_path: Path):
+    config = tmp_path / "study.yaml"
+    config.write_text(yaml.safe_dump(study()))
+    result = RUN.invoke(app, ["experiment", str(config), "--out", str(tmp_path / "run"), "--dry-run"])
+    assert result.exit_code == 0, result.output
+    assert "10 jobs for 12 entries, 10 to do: 120 training steps" in result.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_bad_study_fails_before_anything_is_written(tmp_path: Path, monkeypatch, capsys):
+    from crossfill.cli.app import main
+
+    config = tmp_path / "study.yaml"
+    config.write_text(yaml.safe_dump(study(sede=3, data={"synthetic": None, "path": "nowhere"})))
+    monkeypatch.setattr(sys, "argv", ["crossfill", "experiment", str(config), "--out", str(tmp_path / "run")])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    message = capsys.readouterr().err
+    assert "unknown setting 'sede'" in message
+    assert "missing corpora: expected a folder at nowhere" in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_time_left_follows_the_pace_so_far():
+    standing = Standing(4, 0, time.monotonic() - 30, {"a": 10.0, "b": 20.0})
+    assert standing.seconds_left is None
+    standing.finished_cost = 10.0
+    assert standing.seconds_left == pytest.approx(90, rel=0.01)
+    assert "0/4 done, 0 running, 0 failed, about 90 s left" in standing.line()
+
+
+def test_a_lost_worker_loses_only_its_job(tmp_path: Path):
+    plan = checked(**TWO, config={"training": {"steps": 60}}).plan
+    jobs = list(plan.jobs.values())[:2]
+    executor = LocalExecutor(ExecutionSettings(jobs=1))
+    events, killed = [], False
+    for event in executor.run(jobs, tmp_path):
+        events.append(event)
+        if isinstance(event, Started) and not killed:
+            killed = True
+            [worker] = _children(os.getpid())
+            os.kill(worker, signal.SIGKILL)
+    assert [type(event) for event in events].count(Lost) == 1
+    assert sorted(e.job for e in events if type(e).__name__ == "Finished") == sorted(job.id for job in jobs)
+
+
+def _children(pid: int) -> list[int]:
+    """Worker processes; multiprocessing's resource tracker is none."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rsplit(") ", 1)[1].split()
+            command = (path.parent / "cmdline").read_text()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and "spawn_main" in command:
+            found.append(int(path.parent.name))
+    return found
+
+
+def killed(tmp_path: Path, n_kills: int, jobs: int, seed: int, **changes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """SIGKILL a study at random moments: its outcomes in the end, and those of one that was left alone."""
+    config, run, whole = tmp_path / "study.yaml", tmp_path / "run", tmp_path / "whole"
+    config.write_text(yaml.safe_dump(study(**changes, config=LONGER, execution={"jobs": jobs})))
+    run_study(checked(**changes, config=LONGER), whole, InlineExecutor())
+    rng = random.Random(seed)
+    command = [sys.executable, "-m", "crossfill", "experiment", str(config), "--out", str(run), "--quiet"]
+    finished: dict[Path, int] = {}
+    for i in range(n_kills):
+        process = subprocess.Popen(command)
+        before = len(list(run.glob("jobs/*/*")))
+        while (i + 1) % 3 and process.poll() is None and len(list(run.glob("jobs/*/*"))) == before:
+            time.sleep(0.05)  # two times of three, something has happened when it is killed
+        time.sleep(rng.uniform(0.0, 3.0))
+        process.kill()
+        process.wait()
+        for path, written in finished.items():
+            assert path.stat().st_mtime_ns == written, "a completed job ran again"
+        for path in run.glob("jobs/*/result.json"):
+            json.loads(path.read_text())
+            finished[path] = path.stat().st_mtime_ns
+    subprocess.run(command, check=True)
+    assert all(path.stat().st_mtime_ns == written for path, written in finished.items())
+    assert len(list(open_results(run).rows())) == len(outcomes(whole)) * 16
+    return outcomes(run), outcomes(whole)
+
+
+def test_killed_in_the_middle_it_ends_the_same(tmp_path: Path):
+    found, expected = killed(tmp_path, 1, jobs=1, seed=0, **TWO)
+    assert found == expected
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_killed_at_twenty_moments_it_ends_the_same(tmp_path: Path):
+    partitions = [{"kind": "random", "methods": ["jm", "pf-d", "pf-lr"]}]
+    found, expected = killed(tmp_path, 20, jobs=2, seed=1, partitions=partitions, seeds=[0, 1])
+    assert found == expected
+
+
+def test_ctrl_c_leaves_a_run_that_can_be_taken_up(tmp_path: Path):
+    config, run = tmp_path / "study.yaml", tmp_path / "run"
+    config.write_text(yaml.safe_dump(study(**TWO, config={"training": {"steps": 9000}}, execution={"jobs": 1})))
+    command = [sys.executable, "-m", "crossfill", "experiment", str(config), "--out", str(run)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not list(run.glob("jobs/*/log.txt")):
+        time.sleep(0.1)
+    workers = _children(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted; the same command goes on" in message
+    assert workers
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)

@@ -1,0 +1,95 @@
+"""Choosing sentences: against definitions written out, and that choice needs no luck."""
+
+import numpy as np
+import pytest
+import torch
+
+import crossfill
+from crossfill.errors import DataError
+from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.sentence import Sentence
+from crossfill.prediction.predict import Prediction
+from crossfill.tagger.annotation import SKETCH, Candidates, candidates, choose, rank_cells
+from tests.scenarios import SMALL, small_grid
+
+GRID = small_grid()[0].grid
+LANGUAGE = GRID.languages[0]
+RNG = np.random.default_rng(0)
+
+
+def pool(n: int, seed: int = 0) -> Candidates:
+    rng = np.random.default_rng(seed)
+    sentences = [Sentence((f"w{i}",) * int(rng.integers(1, 9))) for i in range(n)]
+    return Candidates(sentences, rng.random(n), rng.random(n), rng.standard_normal((n, SKETCH)))
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return crossfill.train(GRID, "pf-lr", "compact", None, SMALL.change({}), hold_out=[f"ner/{LANGUAGE}"])
+
+
+def test_doubts_are_sums_over_words_and_sketches_keep_distances(tagger):
+    texts = [Sentence(s.words) for s in GRID.training(Cell("pos", LANGUAGE))]
+    cell = Cell("ner", LANGUAGE)
+    found = candidates(tagger, [texts[0], Sentence(()), *texts[1:]], cell)
+    taggings = list(tagger.tag_many(texts, cell))
+    np.testing.assert_allclose(found.entropy, [t.entropy.sum() for t in taggings], rtol=1e-5)
+    np.testing.assert_allclose(found.mutual_information, [t.mutual_information.sum() for t in taggings], rtol=1e-4)
+    assert found.sentences == texts
+    assert len(candidates(tagger, [], cell)) == 0
+    features = torch.randn(40, 200)
+    blank = Prediction(torch.full((40, 2), 0.5), torch.zeros(40), torch.zeros(40))
+    made = Candidates.of([Sentence(("a",))] * 40, features, blank)
+    given, kept = (
+        np.linalg.norm(v[:, None] - v[None], axis=-1) for v in (features.numpy(), made.sketches / np.sqrt(SKETCH))
+    )
+    away = ~np.eye(40, dtype=bool)
+    assert (kept[away] / given[away]).std() < 0.12  # Johnson and Lindenstrauss: about 1/√(2 · 64)
+
+
+def test_the_plain_strategies_are_rankings():
+    made = pool(50)
+    assert choose(made, 7, "entropy") == np.argsort(-made.entropy)[:7].tolist()
+    assert choose(made, 7, "bald") == np.argsort(-made.mutual_information)[:7].tolist()
+    per_word = made.entropy / np.array([len(s) for s in made.sentences])
+    assert choose(made, 7, "entropy", "words") == np.argsort(-per_word)[:7].tolist()
+    assert sorted(choose(made, 500, "diversity")) == list(range(50))
+    with pytest.raises(DataError, match="budget"):
+        choose(made, 0)
+
+
+def test_diversity_against_a_naive_loop():
+    made = pool(30, seed=1)
+    directions = made.sketches - made.sketches.mean(0)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    chosen: list[int] = []
+    for _ in range(8):
+        worth = [
+            -1.0
+            if i in chosen
+            else made.entropy[i] * np.sqrt(min([2.0, *(1 - directions[i] @ directions[j] for j in chosen)]))
+            for i in range(30)
+        ]
+        chosen.append(int(np.argmax(worth)))
+    assert choose(made, 8, "diversity") == chosen
+
+
+def test_recurring_and_alike_sentences():
+    one, other = Sentence(("a", "b")), Sentence(("c",))
+    sketches = RNG.standard_normal((2, SKETCH))
+    made = Candidates([one, one, other], np.array([3.0, 3.0, 1.0]), np.ones(3), sketches[[0, 0, 1]])
+    for strategy in ("entropy", "bald", "diversity"):
+        assert {made.sentences[i] for i in choose(made, 2, strategy)} == {one, other}
+        assert len(choose(made, 3, strategy)) == 2
+
+
+def test_empty_cells_are_ranked(tagger):
+    empty = [Cell("ner", LANGUAGE), Cell("pos", GRID.languages[1])]
+    ragged = Grid({cell: GRID[cell] for cell in GRID.cells if cell not in empty})
+    needs = rank_cells(tagger, ragged, most_sentences=5)
+    assert {need.cell for need in needs} == set(empty)
+    assert needs[0].mutual_information >= needs[1].mutual_information
+    texts = [Sentence(s.words) for c in ragged.cells if c.language == LANGUAGE for s in ragged.training(c)][:5]
+    taggings = list(tagger.tag_many(texts, empty[0]))
+    found = next(need for need in needs if need.cell == empty[0])
+    assert found.entropy == pytest.approx(np.concatenate([t.entropy for t in taggings]).mean(), rel=1e-4)

@@ -1,0 +1,159 @@
+"""Model folders: whole ones come back the same, cards say what is in them, and hostile ones are refused unread."""
+
+import json
+import resource
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from typer.testing import CliRunner
+
+import crossfill
+from crossfill import checkpoint
+from crossfill.cli.app import app
+from crossfill.config import parse_assignments
+from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.errors import CheckpointError
+from crossfill.tagger.tagger import Tagger
+from tests.encoders.tiny import bert
+from tests.own_cache import own_cache as own_cache
+from tests.scenarios import SMALL, small_grid
+
+GRID = small_grid()[0].grid
+TEXT = GRID.development(GRID.cells[0])[0].words
+CELL = str(GRID.cells[0])
+
+
+@pytest.fixture(scope="module")
+def trained() -> Tagger:
+    made = crossfill.train(GRID, config=SMALL.change({"training.calibration_share": 0.5}), hold_out=[CELL])
+    made.evaluate(GRID)
+    return made
+
+
+@pytest.fixture
+def folder(trained: Tagger, tmp_path: Path) -> Path:
+    return trained.save(tmp_path / "saved")
+
+
+def test_saved_and_loaded(trained: Tagger, folder: Path):
+    again = crossfill.load(folder)
+    np.testing.assert_array_equal(again.tag(TEXT, CELL).probabilities, trained.tag(TEXT, CELL).probabilities)
+    assert again.calibration == trained.calibration
+    assert [r.score for r in again.results] == [r.score for r in trained.results]
+    assert again.seen == trained.seen
+    assert {p.name for p in folder.iterdir()} == {
+        *("README.md", "calibration.json", "config.json", "model.safetensors", "results.json"),
+    }
+
+
+def test_the_card(trained: Tagger, folder: Path):
+    card = (folder / "README.md").read_text()
+    assert card.startswith("---\nlibrary_name: crossfill\n")
+    for heading in ("Data", "Scores", "Calibration", "Limits", "Citation"):
+        assert f"\n## {heading}\n" in card
+    for result in trained.results:
+        kind = "seen" if result.seen else "unseen"
+        assert f"| `{result.cell}` | {result.corpus} | {kind} | {100 * result.score:.1f} |" in card
+    assert f"`{CELL}`" in card
+    assert trained.calibration is not None
+    assert f"{trained.calibration.averaged['pos'].temperature:.2f}" in card
+    bare = Tagger(trained.model, trained.config).save(folder.parent / "bare")
+    assert "Not evaluated yet" in (bare / "README.md").read_text()
+    assert "None: no dev sentences were kept back" in (bare / "README.md").read_text()
+
+
+def test_a_frozen_model_can_take_its_encoder_along(tmp_path: Path):
+    encoder = bert(tmp_path / "bert")
+    settings = ["encoder.pretrained.mode=frozen", "encoder.pretrained.max_pieces=60", "encoder.pretrained.overlap=20"]
+    made = crossfill.train(
+        GRID, "jm", str(encoder), None, SMALL.change({**parse_assignments(settings), "training.steps": 2})
+    )
+    made.save(tmp_path / "alone")
+    made.save(tmp_path / "whole", with_encoder=True)
+    expected = made.tag(TEXT, CELL).labels
+    moved = encoder.rename(tmp_path / "moved")
+    assert crossfill.load(tmp_path / "whole").tag(TEXT, CELL).labels == expected
+    assert crossfill.load(tmp_path / "alone", encoder=str(moved)).tag(TEXT, CELL).labels == expected
+    assert isinstance(made.model.encoder, FrozenEncoder)
+
+
+def test_pushing_uploads_the_folder(trained: Tagger, monkeypatch: pytest.MonkeyPatch):
+    uploaded = {}
+
+    class Hub:
+        def create_repo(self, name: str, private: bool, exist_ok: bool) -> str:
+            return f"hub/{name}" if private and exist_ok else "wrong"
+
+        def upload_folder(self, repo_id: str, folder_path: Path, commit_message: str) -> None:
+            uploaded[repo_id] = {path.name for path in Path(folder_path).iterdir()}
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+    assert trained.push_to_hub("me/tagger") == "hub/me/tagger"
+    assert uploaded["me/tagger"] >= {"README.md", "config.json", "model.safetensors"}
+
+
+def refused(folder: Path, message: str) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        crossfill.load(folder)
+    result = CliRunner().invoke(app, ["predict", str(folder), "--cell", CELL], input="a b\n")
+    assert isinstance(result.exception, CheckpointError)
+
+
+def test_missing_truncated_and_other_tensors(folder: Path):
+    path = folder / checkpoint.WEIGHTS
+    whole, tensors = path.read_bytes(), load_file(path)
+    name = next(n for n in tensors if n.startswith("heads.generator.means"))
+    save_file({n: t for n, t in tensors.items() if n != name}, path)
+    refused(folder, f"{name}: expected .*, got nothing")
+    save_file(tensors | {"extra": np.zeros(3)}, path)
+    refused(folder, r"extra: expected no such tensor, got \(3,\)")
+    save_file(tensors | {name: tensors[name][:-1]}, path)
+    refused(folder, f"{name}: expected")
+    save_file(tensors | {name: np.full_like(tensors[name], np.nan)}, path)
+    refused(folder, f"expected finite weights, got NaN or infinity in {name}")
+    path.write_bytes(whole[: len(whole) // 2])
+    refused(folder, "expected a whole safetensors file")
+    huge = json.dumps({name: {"dtype": "F32", "shape": [10**9, 10**9], "data_offsets": [0, 4 * 10**18]}}).encode()
+    path.write_bytes(struct.pack("<Q", len(huge)) + huge)
+    refused(folder, "expected a whole safetensors file")
+    path.write_bytes(struct.pack("<Q", 2**60) + b"{}")
+    refused(folder, "expected a whole safetensors file")
+    path.unlink()
+    refused(folder, "found none")
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "value", "message"),
+    [
+        ("latents", "size", 10**9, "the weights are of another model|expected settings"),
+        ("latents", "size", 10**18, "the weights are of another model|expected settings"),
+        ("encoder", "buckets", 10**12, "the weights are of another model|expected settings"),
+        ("encoder", "layers", 10**9, "expected at most .* encoder.layers"),
+        ("generator", "hidden", [8] * 100_000, "expected at most .* generator.hidden"),
+    ],
+)
+def test_sizes_are_checked_before_memory_is_asked_for(folder: Path, group: str, name: str, value: object, message: str):
+    path = folder / checkpoint.DESCRIPTION
+    description = json.loads(path.read_text())
+    description["config"][group][name] = value
+    path.write_text(json.dumps(description))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    refused(folder, message)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kilobytes
+
+
+def test_hostile_json(folder: Path):
+    for name, message in (
+        (checkpoint.DESCRIPTION, "expected JSON|expected the description of a model"),
+        ("calibration.json", "expected JSON|expected the calibration of a model"),
+        ("results.json", "expected JSON|expected results"),
+    ):
+        kept = (folder / name).read_text()
+        for text in ("[" * 200_000, "{", '[{"cell": 1}]' if name == "results.json" else "[]", "\x00"):
+            (folder / name).write_text(text)
+            refused(folder, message)
+        (folder / name).write_text(kept)
+    crossfill.load(folder)

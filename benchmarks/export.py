@@ -11,14 +11,42 @@ import json
 import tempfile
 from pathlib import Path
 
+import numpy as np
+import onnxruntime
 import torch
 
 from crossfill.data.streams import format_of, read_items
-from crossfill.export.onnx import GRAPH, export_onnx, run_onnx
+from crossfill.encoders.pieces import PieceInputs
+from crossfill.export.onnx import GRAPH, export_onnx
 from crossfill.export.parts import take_apart
 from crossfill.export.stock import export_stock
 from crossfill.grid.sentence import Corpus
 from crossfill.tagger.tagger import load
+
+
+def run_onnx(session: onnxruntime.InferenceSession, inputs: PieceInputs, pad: int = 0) -> np.ndarray:
+    """The logits of all words by an exported graph, window by window; zero pieces give a word the head's bias."""
+    first, last = inputs.first.numpy(), inputs.last.numpy()
+    window_ends = inputs.pieces_per_window.cumsum(0).numpy()
+    window_starts = window_ends - inputs.pieces_per_window.numpy()
+    sentence_starts = (inputs.pieces_per_sentence.cumsum(0) - inputs.pieces_per_sentence).numpy()
+    offsets = np.repeat(sentence_starts, inputs.lengths.numpy())
+    places = np.where(first >= 0, first + offsets, -1)
+    homes = np.searchsorted(window_ends, np.maximum(places, offsets), side="right")
+    found: np.ndarray | None = None
+    for window in np.unique(homes).tolist():
+        words = np.flatnonzero(homes == window)
+        start, end = int(window_starts[window]), int(window_ends[window])
+        ids = inputs.ids[start:end].numpy()[None] if end > start else np.array([[pad]])
+        ends = np.where(first[words] >= 0, last[words] + offsets[words] - start, -1)
+        begins = np.where(first[words] >= 0, places[words] - start, -1)
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        feed |= {"first_piece": begins[None], "last_piece": ends[None]}
+        logits = np.asarray(session.run(None, feed)[0])[0]
+        if found is None:
+            found = np.zeros((len(first), logits.shape[1]), dtype=logits.dtype)
+        found[words] = logits
+    return np.zeros((0, 0), dtype=np.float32) if found is None else found
 
 
 def main() -> None:
@@ -57,8 +85,6 @@ def main() -> None:
             pieces = torch.cat(found)[torch.cat(places).argsort()]
             chosen = pieces[inputs.word_pieces()[0]].argmax(-1).tolist()
         else:
-            import onnxruntime
-
             export_onnx(tagger, cell, out)
             chosen = run_onnx(onnxruntime.InferenceSession(str(out / GRAPH)), inputs).argmax(-1).tolist()
     theirs = [parts.labels[i] for i in chosen]

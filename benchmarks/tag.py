@@ -18,7 +18,7 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, logging
 from crossfill.config import PretrainedConfig
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.model import Head
-from crossfill.prediction.predict import classify
+from crossfill.prediction.predict import Run, classify
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
         for _ in range(arguments.repeats):
             started = time.perf_counter()
             inputs = words.cutter.cut(corpus)
-            labels = [classify(vectors, head).labels for _, vectors in words.encode(inputs)]
+            labels = [classify([Run(vectors, head)]).labels for _, vectors in words.encode(inputs)]
             ours = min(ours, time.perf_counter() - started)
             for size in (1, 4, 8, 16, 32, 64):
                 started = time.perf_counter()

@@ -63,10 +63,25 @@ def test_weights_of_another_shape_are_refused(tmp_path):
     with pytest.raises(CheckpointError, match=r"heads.languages.factor: expected \(4, 6\), got \(3, 6\)"):
         load_model(tmp_path)
     for wrong, message in (
-        ("{", "expected the description"),
+        ("{", "expected JSON"),
         ('{"format": 2}', "format 1, got 2"),
         ("[]", "description"),
     ):
         path.write_text(wrong)
         with pytest.raises(CheckpointError, match=message):
             load_model(tmp_path)
+
+
+def test_folders_that_name_settings_of_old_are_read(tmp_path):
+    save(tmp_path)
+    path = tmp_path / checkpoint.DESCRIPTION
+    description = json.loads(path.read_text())
+    description["config"]["encoder"] |= {"max_ngram": 4}
+    description["config"]["encoder"]["pretrained"] |= {"cache_frozen_layers": True}
+    description["config"]["latents"] |= {"similarity_power": 1.5, "anchor_scale": 1.0}
+    path.write_text(json.dumps(description))
+    assert checkpoint.read_description(tmp_path)[0] == SMALL
+    description["config"]["encoder"]["max_ngram"] = 3
+    path.write_text(json.dumps(description))
+    with pytest.raises(CheckpointError, match="expected max_ngram 4, the only one there is now"):
+        checkpoint.read_description(tmp_path)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.studies.study import load_study
+from crossfill.config import read_settings
+from crossfill.studies.study import parse_study
 
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(set(re.findall(r"`(crossfill\.[\w.]+)`", (ROOT / "docs" / "paper.md").read_text())))
@@ -33,4 +34,7 @@ def test_the_page_names_the_model():
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.name)
 def test_shipped_configs_are_valid(path):
-    assert load_study(path).methods
+    study, problems = parse_study(read_settings(path), path.name)
+    assert problems == []
+    assert study is not None
+    assert study.methods

@@ -1,7 +1,9 @@
 """The package itself: light to import, and honest about its public names."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import crossfill
 
@@ -34,3 +36,24 @@ def test_light_commands_stay_light():
         "assert not {'transformers', 'accelerate', 'tokenizers'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_methods_are_asked_not_recognised():
+    """Outside `methods`, no code asks for a method's name or for the class of its heads."""
+    names = re.compile(
+        r'== "(?:pf-lr|pf-d|jm|ns|ls|bea)"|method\.startswith\(|in \("pf'
+        r"|isinstance\([^)]*(?:Heads|Posterior|Generator)\b"
+    )
+    root = Path(crossfill.__file__).parent
+    found = {
+        str(path.relative_to(root)): names.findall(path.read_text())
+        for path in root.rglob("*.py")
+        if "methods" not in path.relative_to(root).parts
+    }
+    assert {path: hits for path, hits in found.items() if hits} == {}
+
+
+def test_every_package_is_mirrored_by_tests():
+    root, tests = Path(crossfill.__file__).parent, Path(__file__).parent
+    packages = {path.name for path in root.iterdir() if (path / "__init__.py").exists()}
+    assert {name for name in packages if not list((tests / name).glob("**/test_*.py"))} == set()

@@ -32,6 +32,13 @@ CARD = "README.md"
 ENCODER = "encoder"
 """Folder with the encoder's settings and tokenizer, and with its weights where they are not the model's own."""
 _LARGEST_JSON = 200_000_000
+_RETIRED = {
+    ("encoder", "max_ngram"): 4,
+    ("encoder", "pretrained", "cache_frozen_layers"): True,
+    ("latents", "similarity_power"): 1.5,
+    ("latents", "anchor_scale"): 1.0,
+}
+"""Settings that older folders name and that no longer exist, with the one value they can have."""
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -97,9 +104,19 @@ def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
             raise CheckpointError(f"{path}: expected format 1, got {found['format']}; use a newer crossfill")
         labels = {str(task): tuple(map(str, labels)) for task, labels in found["labels"].items()}
         inventory = Inventory(labels, tuple(map(str, found["languages"])))
+        _drop_retired(found["config"], path)
         return parse_config(found["config"], str(path)), inventory, frozenset(map(Cell.parse, found["seen"]))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError(f"{path}: expected the description of a model; {type(error).__name__}: {error}") from None
+
+
+def _drop_retired(config: dict[str, Any], path: Path) -> None:
+    for (*groups, name), value in _RETIRED.items():
+        group = config
+        for key in groups:
+            group = group.get(key, {})
+        if group.pop(name, value) != value:
+            raise CheckpointError(f"{path}: expected {name} {value}, the only one there is now; use crossfill 0.1.0")
 
 
 def load_weights(module: nn.Module, tensors: Mapping[str, Tensor], where: Path) -> None:

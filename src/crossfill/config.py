@@ -46,8 +46,6 @@ class PretrainedConfig(Settings):
     """Pieces that two such windows share."""
     freeze_below: PositiveInt = 3
     """`partial` trains from this layer up: 3 freezes the embeddings and layers 1 and 2, as the joint baseline does."""
-    cache_frozen_layers: bool = True
-    """`partial` keeps the states of the frozen part on disk, so that it runs once per corpus."""
     centring: Literal["none", "mean", "standard"] = "none"
     """`frozen` subtracts each language's mean vector, or also divides by its standard deviations (`standard`)."""
     precision: Literal["float32", "bfloat16"] = "float32"
@@ -69,8 +67,6 @@ class EncoderConfig(Settings):
     """Convolutions over words, each with twice the reach of the one before (`compact` only)."""
     buckets: PositiveInt = 4096
     """Rows of the hashed table of character n-grams (`compact` only)."""
-    max_ngram: PositiveInt = 4
-    """Longest character n-gram (`compact` only)."""
     dropout: Probability = 0.1
     """Dropout on a word's vector."""
     pretrained: PretrainedConfig = PretrainedConfig()
@@ -97,10 +93,6 @@ class LatentConfig(Settings):
     """Of a language vector l: `standard` N(0, I) (paper); `similar` N(a, I), so that like languages start alike."""
     similarity: tuple[str, ...] = ("syntax_knn", "centroid")
     """What makes languages alike: blocks of URIEL, read from `sources.vectors`, and `centroid`, their mean features."""
-    similarity_power: PositiveFloat = 1.5
-    """Similarities are scaled to 0 to 1 and raised to this power: more leaves only near languages alike."""
-    anchor_scale: PositiveFloat = 1.0
-    """Length of a, in units of the prior's scale."""
 
 
 class GeneratorConfig(Settings):

@@ -125,3 +125,28 @@ def test_typological_vectors_beside_the_corpora_are_used(data: Path, tmp_path: P
     train(data, *options)
     described = json.loads((tmp_path / "model" / "config.json").read_text())["config"]
     assert described["sources"]["vectors"] == str(data / "typology")
+
+
+def test_cells_and_languages_are_named_by_any_code(data: Path, tmp_path: Path):
+    out = tmp_path / "model"
+    train(data, "--encoder", "compact", "--hold-out", "ner/wo", "--outside", "yo", "--out", str(out))
+    description = json.loads((out / "config.json").read_text())
+    assert description["seen"] == ["ner/amh", "pos/amh", "pos/wol"]
+
+
+def test_a_folder_whose_name_yaml_would_cut_is_found(data: Path, tmp_path: Path):
+    odd = tmp_path / "corpora #2: yes"
+    data.rename(odd)
+    rows = "\n".join(f"{code}\t{i}\t1" for i, code in enumerate(("wol", "yor", "amh"), start=1))
+    write(odd, {"typology/fam.tsv": f"language\ta\tb\n{rows}\n"})
+    train(odd, "--encoder", "compact", "--method", "ns", "--hold-out", "ner/wol", "--out", str(tmp_path / "model"))
+    config = json.loads((tmp_path / "model" / "config.json").read_text())["config"]
+    assert config["sources"]["vectors"] == str(odd / "typology")
+
+
+def test_a_setting_that_is_no_yaml_is_an_error_not_a_traceback(data: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["crossfill", "train", str(data), "--set", "training.steps=[1"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "training.steps: expected a value in YAML" in capsys.readouterr().err

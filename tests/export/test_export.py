@@ -17,7 +17,7 @@ from crossfill.encoders.build import build_encoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.errors import ExportError
-from crossfill.export.onnx import GRAPH, export_onnx, run_onnx
+from crossfill.export.onnx import GRAPH, export_onnx
 from crossfill.export.stock import export_stock
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.sentence import Corpus, Sentence
@@ -26,6 +26,10 @@ from crossfill.tagger.tagger import Tagger
 from tests.encoders.tiny import FAMILIES, TEXTS, bert, gemma
 from tests.own_cache import own_cache as own_cache
 from tests.scenarios import SMALL
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from export import run_onnx
 
 INVENTORY = Inventory({"ner": ("B-LOC", "I-LOC", "O"), "pos": ("ADJ", "NOUN", "VERB")}, ("tha", "wol"))
 CELL = Cell("ner", "wol")

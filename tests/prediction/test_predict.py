@@ -6,7 +6,7 @@ from torch.distributions import Categorical
 
 from crossfill.grid.cells import Cell
 from crossfill.prediction import predict as predict_module
-from crossfill.prediction.predict import classify, draw_head, predict
+from crossfill.prediction.predict import Run, classify, draw_head, predict
 from tests.scenarios import labelled, small_model
 
 CELL = Cell("pos", "ccc")  # unseen
@@ -62,5 +62,17 @@ def test_a_seed_fixes_the_samples_and_leaves_the_callers_random_state_alone():
 
 def test_no_words_give_an_empty_prediction():
     model = small_model()
-    found = classify(torch.zeros(0, 5, dtype=torch.float64), draw_head(model, CELL, 3))
+    found = classify([Run(torch.zeros(0, 5, dtype=torch.float64), draw_head(model, CELL, 3))])
     assert found.probabilities.shape == (0, 4)
+
+
+def test_the_mode_is_restored_also_when_encoding_fails(monkeypatch: pytest.MonkeyPatch):
+    model = small_model().train()
+
+    def fail(_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(model.encoder, "forward", fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        predict_module.encode(model, DATA.inputs)
+    assert model.training

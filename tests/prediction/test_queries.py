@@ -9,7 +9,7 @@ import torch
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
-from crossfill.prediction.predict import CHUNK_NUMBERS, Run, classify, classify_runs, draw_head
+from crossfill.prediction.predict import CHUNK_NUMBERS, Run, classify, draw_head
 from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from tests.scenarios import N_FEATURES, SEEN, SMALL, small_grid, small_model
@@ -66,7 +66,7 @@ def test_bounds_are_quantiles_over_the_samples(n_samples):
     model, cell = small_model(), Cell("pos", "aaa")
     features = torch.randn(9, N_FEATURES, dtype=torch.float64)
     head = draw_head(model, cell, n_samples)
-    found = classify_runs([Run(features, head)], interval=0.9).bounds
+    found = classify([Run(features, head)], interval=0.9).bounds
     samples = head.logits(features).softmax(-1).detach().numpy()
     assert found is not None
     np.testing.assert_allclose(found.numpy(), np.quantile(samples, [0.05, 0.95], axis=0), rtol=1e-12)
@@ -78,8 +78,8 @@ def test_long_runs_are_cut_and_short_ones_joined():
     heads = [draw_head(model, cell, 50) for cell in cells]
     lengths = [3, CHUNK_NUMBERS // (50 * 4) + 5, 1]
     runs = [Run(torch.randn(n, N_FEATURES).double(), heads[i % 2]) for i, n in enumerate(lengths)]
-    found = classify_runs(runs, 0.9)
-    alone = [classify(run.features, run.head) for run in runs]
+    found = classify(runs, 0.9)
+    alone = [classify([run]) for run in runs]
     torch.testing.assert_close(found.probabilities, torch.cat([one.probabilities for one in alone]))
     torch.testing.assert_close(found.mutual_information, torch.cat([one.mutual_information for one in alone]))
     assert found.bounds is not None

@@ -149,3 +149,14 @@ def test_a_study_without_methods_or_data_says_so():
     _, problems = parse_study({"title": "x"})
     assert any("data: field required" in p for p in problems)
     assert any("methods: field required" in p for p in problems)
+
+
+def test_cells_and_languages_are_named_by_any_code(tmp_path: Path):
+    cells = [f"{task}/{language}" for task in ("pos", "ner") for language in ("wol", "fin", "vie")]
+    found = checked(
+        data={"path": str(corpora(tmp_path, cells)), "synthetic": None},
+        partitions=[{"kind": "hold-out", "cells": ["ner/wo", "upos/fi"]}],
+        posteriors=["vi"],
+    )
+    for job in found.plan.jobs.values():
+        assert (job.unseen, job.posteriors) == (("ner/wol", "pos/fin"), ("vie",))

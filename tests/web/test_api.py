@@ -13,11 +13,14 @@ import crossfill
 from crossfill.data.segmentation import split_text
 from crossfill.grid.cells import Cell
 from crossfill.methods.factorized.heads import FactorizedHeads
+from crossfill.methods.registry import build_model
 from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.engine import Heads
+from crossfill.web.overview import describe
 from crossfill.web.settings import ServeSettings
+from tests.scenarios import INVENTORY, SEEN, SMALL
 from tests.web.servers import running
 
 SECRET = "zebra-crossing"
@@ -203,3 +206,17 @@ def test_heads_are_kept_within_bounds(tagger: Tagger):
         heads.of(cell, 300)
         assert heads.n_bytes <= heads._most_bytes
     assert heads.of(cells[0], 5) is not first
+
+
+@pytest.mark.parametrize(
+    ("method", "bayesian"),
+    [("pf-lr", True), ("pf-d", True), ("jm", False), ("jm-dropout", True), ("jm-ensemble", True), ("jm-deep", False)],
+)
+def test_a_model_is_bayesian_if_its_samples_differ(method: str, bayesian: bool):
+    config = SMALL.change({"method": method})
+    tagger = Tagger(build_model(config, INVENTORY, SEEN), config)
+    answer = describe(tagger, "x", {}, ServeSettings())
+    assert answer.model.bayesian is bayesian
+    low, high = tagger.tag(["a", "b"], "pos/aaa", options=TaggingOptions(interval=0.9)).bounds
+    assert bool((low < high).any()) is bayesian
+    assert (answer.languages[0].place is not None) is method.startswith("pf")

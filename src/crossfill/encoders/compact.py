@@ -15,6 +15,7 @@ from crossfill.config import EncoderConfig
 from crossfill.encoders.base import Encoder, Inputs, expect, ranges
 from crossfill.grid.sentence import Corpus
 
+LONGEST_NGRAM = 4
 WORDS_KEPT, LONGEST_KEPT = 200_000, 64
 """How many words' n-grams are kept, and of words of how many characters."""
 
@@ -49,14 +50,14 @@ class CompactEncoder(Encoder):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.n_features = config.hidden
-        self.buckets, self.max_ngram = config.buckets, config.max_ngram
+        self.buckets = config.buckets
         self.ngrams = nn.EmbeddingBag(config.buckets, config.hidden, mode="mean", include_last_offset=True)
         self.convolutions = nn.ModuleList(nn.Linear(3 * config.hidden, config.hidden) for _ in range(config.layers))
         self.norms = nn.ModuleList(nn.LayerNorm(config.hidden) for _ in range(config.layers + 1))
         self.dropout = nn.Dropout(config.dropout)
 
     def prepare(self, corpus: Corpus, language: str = "") -> CompactInputs:  # noqa: ARG002
-        words = [_hashed_ngrams(word, self.max_ngram, self.buckets) for word in corpus.words]
+        words = [_hashed_ngrams(word, self.buckets) for word in corpus.words]
         return CompactInputs(
             torch.tensor([ngram for word in words for ngram in word], dtype=torch.long),
             torch.tensor([len(word) for word in words], dtype=torch.long),
@@ -86,17 +87,17 @@ def neighbours(
     return moved * inside.unsqueeze(-1)
 
 
-def _hashed_ngrams(word: str, longest: int, buckets: int) -> array:
+def _hashed_ngrams(word: str, buckets: int) -> array:
     """Buckets of the character n-grams of `<word>`, with the markers, and of the whole word.
 
     Those of words that may come again are kept; not those of very long ones, of which a server could be sent many.
     """
-    return (_kept_ngrams if len(word) <= LONGEST_KEPT else _ngrams)(word, longest, buckets)
+    return (_kept_ngrams if len(word) <= LONGEST_KEPT else _ngrams)(word, buckets)
 
 
-def _ngrams(word: str, longest: int, buckets: int) -> array:
+def _ngrams(word: str, buckets: int) -> array:
     marked = f"<{word}>"
-    ngrams = {marked[i : i + n] for n in range(1, longest + 1) for i in range(len(marked) - n + 1)} | {marked}
+    ngrams = {marked[i : i + n] for n in range(1, LONGEST_NGRAM + 1) for i in range(len(marked) - n + 1)} | {marked}
     return array("L", sorted(zlib.crc32(ngram.encode("utf-8", "surrogatepass")) % buckets for ngram in ngrams))
 
 

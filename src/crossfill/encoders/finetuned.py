@@ -48,7 +48,7 @@ class FinetunedEncoder(Encoder):
 
     def prepare(self, corpus: Corpus, language: str = "") -> PieceInputs:  # noqa: ARG002
         inputs = self.words.cutter.cut(corpus)
-        if not (self.n_frozen and self.config.cache_frozen_layers):
+        if not self.n_frozen:
             return inputs
         settings = {"pieces_of_layer": self.n_frozen} | {n: getattr(self.config, n) for n in ("max_pieces", "overlap")}
         states = self.cache.fetch(

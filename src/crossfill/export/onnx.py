@@ -6,19 +6,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from crossfill.encoders.pieces import PieceInputs
 from crossfill.errors import ExportError
 from crossfill.export.parts import Parts, take_apart, write_labels, write_surroundings
 from crossfill.grid.cells import Cell
 from crossfill.tagger.tagger import Tagger
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
+    pass
 
 GRAPH = "model.onnx"
 _USAGE = """`model.onnx` takes four integer arrays: `input_ids` and `attention_mask` (sentences × pieces, special tokens
@@ -115,31 +113,6 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path) -> None:
             external_data=True,
             verbose=False,
         )
-
-
-def run_onnx(session: "InferenceSession", inputs: PieceInputs, pad: int = 0) -> Float[np.ndarray, "words labels"]:
-    """The logits of all words by an exported graph, window by window; zero pieces give a word the head's bias."""
-    first, last = inputs.first.numpy(), inputs.last.numpy()
-    window_ends = inputs.pieces_per_window.cumsum(0).numpy()
-    window_starts = window_ends - inputs.pieces_per_window.numpy()
-    sentence_starts = (inputs.pieces_per_sentence.cumsum(0) - inputs.pieces_per_sentence).numpy()
-    offsets = np.repeat(sentence_starts, inputs.lengths.numpy())
-    places = np.where(first >= 0, first + offsets, -1)
-    homes = np.searchsorted(window_ends, np.maximum(places, offsets), side="right")
-    found: np.ndarray | None = None
-    for window in np.unique(homes).tolist():
-        words = np.flatnonzero(homes == window)
-        start, end = int(window_starts[window]), int(window_ends[window])
-        ids = inputs.ids[start:end].numpy()[None] if end > start else np.array([[pad]])
-        ends = np.where(first[words] >= 0, last[words] + offsets[words] - start, -1)
-        begins = np.where(first[words] >= 0, places[words] - start, -1)
-        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        feed |= {"first_piece": begins[None], "last_piece": ends[None]}
-        logits = np.asarray(session.run(None, feed)[0])[0]
-        if found is None:
-            found = np.zeros((len(first), logits.shape[1]), dtype=logits.dtype)
-        found[words] = logits
-    return np.zeros((0, 0), dtype=np.float32) if found is None else found
 
 
 @contextmanager

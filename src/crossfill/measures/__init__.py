@@ -1,1 +1,1 @@
-"""Arrays in, numbers out: scores, calibration, significance. Nothing here knows of models."""
+"""Scores, calibration and significance as functions of arrays; nothing here depends on models."""

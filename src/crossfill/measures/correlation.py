@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 
 class Correlation(NamedTuple):
-    """Pearson's r over n pairs and its two-sided p-value; NaN where either side does not vary."""
+    """Pearson's r over n pairs and its two-sided p-value; NaN where either variable is constant."""
 
     r: float
     p: float
@@ -16,7 +16,7 @@ class Correlation(NamedTuple):
 
 
 def correlation(first: Float[np.ndarray, "n"], second: Float[np.ndarray, "n"]) -> Correlation:
-    """Pearson's correlation; p = P(|T| ≥ |t|), T of Student's t with n − 2 degrees of freedom, as scipy has it."""
+    """Pearson's correlation, with p = P(|T| ≥ |t|) for Student's t with n − 2 degrees of freedom, as in scipy."""
     n = len(first)
     if n < 2 or first.std() == 0 or second.std() == 0:
         return Correlation(math.nan, math.nan, n)

@@ -1,4 +1,4 @@
-"""How much a distribution leaves open, and how much of that its samples disagree on."""
+"""Entropy of predicted distributions, and mutual information between labels and parameters."""
 
 from jaxtyping import Float
 from torch import Tensor

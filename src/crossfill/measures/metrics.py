@@ -1,6 +1,6 @@
-"""Scores of predicted labels against gold ones: every one of them an F1 over counts of hits, gold and predicted items.
+"""Scores of predicted against gold labels. Headline metrics are F1 scores over hits, gold and predicted items.
 
-Accuracy is the F1 whose items are the words; span F1 has spans for items, and token F1 the words without a null label.
+The items are all words for accuracy, spans for span F1, and words with a label other than the null label for token F1.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ Metric = Literal["accuracy", "span_f1", "token_f1"]
 
 
 class TaskKind(StrEnum):
-    """What the labels of a task are, and so how they are decoded and scored."""
+    """The kind of labels that a task has, which decides how they are decoded and scored."""
 
     TAGS = "tags"
     """One label for every word; scored by accuracy."""
     VALUES = "values"
-    """Labels with an absent value `_`; scored by micro-F1 over words without it."""
+    """Labels that include `_` for no value; scored by micro-F1 over the other labels."""
     SPANS = "spans"
     """Spans of words in IOB2; decoded as valid sequences, scored by strict span F1."""
 
@@ -43,13 +43,13 @@ class TaskKind(StrEnum):
 
     @property
     def absent(self) -> str:
-        """The label of a word for which there is nothing to say."""
+        """The label that means none: `O` in tasks with spans, else `_`."""
         return "O" if self is TaskKind.SPANS else "_"
 
 
 @dataclass(frozen=True)
 class Labelling:
-    """Gold and predicted labels of a corpus, as positions in the task's labels."""
+    """Gold and predicted labels of a corpus, as indices into the task's labels."""
 
     gold: Int[np.ndarray, "words"]
     predicted: Int[np.ndarray, "words"]
@@ -80,7 +80,7 @@ class Labelling:
         return {"score": found[self.kind.metric], **found}
 
     def counts(self) -> Int[np.ndarray, "sentences 3"]:
-        """Hits, gold and predicted items of the headline metric in each sentence: what paired tests resample."""
+        """Hits, gold and predicted items of the headline metric in each sentence, the input of paired tests."""
         sentence = np.repeat(np.arange(len(self.lengths)), self.lengths)
         if self.kind is TaskKind.SPANS:
             gold, predicted = (spans(ids, self.labels, self.lengths) for ids in (self.gold, self.predicted))
@@ -138,13 +138,13 @@ def macro_f1(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"]
 
 
 def token_f1(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"], null: int) -> float:
-    """Micro-F1 over words, where the label `null` is neither found nor missed."""
+    """Micro-F1 over words, ignoring the label `null` in both gold and prediction."""
     hits = int(((gold == predicted) & (gold != null)).sum())
     return f1(hits, int((gold != null).sum()), int((predicted != null).sum()))
 
 
 def published_f1(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"], labels: Sequence[str]) -> float:
-    """The figure of the authors' script: micro-F1 over all labels but the first in sorted order, `O` included."""
+    """F1 as in the authors' script: micro-F1 over all labels, `O` included, but the first in sorted order."""
     return token_f1(gold, predicted, null=list(labels).index(min(labels)))
 
 
@@ -155,7 +155,7 @@ def span_f1(
     lengths: Int[np.ndarray, "sentences"],
     lenient: bool = False,
 ) -> float:
-    """Micro-F1 over spans: start, end and type must all agree. `lenient`: an I- may start a span, see `spans`."""
+    """Micro-F1 over spans: start, end and type must all agree. With `lenient`, an I- may start a span: see `spans`."""
     gold_spans, predicted_spans = (spans(ids, labels, lengths, lenient) for ids in (gold, predicted))
     return f1(len(np.intersect1d(gold_spans, predicted_spans)), len(gold_spans), len(predicted_spans))
 
@@ -166,10 +166,10 @@ def spans(
     lengths: Int[np.ndarray, "sentences"],
     lenient: bool = False,
 ) -> Int[np.ndarray, "spans"]:
-    """The spans of a labelled corpus, each as one number made of its start, end and type.
+    """The spans of a labelled corpus, each encoded as one integer from its start, end and type.
 
-    In strict IOB2 a span starts with B-, and an I- that continues nothing is no span; `lenient` makes it start one, as
-    CoNLL's scorer does.
+    In strict IOB2 a span starts with B-, and an I- that does not continue a span is ignored; with `lenient` it starts
+    a span, as in CoNLL's scorer.
     """
     types = span_types(labels)
     if not len(ids) or not types:
@@ -178,7 +178,7 @@ def spans(
     type_of = np.array([rows[label[2:]] if label != "O" else -1 for label in labels])[ids]
     inside = _starting("I-", labels)[ids]
     opens = type_of >= 0 if lenient else _starting("B-", labels)[ids]
-    breaks = np.ones(len(ids) + 1, dtype=bool)  # before each word: does something new start here?
+    breaks = np.ones(len(ids) + 1, dtype=bool)  # before each word: whether a new segment starts here
     breaks[1:-1] = ~inside[1:] | (type_of[1:] != type_of[:-1])
     breaks[np.cumsum(lengths)] = True
     edges = np.flatnonzero(breaks)
@@ -188,12 +188,12 @@ def spans(
 
 
 def f1(hits: int, n_gold: int, n_predicted: int) -> float:
-    """2 · hits / (gold + predicted); 0 where there is neither."""
+    """2 · hits / (gold + predicted); 0 if there are no items."""
     return 2 * hits / (n_gold + n_predicted) if n_gold + n_predicted else 0.0
 
 
 def span_types(labels: Sequence[str]) -> tuple[str, ...]:
-    """The types of span that these IOB2 labels are of, sorted."""
+    """The span types of these IOB2 labels, sorted."""
     return tuple(sorted({label[2:] for label in labels if label != "O"}))
 
 

@@ -1,4 +1,4 @@
-"""Points of many dimensions along the few in which they differ most."""
+"""Principal component analysis."""
 
 from typing import NamedTuple
 
@@ -7,16 +7,16 @@ from jaxtyping import Float
 
 
 class Projection(NamedTuple):
-    """Points along their principal components."""
+    """Points projected onto their principal components."""
 
     points: Float[np.ndarray, "points components"]
     shares: Float[np.ndarray, "components"]
-    """The share of the variance that each component has."""
+    """Share of the variance that each component explains."""
     directions: Float[np.ndarray, "components latent"]
 
 
 def pca(points: Float[np.ndarray, "points latent"], n: int) -> Projection:
-    """The points along their n directions of most variance."""
+    """Project the points onto their first n principal components."""
     centred = points - points.mean(0)
     _, values, directions = np.linalg.svd(centred, full_matrices=False)
     total = (values**2).sum()

@@ -1,8 +1,7 @@
-"""Is one method better than another by more than chance? Paired tests over sentences or cells, and Holm's correction.
+"""Paired significance tests over sentences or cells, and Holm's correction for multiple comparisons.
 
-Both tests take two arrays in the same order: counts of hits, gold and predicted items (sentences × 3, as
-`CellResult.counts`; what is compared is F1), or scores (cells; what is compared is their mean). All tests are
-two-sided.
+Both tests take two arrays in the same order: counts of hits, gold and predicted items (sentences × 3, as in
+`CellResult.counts`) to compare F1, or one score per cell to compare means. Both tests are two-sided.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ CHUNK_NUMBERS = 2**22  # resamples × items held at once
 
 
 class Comparison(NamedTuple):
-    """How much better the first is, how likely chance alone does as much, and a 95 % interval of the difference."""
+    """The difference first − second, its p-value, and a 95 % interval of the difference (NaN if not computed)."""
 
     difference: float
     p_value: float
@@ -28,7 +27,7 @@ class Comparison(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """Mean and standard deviation (of a sample, n − 1) over seeds or the like; the latter is NaN for one value."""
+    """Mean and sample standard deviation (n − 1) of values such as scores over seeds; `sd` is NaN for one value."""
 
     mean: float
     sd: float
@@ -36,9 +35,9 @@ class Summary(NamedTuple):
 
 
 def paired_bootstrap(first: np.ndarray, second: np.ndarray, n_resamples: int = 10_000, seed: int = 0) -> Comparison:
-    """Draw items with replacement; p: how often a resample's difference is as far from the found one as that from 0.
+    """Bootstrap test: p is the share of resamples whose difference is at least |observed| away from the observed one.
 
-    The interval holds the middle 95 % of the resamples' differences.
+    The interval is the central 95 % of the resamples' differences.
     """
     a, b = _paired(first, second)
     rng = np.random.default_rng(seed)
@@ -57,7 +56,7 @@ def paired_bootstrap(first: np.ndarray, second: np.ndarray, n_resamples: int = 1
 def approximate_randomisation(
     first: np.ndarray, second: np.ndarray, n_resamples: int = 10_000, seed: int = 0
 ) -> Comparison:
-    """Swap the two sides of each item at random; p is how often the difference is as large as the one found."""
+    """Swap the two sides of each item at random; p is the share of swaps with at least the observed |difference|."""
     a, b = _paired(first, second)
     rng = np.random.default_rng(seed)
     found = _difference(a, b)
@@ -70,9 +69,9 @@ def approximate_randomisation(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: the k-th smallest of m p-values times m − k + 1, and never below a smaller one's.
+    """Holm's step-down correction: multiply the k-th smallest of m p-values by m − k + 1, then make them monotone.
 
-    Reject where the result is below the level wanted for all of them together.
+    Rejecting where the result is below α keeps the family-wise error rate at α.
     """
     order = np.argsort(p_values, kind="stable")
     raised = np.asarray(p_values, dtype=np.float64)[order] * (len(p_values) - np.arange(len(p_values)))
@@ -87,11 +86,11 @@ def summarise(values: Sequence[float]) -> Summary:
     return Summary(float(np.mean(values)), sd, len(values))
 
 
-_SLACK = 1e-12  # equal differences that rounding has parted
+_SLACK = 1e-12  # tolerance for rounding when differences are equal
 
 
 def _paired(first: np.ndarray, second: np.ndarray) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "n k"]]:
-    """Both sides as rows that add up: counts as they are, a score as (score, 1)."""
+    """Both sides as rows that can be summed: counts unchanged, each score as (score, 1)."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or a.ndim not in (1, 2) or (a.ndim == 2 and a.shape[1] != 3) or not len(a):
         raise DataError(
@@ -117,7 +116,7 @@ def _difference(a: Float[np.ndarray, "n k"], b: Float[np.ndarray, "n k"]) -> flo
 
 
 def _p_value(extreme: np.ndarray) -> float:
-    """The found difference counts as one of the resamples, so that p is never 0."""
+    """The share of extreme resamples, with the observed difference as one of them, so that p is never 0."""
     return float((extreme.sum() + 1) / (len(extreme) + 1))
 
 

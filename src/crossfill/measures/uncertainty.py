@@ -1,4 +1,4 @@
-"""How far a prediction's sureness can be trusted: calibration, risk against coverage. Nothing here loads torch."""
+"""Measures of predicted probabilities: likelihood, calibration, risk against coverage. Does not import torch."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 SMALLEST = 1e-12
-"""Probabilities below this count as this in the log-likelihood: a word costs at most 27.6 nats."""
+"""Lower bound on probabilities in the log-likelihood, so that a word costs at most 27.6 nats."""
 N_BINS = 15
 COVERAGES = 20
 """Points of a risk–coverage curve: the most confident 5 %, 10 %, …, 100 % of words."""
@@ -24,7 +24,7 @@ def brier(probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray
 
 @dataclass(frozen=True)
 class Reliability:
-    """Words by confidence: how many there are in each bin, how sure they are on average, how often right."""
+    """Words binned by confidence: their number, mean confidence and accuracy in each bin."""
 
     count: Int[np.ndarray, "bins"]
     confidence: Float[np.ndarray, "bins"]
@@ -42,7 +42,7 @@ def reliability(
     n_bins: int = N_BINS,
     adaptive: bool = False,
 ) -> Reliability:
-    """The reliability diagram's data, in bins of equal width, or (`adaptive`) of equally many words.
+    """The data of a reliability diagram, in bins of equal width or (`adaptive`) of equally many words.
 
     Bins of equal width are [i/n, (i + 1)/n), the last one closed. Empty bins have confidence and accuracy 0.
     """
@@ -60,7 +60,7 @@ def reliability(
 def cumulative_errors(
     confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "words"]
 ) -> Float[np.ndarray, "words"]:
-    """Expected errors among the 1, 2, …, n most confident words; equally confident words stand in random order."""
+    """Expected number of errors among the 1, 2, …, n most confident words, with ties in random order."""
     order = np.argsort(-confidence, kind="stable")
     wrong = 1.0 - correct[order]
     _, first, size = np.unique(-confidence[order], return_index=True, return_counts=True)

@@ -1,1 +1,1 @@
-"""The methods: parameter space factorization, and what it is compared with."""
+"""The methods: parameter space factorization and its baselines."""

@@ -1,4 +1,4 @@
-"""What a method is: how it makes heads, what it trains on, and what it can do besides."""
+"""The definition of a method: how it builds heads, what it trains on, and what else it can do."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.model import HeadSource, Model
 
 Build = Callable[[Inventory, Collection[Cell], int, Config], HeadSource]
-"""From the inventory, the seen cells, the size of a word's vector and the config to the heads, not yet trained."""
+"""Builds untrained heads from the inventory, the seen cells, the number of features and the config."""
 
 
 @dataclass(frozen=True)
@@ -20,15 +20,15 @@ class Plan:
     """What a run of a method trains on."""
 
     grid: Grid
-    """The data, cut where the method says so."""
+    """The data, reduced where the method requires it."""
     cells: frozenset[Cell]
-    """The cells that train, and whose dev data select the best step."""
+    """The cells that are trained on, and whose dev data select the best step."""
     seen: frozenset[Cell]
-    """The cells that count as seen in results: those given as seen, and those that train."""
+    """The cells that count as seen in results: those given as seen, and those trained on."""
     sources: Mapping[Cell, str] = field(default_factory=dict)
-    """The language whose head serves a cell, where the method picks one."""
+    """The source language whose head labels a cell, for methods that choose one."""
     notes: tuple[str, ...] = ()
-    """What a user should know of these choices: fallbacks, shortfalls."""
+    """Messages to the user about these choices, such as fallbacks and shortfalls."""
 
 
 class LanguageVectors(NamedTuple):
@@ -37,45 +37,45 @@ class LanguageVectors(NamedTuple):
     mean: Float[Tensor, "languages latent"]
     variance: Float[Tensor, "languages latent"]
     factor: Float[Tensor, "languages latent rank"]
-    """B; without columns where the covariance is diagonal."""
+    """B, which has no columns if the covariance is diagonal."""
 
 
 def train_on_seen(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:  # noqa: ARG001
-    """All training data of the seen cells, and nothing else."""
+    """Train on all training data of the seen cells, and nothing else."""
     return Plan(grid, seen, seen)
 
 
 def settle_nothing(model: Model, plan: Plan, config: Config) -> None:
-    """For methods whose heads are complete when they are built."""
+    """Do nothing: for methods whose heads are complete once built."""
 
 
 def affine_operations(config: Config, n_features: int, n_labels: int) -> float:  # noqa: ARG001
-    """A head that only has to be looked up."""
+    """Operations for a head that is looked up rather than generated."""
     return 2 * n_labels * (n_features + 1)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method, and all that the rest of the library asks of it."""
+    """A method, with all that the rest of the library needs to know about it."""
 
     name: str
     title: str
     build: Build
     plan: Callable[[Grid, frozenset[Cell], Config], Plan] = train_on_seen
     settle: Callable[[Model, Plan, Config], None] = settle_nothing
-    """Tells the heads what is fixed before training: which language serves which cell, where priors are centred."""
+    """Completes the heads before training with what is then fixed: source languages, centres of priors."""
     language_vectors: Callable[[Model], LanguageVectors] | None = None
-    """The posteriors of language vectors, where the method has such vectors."""
+    """Returns the posteriors of language vectors; None for methods without such vectors."""
     head_operations: Callable[[Config, int, int], float] = affine_operations
-    """Floating-point operations that make one head, from the config, the features and the labels of its task."""
+    """Floating-point operations to make one head, from the config and the numbers of features and labels."""
     needs_typology: bool = False
-    """Whether it cannot do without typological vectors."""
+    """Whether it requires typological vectors."""
     uses_outside_languages: bool = False
     """Whether it may train on languages outside the comparison (`data.source_only`)."""
     trained_as: str = ""
-    """The method whose training this one shares, so that one run serves both; empty for its own."""
+    """The method whose training run this one reuses; empty if it has its own."""
 
     @property
     def training(self) -> str:
-        """The name of the method whose training this is."""
+        """The name of the method whose training run this one uses."""
         return self.trained_as or self.name

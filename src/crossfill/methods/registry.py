@@ -1,4 +1,4 @@
-"""The methods by name: every file of this package that has `METHODS`. A new one is a file with a `HeadSource`."""
+"""Registry of methods, collected from `METHODS` in every module of this package; to add one, see docs/extend.md."""
 
 import pkgutil
 from collections.abc import Collection
@@ -35,7 +35,7 @@ def find_method(name: str) -> Method:
 
 
 def build_model(config: Config, inventory: Inventory, seen: Collection[Cell], encoder: Encoder | None = None) -> Model:
-    """A new model of the config's method, the same for the same seed, over its encoder or the one given."""
+    """A new model of the config's method, initialised from its seed, over the encoder given or else the config's."""
     method = find_method(config.method)
     torch.manual_seed(config.training.seed)
     for cell in seen:
@@ -45,7 +45,7 @@ def build_model(config: Config, inventory: Inventory, seen: Collection[Cell], en
 
 
 def as_method(model: Model, config: Config, name: str) -> tuple[Model, Config]:
-    """A trained model as another method that shares its training and encoder: ns as bea, jm as jm-dropout."""
+    """Turn a trained model into another method with the same training, over the same encoder, such as ns into bea."""
     wanted, trained = find_method(name), find_method(config.method)
     if wanted.training != trained.training:
         kin = [method.name for method in all_methods().values() if method.training == trained.training]

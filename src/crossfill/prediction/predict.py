@@ -61,7 +61,7 @@ class Run(NamedTuple):
 def believe(runs: Sequence[Run], vote: Vote | None, interval: float | None = None) -> Prediction:
     """What the draws say of the words of cells of one task: they are averaged, or vote if the method says so."""
     if vote is None or runs[0].head.n_samples == 1:
-        return classify_runs(runs, interval)
+        return classify(runs, interval)
     elected = [elect(*run, vote) for run in runs]
     found = Prediction(
         torch.cat([one.probabilities for one in elected]),
@@ -94,14 +94,9 @@ def draw_head(model: Model, cell: Cell, n_samples: int, seed: int = 0) -> Classi
         return model.heads.sample([cell], n_samples)[0]
 
 
-def classify(features: Float[Tensor, "words features"], head: Classifier) -> Prediction:
-    """p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾): a mean of probabilities."""
-    return classify_runs([Run(features, head)])
-
-
 @torch.inference_mode()
-def classify_runs(runs: Sequence[Run], interval: float | None = None) -> Prediction:
-    """The same for several heads with as many draws and labels, all samples at once, words in chunks across runs."""
+def classify(runs: Sequence[Run], interval: float | None = None) -> Prediction:
+    """p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾), a mean of probabilities; runs have as many draws and labels each."""
     parts = []
     for pack in _packs(runs):
         logits = [run.head.logits(run.features) for run in pack]

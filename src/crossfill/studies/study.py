@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
+from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
 
 from crossfill.config import Config, MethodName, Settings, describe_problem, merged, parse_config, read_settings
 from crossfill.data.synthetic import SyntheticConfig
@@ -90,12 +90,8 @@ class ExecutionSettings(Settings):
     """Cores per job."""
     gpus: Annotated[float, Field(ge=0)] = 0.0
     """Accelerators per job (`ray` only)."""
-    memory_gb: PositiveFloat | None = None
-    """Memory per job (`ray` only)."""
     address: str | None = None
     """Address of a Ray cluster, or `auto`; none starts one on this machine (`ray` only)."""
-    retries: NonNegativeInt = 3
-    """How often a job is started again when its worker is lost."""
 
 
 class StudyConfig(Settings):
@@ -154,14 +150,6 @@ def parse_study(values: dict[str, Any], where: str = "study") -> tuple[StudyConf
             continue
         return study, problems + _setting_problems(study, where)
     return None, problems
-
-
-def load_study(path: Path) -> StudyConfig:
-    """The study in a file; refused, with every reason, where it is not valid."""
-    study, problems = parse_study(read_settings(path), str(path))
-    if study is None or problems:
-        raise ConfigError("\n".join(problems))
-    return study
 
 
 def load_run_config(path: Path, method: str | None = None) -> Config:

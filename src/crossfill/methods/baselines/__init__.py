@@ -1,1 +1,1 @@
-"""What parameter space factorization is compared with: the paper's four baselines, and variants of the joint one."""
+"""Baselines for parameter space factorization: the paper's four, and variants of the joint one."""

@@ -1,4 +1,4 @@
-"""BEA, Bayesian ensemble aggregation: the heads of all seen languages vote, each as far as it can be relied on."""
+"""BEA, Bayesian ensemble aggregation: the heads of all seen languages vote, weighted by estimated reliability."""
 
 from collections.abc import Collection
 
@@ -17,7 +17,7 @@ MOST_ITERATIONS = 200
 
 
 def majority(votes: Int[Tensor, "voters words"], n_labels: int) -> Float[Tensor, "words labels"]:
-    """All probability on the label with most votes; labels that tie share it."""
+    """All probability on the label with the most votes, shared equally among ties."""
     tallies = torch.zeros(votes.shape[1], n_labels, dtype=torch.float64, device=votes.device)
     tallies.scatter_add_(1, votes.T, torch.ones_like(votes.T, dtype=torch.float64))
     winners = (tallies == tallies.amax(1, keepdim=True)).double()
@@ -25,7 +25,7 @@ def majority(votes: Int[Tensor, "voters words"], n_labels: int) -> Float[Tensor,
 
 
 def bea(votes: Int[Tensor, "voters words"], n_labels: int) -> Float[Tensor, "words labels"]:
-    """q(z) at convergence, see `aggregate`."""
+    """The posterior q(z) of the true labels; see `aggregate`."""
     return aggregate(votes, n_labels)[0]
 
 
@@ -39,9 +39,9 @@ def aggregate(
 
         q(zᵢ = k) ∝ exp(E ln π_k + Σₛ E ln V⁽ˢ⁾[k, yᵢₛ]),   π and every row of every V ~ Dirichlet(1)
 
-    Starts from the majority vote; ends when no q(zᵢ = k) moves by more than `tolerance`. Returns q(z), the mean of
-    each voter's confusion matrix (rows: true label), and the iterations that were needed. Words with the same votes
-    have the same q, so each pattern of votes is computed once.
+    Starts from the majority vote and stops when no q(zᵢ = k) changes by more than `tolerance`. Returns q(z), the
+    posterior mean of each voter's confusion matrix (rows: true label), and the number of iterations. Words with the
+    same votes have the same q, so each pattern of votes is computed once.
     """
     n_voters = len(votes)
     pattern_of = _patterns(votes, n_labels)
@@ -49,7 +49,7 @@ def aggregate(
     first = torch.empty_like(repeats).scatter_(0, pattern_of, torch.arange(votes.shape[1], device=votes.device))
     votes, weights = votes[:, first], repeats.double().unsqueeze(1)
     offsets = torch.arange(n_voters, device=votes.device).unsqueeze(1) * n_labels
-    columns = (votes + offsets).T.contiguous()  # words × voters: which (voter, label) pairs a pattern has
+    columns = (votes + offsets).T.contiguous()  # patterns × voters: index of each (voter, label) pair
     q = majority(votes, n_labels)
     counts = _count(columns, weights * q, n_voters * n_labels)
     iterations = 0
@@ -71,9 +71,9 @@ def aggregate(
 
 
 def _patterns(votes: Int[Tensor, "voters words"], n_labels: int) -> Int[Tensor, "words"]:
-    """A number for each word, the same for words with the same votes, counted from 0.
+    """The index, from 0, of each word's pattern of votes; words with the same votes share an index.
 
-    The votes of a word are digits of a number to the base of the labels, renumbered before it outgrows 62 bits.
+    A word's votes are read as the digits of a number in base `n_labels`, renumbered before it exceeds 62 bits.
     """
     code = votes.new_zeros(votes.shape[1])
     limit = 2**62 // (n_labels * max(1, votes.shape[1]))
@@ -96,7 +96,7 @@ def _count(
 
 
 def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> LanguageHeads:
-    """A head per seen cell, all of which vote in cells without data."""
+    """A head per seen cell; in an unseen cell, all heads of its task vote."""
     return LanguageHeads(inventory, seen, n_features, bea if config.sources.vote == "bea" else majority)
 
 

@@ -12,10 +12,10 @@ from crossfill.model import Head, HeadSource, TrainingDraw
 
 
 class JointHeads(HeadSource):
-    """θ of a cell is θ of its task; no posterior, no KL.
+    """One head θ per task, shared by all languages; no posterior and no KL.
 
-    With `dropout`, sampled heads are those of Monte Carlo dropout (Gal and Ghahramani, 2016): a draw zeroes a random
-    share of the inputs, for all words alike, which is a draw of W.
+    With `dropout`, samples are those of Monte Carlo dropout (Gal and Ghahramani, 2016): each draw zeroes a random
+    share of the features, the same for all words, which amounts to a draw of W.
     """
 
     def __init__(self, inventory: Inventory, n_features: int, dropout: float = 0.0) -> None:
@@ -50,7 +50,7 @@ def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config:
 
 
 def build_dropout(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> JointHeads:  # noqa: ARG001
-    """A head per task whose samples are dropout masks, at the rate that the features were trained with."""
+    """A head per task, sampled by Monte Carlo dropout at the rate that the features were trained with."""
     return JointHeads(inventory, n_features, config.encoder.dropout)
 
 

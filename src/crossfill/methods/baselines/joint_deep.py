@@ -17,7 +17,7 @@ from crossfill.model import Classifier, HeadSource, TrainingDraw, n_parameters
 
 @dataclass(frozen=True)
 class DeepHead(Classifier):
-    """A network from features to labels, as one draw."""
+    """A network from features to labels: a classifier with a single draw."""
 
     network: nn.Sequential
 
@@ -31,7 +31,7 @@ class DeepHead(Classifier):
 
     @property
     def n_bytes(self) -> int:
-        return 0  # the network is the model's own
+        return 0  # the parameters are the model's own
 
     def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
         return self.network(features).unsqueeze(0)
@@ -63,7 +63,7 @@ class DeepHeads(HeadSource):
 
 
 def matched_width(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> int:
-    """The width at which the deep heads come closest to the number of parameters of pf-lr with these settings."""
+    """The width at which the number of parameters of the deep heads is closest to that of pf-lr with these settings."""
     with torch.device("meta"):
         target = n_parameters(FactorizedHeads(inventory, seen, n_features, config.change({"method": "pf-lr"})))
 
@@ -82,7 +82,7 @@ def matched_width(inventory: Inventory, seen: Collection[Cell], n_features: int,
 
 
 def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> DeepHeads:
-    """A deep head per task, `joint.layers` deep and as wide as `joint.width` or the size of pf-lr says."""
+    """A deep head per task, with `joint.layers` hidden layers of width `joint.width`, or the one that matches pf-lr."""
     width = config.joint.width or matched_width(inventory, seen, n_features, config)
     return DeepHeads(inventory, n_features, [width] * config.joint.layers)
 

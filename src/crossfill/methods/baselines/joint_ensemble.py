@@ -1,4 +1,4 @@
-"""JM as an ensemble: several heads per task, from different starts and different draws of the mini-batches."""
+"""JM as an ensemble: several heads per task, with different initialisations and bootstraps of the mini-batches."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -13,16 +13,16 @@ from crossfill.model import Head, HeadSource, TrainingDraw
 
 
 class EnsembleHeads(HeadSource):
-    """K heads per task over one encoder. A prediction averages all of them; plug-in takes the first, a plain JM.
+    """K heads per task over one encoder: averaged prediction uses all of them, plug-in the first, a plain JM.
 
     The members are trained in one run: each cell drawn in a step trains K members drawn with replacement, so that
-    every member sees a bootstrap of the mini-batches of its own (online bagging; Oza and Russell, 2001).
+    every member sees its own bootstrap of the mini-batches (online bagging; Oza and Russell, 2001).
     """
 
     def __init__(self, inventory: Inventory, n_features: int, members: int) -> None:
         super().__init__()
         self.inventory, self.members, self.has_posterior = inventory, members, members > 1
-        bound = 1 / math.sqrt(n_features)  # as nn.Linear starts
+        bound = 1 / math.sqrt(n_features)  # as nn.Linear is initialised
         shapes = [(members, len(labels), n_features + 1) for labels in inventory.labels.values()]
         self.heads = nn.ParameterList(nn.Parameter(torch.empty(shape).uniform_(-bound, bound)) for shape in shapes)
 

@@ -1,4 +1,4 @@
-"""A head for each seen (task, language): what NS and BEA train, and use differently in cells without data."""
+"""A head for each seen cell, as trained by NS and BEA, which differ in how they label unseen cells."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -14,10 +14,10 @@ from crossfill.model import Head, HeadSource, Model, TrainingDraw, Vote
 
 
 class LanguageHeads(HeadSource):
-    """θ of a seen cell is its own; an unseen cell has that of its source or, with a vote, those of all sources."""
+    """One head per seen cell; an unseen cell uses that of its source language or, with a vote, those of all sources."""
 
     sources: Int[Tensor, "tasks languages"]
-    """Row of the language whose head serves a cell; −1 where none was chosen."""
+    """Index of the source language whose head labels each cell; −1 where none was chosen."""
 
     def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, vote: Vote | None = None) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class LanguageHeads(HeadSource):
         self.register_buffer("sources", torch.full(shape, -1, dtype=torch.long))
 
     def serve(self, sources: Mapping[Cell, str]) -> None:
-        """Remember, with the weights, which language's head serves each cell."""
+        """Set the source language of each of these cells; it is saved with the weights."""
         for cell, language in sources.items():
             task, target = self.inventory.task_index(cell.task), self.inventory.language_index(cell.language)
             self.sources[task, target] = self.inventory.language_index(language)
@@ -62,7 +62,7 @@ class LanguageHeads(HeadSource):
 
 
 def settle(model: Model, plan: Plan, config: Config) -> None:  # noqa: ARG001
-    """Tell the heads which language serves which cell."""
+    """Set the source languages that the plan has chosen."""
     if not isinstance(model.heads, LanguageHeads):
         raise TypeError(f"expected heads of languages, got {type(model.heads).__name__}")
     model.heads.serve(plan.sources)

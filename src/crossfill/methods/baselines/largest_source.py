@@ -1,4 +1,4 @@
-"""LS, largest source: one language, the one with most training data in the task, serves all others."""
+"""LS, largest source: each task is trained on one language, the one with most data, and applied to all others."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -14,15 +14,15 @@ from crossfill.methods.method import Method, Plan
 
 
 def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> JointHeads:  # noqa: ARG001
-    """A head per task, as the joint baseline has it; its training data come from one language."""
+    """A head per task, as in the joint baseline, but trained on one language."""
     return JointHeads(inventory, n_features)
 
 
 def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
     """Train each task on its largest source.
 
-    The preferred language (English) counts as a source where its cell is seen, and also where none of its cells is:
-    it then stands outside the comparison. A language that is compared never serves a cell that is held out.
+    The preferred language (`sources.largest`, English) is the source of a task if its cell is seen, or if none of its
+    cells is: it is then outside the comparison. Held-out cells of languages in the comparison are never trained on.
     """
     preferred = find_language_in(config.sources.largest, grid.languages)
     outside = all(cell.language != preferred for cell in seen)
@@ -56,7 +56,7 @@ def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
 
 
 def cut(corpora: Sequence[Splits], words: int, seed: int) -> tuple[Splits, ...]:
-    """These corpora with random training sentences of about this many words, the same share of each; order is kept."""
+    """Keep random training sentences of about this many words, the same share of each corpus, in their order."""
     share = words / sum(splits.training.n_words for splits in corpora)
     return tuple(
         replace(splits, train=_cut(splits.training, share * splits.training.n_words, seed), surplus=EMPTY)

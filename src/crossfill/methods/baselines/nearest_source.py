@@ -1,4 +1,4 @@
-"""NS, nearest source: a cell without data is labelled by the head of the most similar seen language."""
+"""NS, nearest source: an unseen cell is labelled by the head of the most similar seen language."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -13,7 +13,7 @@ from crossfill.methods.baselines.language_heads import LanguageHeads, settle
 from crossfill.methods.method import Method, Plan
 
 TIE = 1e-9
-"""Similarities that differ by less are a tie: the source with more training words wins, then the alphabet."""
+"""Similarities that differ by less are ties, broken by more training words, then alphabetically."""
 
 
 def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> LanguageHeads:  # noqa: ARG001
@@ -22,7 +22,7 @@ def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config:
 
 
 def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
-    """Train on the seen cells; each other cell is served by its nearest source."""
+    """Train on the seen cells; every other cell uses the head of its nearest source."""
     similarities = similarity_choices(grid, seen, config.sources)
     words = {cell: grid.training(cell).n_words for cell in seen}
     sources: dict[Cell, str] = {}
@@ -48,7 +48,7 @@ def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
 
 
 def nearest(similarities: Mapping[str, float], words: Mapping[str, int]) -> str | None:
-    """The source of highest similarity; none where no similarity is known (NaN)."""
+    """The source with the highest similarity; None if no similarity is known (NaN)."""
     known = {source: value for source, value in similarities.items() if not np.isnan(value)}
     if not known:
         return None
@@ -58,7 +58,7 @@ def nearest(similarities: Mapping[str, float], words: Mapping[str, int]) -> str 
 
 
 def similarity_choices(grid: Grid, seen: frozenset[Cell], config: SourcesConfig) -> dict[str, Similarity]:
-    """The similarity that the config asks for, then URIEL's, for languages that the first does not know."""
+    """Similarities to try in order: the one in the config, then URIEL's for languages that the first lacks."""
     typology = load_typology(config.vectors)
     choices: dict[str, Similarity] = {"the typological vectors": typology.similarity}
     if config.similarity == "family":
@@ -70,7 +70,7 @@ def similarity_choices(grid: Grid, seen: frozenset[Cell], config: SourcesConfig)
 
 
 def trigram_counts(grid: Grid, cell: Cell) -> Counter[tuple[str, str, str]]:
-    """How often each three labels follow each other in a cell's training data."""
+    """Counts of label trigrams in a cell's training data."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for sentence in grid.training(cell):
         counts.update(zip(sentence.labels, sentence.labels[1:], sentence.labels[2:], strict=False))

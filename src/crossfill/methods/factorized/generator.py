@@ -1,4 +1,4 @@
-"""The network f that makes the head of a cell from its task and language vectors."""
+"""The network f that generates the head of a cell from its task and language vectors."""
 
 import itertools
 import math
@@ -52,7 +52,7 @@ class Generator(nn.Module):
         task_latents: Float[Tensor, "samples cells latent"],
         language_latents: Float[Tensor, "samples cells latent"],
     ) -> list[HeadDistribution]:
-        """The distributions of the heads of these cells; all cells and samples pass the trunk as one batch."""
+        """The distributions over the heads of these cells; all cells and samples go through the trunk in one batch."""
         t, l = task_latents, language_latents
         hidden = self.trunk(torch.cat([t, l, t - l, t * l], dim=-1))
         heads: dict[int, HeadDistribution] = {}
@@ -65,7 +65,7 @@ class Generator(nn.Module):
         return [heads[i] for i in range(len(tasks))]
 
     def deviations(self) -> list[nn.Parameter]:
-        """All that makes cells of a task differ: every parameter but the biases of the means, the tasks' own heads."""
+        """Parameters that make cells of a task differ: all but the biases of the mean layers, which its cells share."""
         shared = {id(layer.get_parameter("bias")) for layer in self.means}
         return [parameter for parameter in self.parameters() if id(parameter) not in shared]
 

@@ -25,8 +25,8 @@ from crossfill.model import Divergence, Head, HeadSource, Model, TrainingDraw
 class FactorizedHeads(HeadSource):
     """Parameter space factorization: t ~ q(t), l ~ q(l), θ ~ N(f_ψ(t, l), diag f_φ(t, l)).
 
-    A language's prior is N(a, I): its anchor a is zero (the paper's prior) until `anchor` says otherwise. What the
-    posterior holds is l − a, taken against N(0, I).
+    The prior of a language vector is N(a, I), where the anchor a is zero, as in the paper, unless `anchor` sets it.
+    The posterior is over l − a, whose prior is N(0, I).
     """
 
     has_posterior = True
@@ -53,7 +53,7 @@ class FactorizedHeads(HeadSource):
 
     @torch.no_grad()
     def anchor(self, anchors: Mapping[str, Float[np.ndarray, "latent"]]) -> None:
-        """Centre the priors of these languages here."""
+        """Centre the priors of these languages on the given vectors."""
         for language, vector in anchors.items():
             self.anchors[self.inventory.language_index(language)] = torch.from_numpy(vector)
 
@@ -102,13 +102,13 @@ class FactorizedHeads(HeadSource):
 
 
 def settle(model: Model, plan: Plan, config: Config) -> None:  # noqa: ARG001
-    """Centre the priors of language vectors where the config wants them; the encoder knows its languages by now."""
+    """Centre the priors of language vectors on anchors if the config asks for it; the encoder is centred by now."""
     if config.latents.prior == "similar":
         _heads(model).anchor(language_anchors(model.inventory.languages, model.encoder, config))
 
 
 def language_vectors(model: Model) -> LanguageVectors:
-    """q(l) of every language."""
+    """The posterior q(l) of every language."""
     heads = _heads(model)
     index = torch.arange(len(model.inventory.languages), device=heads.anchors.device)
     _, variance, factor = heads.languages.moments(index)
@@ -116,7 +116,7 @@ def language_vectors(model: Model) -> LanguageVectors:
 
 
 def head_operations(config: Config, n_features: int, n_labels: int) -> float:
-    """The trunk once, then a mean and a variance for every parameter of the head."""
+    """Operations to generate a head: the trunk, then a mean and a variance for each of its parameters."""
     widths = (4 * config.latents.size, *config.generator.hidden)
     trunk = sum(narrow * wide for narrow, wide in pairwise(widths))
     return 2 * (trunk + 2 * widths[-1] * n_labels * (n_features + 1))

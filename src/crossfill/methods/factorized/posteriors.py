@@ -1,8 +1,8 @@
 """Variational posteriors over the task and language vectors: q(t) and q(l), one row per task or language.
 
-Both kinds are taken against the prior N(0, I). `sample` and `kl` touch only the rows asked for, and gradients are
-sparse, so that a training step costs the same for thirty languages and for thousands. All of it stays in float32
-under autocast: determinants and small variances do not survive bfloat16.
+The prior of both kinds is N(0, I). `sample` and `kl` touch only the rows asked for, with sparse gradients, so that a
+training step costs the same for thirty languages and for thousands. Everything stays in float32 under autocast:
+bfloat16 is too coarse for determinants and small variances.
 """
 
 import math
@@ -29,21 +29,21 @@ class Posterior(nn.Module, ABC):
 
     @abstractmethod
     def sample(self, index: Int[Tensor, "rows"], n_samples: int) -> Float[Tensor, "samples rows latent"]:
-        """Draws of the rows in `index`, re-parametrised."""
+        """Re-parametrised draws of the rows in `index`."""
 
     @abstractmethod
     def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:
-        """KL(q ‖ N(0, I)) of each row in `index`; of all rows together, as one group, if they are not independent."""
+        """KL(q ‖ N(0, I)) of each row in `index`, or one value for all rows together if they are not independent."""
 
     @abstractmethod
     def moments(
         self, index: Int[Tensor, "rows"]
     ) -> tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]:
-        """m, δ² and B of the rows in `index`; a B without columns where the covariance is diagonal."""
+        """m, δ² and B of the rows in `index`; B has no columns if the covariance is diagonal."""
 
     @abstractmethod
     def reset_to_prior(self, index: Int[Tensor, "rows"]) -> None:
-        """Make these rows the prior itself: all that is known of a task or language without a seen cell."""
+        """Set these rows to the prior, for tasks and languages without a seen cell."""
 
 
 class DiagonalPosterior(Posterior):
@@ -64,7 +64,7 @@ class DiagonalPosterior(Posterior):
             return mean + scale * epsilon
 
     def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:
-        """½ [Σᵢ (mᵢ² + sᵢ²) − h − Σᵢ ln sᵢ²], eq. (klnormal)."""
+        """½ [Σᵢ (mᵢ² + δᵢ²) − h − Σᵢ ln δᵢ²], eq. (klnormal) of the paper."""
         with torch.autocast(self.mean.device.type, enabled=False):
             mean, variance = _rows(self.mean, index), _variance(_rows(self.rho, index))
             return 0.5 * (mean**2 + variance - 1 - variance.log()).sum(-1)
@@ -83,7 +83,7 @@ class DiagonalPosterior(Posterior):
 
 
 class LowRankPosterior(Posterior):
-    """S = diag(δ²) + B Bᵀ with B of k columns: PF-lr. Every row has its own B, or (`joint`) all rows share one ζ."""
+    """S = diag(δ²) + B Bᵀ with k columns in B: PF-lr. Rows are independent or (`joint`) correlated by a shared ζ."""
 
     def __init__(self, n_rows: int, config: LatentConfig) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ def _uniform(n_rows: int, size: int, bounds: tuple[float, float]) -> nn.Paramete
 
 
 def _variance(rho: Tensor) -> Tensor:
-    """δ² = softplus(ρ), floored. Added rather than clamped, so that the gradient never dies."""
+    """δ² = softplus(ρ) + floor. The floor is added, not clamped, so that the gradient never vanishes."""
     return functional.softplus(rho) + VARIANCE_FLOOR
 
 

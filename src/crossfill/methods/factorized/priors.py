@@ -1,4 +1,4 @@
-"""Where the priors of language vectors are centred: like languages start alike."""
+"""Centres of the priors of language vectors, chosen so that similar languages have similar priors."""
 
 from collections.abc import Sequence
 
@@ -11,19 +11,21 @@ from crossfill.errors import ConfigError
 from crossfill.grid.partition import Similarity
 from crossfill.grid.typology import cosine, load_typology, place
 
+POWER = 1.5
+"""Similarities are raised to this power: more leaves only near languages alike."""
+
 
 def language_anchors(
     languages: Sequence[str], encoder: Encoder, config: Config
 ) -> dict[str, Float[np.ndarray, "latent"]]:
-    """The centre a of each language's prior N(a, I), by the similarities that the config names."""
+    """The centre a of each language's prior N(a, I), from the similarities in `latents.similarity`."""
     latents = config.latents
     similarities = [similarity(block, encoder, config) for block in latents.similarity]
-    points = place(languages, similarities, latents.size, latents.similarity_power)
-    return {language: latents.anchor_scale * point for language, point in points.items()}
+    return place(languages, similarities, latents.size, POWER)
 
 
 def similarity(block: str, encoder: Encoder, config: Config) -> Similarity:
-    """How alike two languages are, by a block of typological features or by the centroids of their features."""
+    """The similarity of languages by a block of typological features, or by the centroids of their encoder features."""
     if block != "centroid":
         typology = load_typology(config.sources.vectors)
         return lambda a, b: typology.similarity(a, b, (block,))

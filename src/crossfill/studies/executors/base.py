@@ -10,6 +10,9 @@ from crossfill.errors import StudyError
 from crossfill.studies.plan import Job
 from crossfill.studies.study import ExecutionSettings
 
+RETRIES = 3
+"""How often a job is started again when its worker is lost."""
+
 
 @dataclass(frozen=True)
 class Started:

@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from crossfill.studies.executors.base import Advanced, Event, Executor, Failed, Lost, Started, attempt, ended
+from crossfill.studies.executors.base import RETRIES, Advanced, Event, Executor, Failed, Lost, Started, attempt, ended
 from crossfill.studies.plan import Job
 from crossfill.studies.study import ExecutionSettings
 
@@ -25,7 +25,7 @@ class LocalExecutor(Executor):
     """A pool of processes that outlives the loss of any of them."""
 
     def __init__(self, settings: ExecutionSettings) -> None:
-        self.threads, self.retries = settings.threads, settings.retries
+        self.threads = settings.threads
         self._slots = settings.jobs or max(1, len(os.sched_getaffinity(0)) // settings.threads)
 
     @property
@@ -56,7 +56,7 @@ class LocalExecutor(Executor):
                         continue
                     workers[workers.index(worker)] = _Worker(self.threads)
                     losses[job.id] += 1
-                    if losses[job.id] > self.retries:
+                    if losses[job.id] > RETRIES:
                         yield Failed(job.id, f"its worker was lost {losses[job.id]} times; is memory short?", "")
                     else:
                         waiting.appendleft(job)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crossfill.errors import StudyError
-from crossfill.studies.executors.base import Event, Executor, Failed, Started, attempt, ended
+from crossfill.studies.executors.base import RETRIES, Event, Executor, Failed, Started, attempt, ended
 from crossfill.studies.plan import Job
 from crossfill.studies.study import ExecutionSettings
 
@@ -44,9 +44,7 @@ class RayExecutor(Executor):
 
     def run(self, jobs: Sequence[Job], run: Path) -> Iterator[Event]:
         resources: dict[str, Any] = {"num_cpus": self.settings.threads, "num_gpus": self.settings.gpus}
-        if self.settings.memory_gb is not None:
-            resources["memory"] = int(self.settings.memory_gb * 2**30)
-        task = self.ray.remote(**resources, max_retries=self.settings.retries)(attempt)
+        task = self.ray.remote(**resources, max_retries=RETRIES)(attempt)
         waiting, running = list(reversed(jobs)), {}
         try:
             while waiting or running:
@@ -59,7 +57,7 @@ class RayExecutor(Executor):
                     try:
                         yield ended(job_id, self.ray.get(reference))
                     except self.ray.exceptions.RayError as error:
-                        yield Failed(job_id, f"its worker was lost {self.settings.retries + 1} times", str(error))
+                        yield Failed(job_id, f"its worker was lost {RETRIES + 1} times", str(error))
         finally:
             for reference in running:
                 self.ray.cancel(reference, force=True)

@@ -1,14 +1,14 @@
-"""Whether chosen sentences teach more than random ones: learning curves in cells that a model never saw.
+"""Do chosen sentences teach more than random ones? Learning curves in cells that a model has not seen.
 
     python benchmarks/annotate.py DATA MODEL --max-train 300 --max-dev 60 --max-test 150 [--cells 8] [--seeds 0 1 2]
 
 MODEL is a folder of `crossfill train` over the same data and caps, with cells held out; features come from the cache.
 In each of its unseen cells with training data, the sentences to annotate are chosen from a random nine tenths of the
-training sentences (by seed), all at once, by random and by each strategy. What is learned from them: the head that is
-most probable given them, with the model's generated head as the mean of an isotropic Gaussian prior, fitted by L-BFGS.
-Scores are the task's, on test data. `share`: sentences that a strategy needs for what random choice reaches with the
-largest budget, as a share of that budget, curves taken as linear between budgets; `word_share` counts words. A run that
-does not get there counts with its whole budget, and under `not_reached`.
+training sentences (by seed), all at once, at random and by each strategy. A head is then fitted to them by L-BFGS: the
+MAP estimate under an isotropic Gaussian prior with the model's generated head as its mean. Scores are the task's metric
+on test data. `share`: sentences that a strategy needs to reach the score of random choice at the largest budget, as a
+share of that budget, with curves interpolated linearly; `word_share` counts words. A run that does not reach the score
+counts with its whole budget, and under `not_reached`.
 """
 
 import argparse

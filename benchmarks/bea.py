@@ -2,7 +2,7 @@
 
     python benchmarks/bea.py [--sources 30] [--words 100000] [--labels 17]
 
-Sources are right between 8 % and 30 % of the time, and else guess. Prints one JSON line.
+Sources are right between 8 % and 30 % of the time, and guess otherwise. Prints one JSON line.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Whether an exported tagger gives the labels that crossfill's plug-in prediction gives.
+"""Does an exported tagger give the same labels as crossfill's plug-in prediction?
 
     python benchmarks/export.py MODEL --text FILE --text FILE … --cell ner/fin [--encoder PATH] [--stock]
 
@@ -25,7 +25,7 @@ from crossfill.tagger.tagger import load
 
 
 def run_onnx(session: onnxruntime.InferenceSession, inputs: PieceInputs, pad: int = 0) -> np.ndarray:
-    """The logits of all words by an exported graph, window by window; zero pieces give a word the head's bias."""
+    """The logits of all words from an exported graph, window by window; a word without pieces gets the head's bias."""
     first, last = inputs.first.numpy(), inputs.last.numpy()
     window_ends = inputs.pieces_per_window.cumsum(0).numpy()
     window_starts = window_ends - inputs.pieces_per_window.numpy()

@@ -1,4 +1,4 @@
-"""A BERT of any size with random weights, and text for it: what the benchmarks run on where no model is given."""
+"""A BERT of any size with random weights, and text for it, for benchmarks that are run without a model."""
 
 from collections import Counter
 from pathlib import Path

@@ -15,7 +15,7 @@ from crossfill.methods.factorized.posteriors import Posterior
 
 
 class KnownLatents(Posterior):
-    """Vectors that are given, without doubt and without cost."""
+    """Latents that are given: without variance, and with a KL divergence of 0."""
 
     independent = True
 

@@ -2,7 +2,7 @@
 
     python benchmarks/parameters.py [--languages 2 33 100 1000] [--config configs/frozen.yaml] [--features 768]
 
-Counts all that trains besides the encoder, with every cell seen, for NER (9 labels) and POS (17). One JSON line.
+Counts trainable parameters outside the encoder, all cells seen, for NER (9 labels) and POS (17). One JSON line.
 """
 
 import argparse

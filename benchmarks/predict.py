@@ -3,9 +3,9 @@
     python benchmarks/predict.py [--model MODEL --encoder PATH --cell ner/fin --text FILE] [--sentences 2000]
 
 Without a model, a random BERT (6 × 384) with untrained heads of a pf-lr model tags artificial sentences. Plug-in and
-averaged prediction of the same sentences take turns; the ratio is of processor time, which other work on the machine
-does not change much. Memory is the peak of a process of its own that tags 1,000, and another that tags 100,000 short
-sentences with a small random BERT, from a generator.
+averaged prediction of the same sentences alternate; the ratio is of CPU time, which depends little on other load on the
+machine. Memory is the peak of two separate processes that tag 1,000 and 100,000 short sentences from a generator with
+a small random BERT.
 """
 
 import argparse
@@ -21,11 +21,12 @@ from pathlib import Path
 import torch
 from models import random_bert, text
 
-from crossfill.config import Config, parse_assignments
+from crossfill.config import Config
 from crossfill.data.streams import format_of, read_items
 from crossfill.encoders.build import build_encoder
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.registry import build_model
+from crossfill.settings import parse_assignments
 from crossfill.tagger.tagger import Tagger, load
 
 LABELS = {"ner": ("B-LOC", "B-PER", "I-LOC", "I-PER", "O"), "pos": tuple(f"P{i:02}" for i in range(17))}
@@ -51,7 +52,7 @@ def seconds(tagger: Tagger, sentences: list, cell: str, samples: int) -> tuple[f
 
 
 def peak_megabytes(n_sentences: int) -> float:
-    """Tag that many sentences in this process, and its peak memory."""
+    """Tag `n_sentences` in this process; returns its peak memory."""
     with tempfile.TemporaryDirectory() as scratch:
         tagger = random_tagger(Path(scratch), layers=1, hidden=64, n_words=300)
         pool = [sentence.words[:6] for sentence in text(300)]
@@ -88,7 +89,7 @@ def main() -> None:
         else:
             tagger = random_tagger(Path(scratch), layers=6, hidden=384, n_words=arguments.sentences)
             sentences = list(text(arguments.sentences))
-        seconds(tagger, sentences[:64], arguments.cell, arguments.samples)  # loads what is loaded on first use
+        seconds(tagger, sentences[:64], arguments.cell, arguments.samples)  # warm up: loads what is loaded lazily
         best: dict[int, tuple[float, float]] = {}
         for _ in range(arguments.repeats):
             for samples in (0, arguments.samples):

@@ -4,8 +4,8 @@
     python benchmarks/scale.py --check FILE    check the formulas against measurements that were taken before
     python benchmarks/scale.py --check FILE --table    the same, as the table of docs/scale.md
 
-PF-lr at the paper's sizes over given features, all cells seen, one thread. Time is the process's own, so that others on
-the machine count less; memory is the peak of the process while it steps. Prints one JSON line.
+PF-lr at the paper's sizes over given features, all cells seen, one thread. Time is CPU time, so that other load on the
+machine matters less; memory is the peak of the process during steps. Prints one JSON line.
 """
 
 import argparse
@@ -24,7 +24,7 @@ LABELS = (9, 17, 5, 13)
 WORDS, SENTENCES, SAMPLES = 240, 8, 3
 FLOAT = 4
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_": "4000000000"}
-"""glibc keeps the memory of large gradients instead of asking the system for it at every step."""
+"""Makes glibc keep the memory of large gradients instead of requesting it from the system at every step."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,18 @@ class Sizes:
         return sum((narrow + 1) * wide for narrow, wide in pairwise((4 * self.latent, *self.hidden)))
 
     def last_layers(self, labels: int) -> int:
-        """Parameters of the generator that one task has to itself: the layers of its mean and of its variance."""
+        """Parameters of the generator's last layers of one task: for the mean and for the variance."""
         return 2 * (self.hidden[-1] + 1) * labels * (self.features + 1)
 
     def parameters(self) -> int:
         return self.latents() + self.trunk() + sum(map(self.last_layers, self.labels))
 
     def touched(self, labels: int) -> int:
-        """Parameters that a step over a cell of a task with so many labels reads and moves."""
+        """Parameters that a step reads and updates, over a cell of a task with this number of labels."""
         return self.trunk() + self.last_layers(labels) + 2 * self.latent * (2 + self.rank)
 
     def memory(self, constants: "Constants") -> float:
-        """Bytes at the peak of a step: parameters and Adam's two moments, the gradients of one cell, cells' records."""
+        """Bytes at the peak of a step: parameters and Adam's two moments, gradients of one cell, per-cell data."""
         numbers = 3 * self.parameters() + self.languages * self.latent + self.touched(max(self.labels))
         return constants.runtime_bytes + constants.cell_bytes * self.cells + FLOAT * numbers
 
@@ -75,7 +75,7 @@ class Sizes:
         return statistics.mean(self.step_of(labels, constants) for labels in self.labels)
 
     def step_of(self, labels: int, constants: "Constants") -> float:
-        """Seconds of a step over a cell of a task with so many labels."""
+        """Seconds of a step over a cell of a task with this number of labels."""
         arithmetic = 6 * SAMPLES * WORDS * labels * self.features
         return (
             constants.step_seconds
@@ -84,13 +84,13 @@ class Sizes:
         )
 
     def exchanged(self, labels: int, encoder: int, workers: int) -> float:
-        """Bytes that each of several processes sends in a step: a ring's share of all gradients, twice."""
+        """Bytes that each of several processes sends in a step: a ring all-reduce of the gradients."""
         return 2 * (workers - 1) / workers * FLOAT * (encoder + self.touched(labels))
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What a machine's speed and Python's overhead come to."""
+    """Fitted constants: the machine's speed, and overheads of time and memory."""
 
     step_seconds: float
     parameter_seconds: float
@@ -101,7 +101,7 @@ class Constants:
 
 @dataclass(frozen=True)
 class Point:
-    """What was measured at some sizes."""
+    """The measurements at some sizes."""
 
     sizes: Sizes
     seconds: float
@@ -112,7 +112,7 @@ class Point:
 GRID = [Sizes(languages, tasks) for tasks in (2, 8, 32) for languages in (33, 330, 3300, 8500)]
 ENCODERS = [Sizes(33, 2, features=256), Sizes(33, 2, features=1536), Sizes(330, 8, features=384)]
 FITTED = (Sizes(33, 2), Sizes(33, 32), Sizes(8500, 8), Sizes(33, 2, features=256), Sizes(33, 2, features=1536))
-"""Constants come from these points alone; all others are predicted."""
+"""The constants are fitted to these points alone; all others are predicted."""
 
 
 def fit(points: list[Point]) -> Constants:
@@ -138,7 +138,7 @@ def fit(points: list[Point]) -> Constants:
 
 
 def errors(points: list[Point], constants: Constants) -> list[dict[str, float]]:
-    """For every point what was predicted and measured, and by what share they differ."""
+    """Predicted and measured values of every point, and their relative difference."""
     rows = []
     for point in points:
         seconds, memory = point.sizes.step(constants), point.sizes.memory(constants)
@@ -197,9 +197,9 @@ def measure(sizes: Sizes, steps: int) -> Point:
     model = build_model(Config(), Inventory(labels, languages), cells, FeatureEncoder(sizes.features))
     trainer = Trainer(model, {cell: data[cell.task] for cell in cells}, {}, Config())
     seen: set[str] = set()
-    while len(seen) < sizes.tasks or trainer.progression.step < 10:  # Adam's moments of a task come with its first step
+    while len(seen) < sizes.tasks or trainer.progression.step < 10:  # a task's first step allocates its Adam moments
         seen.add(_advance(trainer).task)
-    Path("/proc/self/clear_refs").write_text("5")  # from here on the peak is that of the steps
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak, so that it is that of the steps
     times: dict[int, list[float]] = {n: [] for n in sizes.labels}
     while min(map(len, times.values())) < steps:
         started = time.process_time()
@@ -211,7 +211,7 @@ def measure(sizes: Sizes, steps: int) -> Point:
 
 
 def _advance(trainer):
-    """One step, and the cell that it drew."""
+    """Take one step; returns the cell that it drew."""
     drawn = []
     draw = trainer.sampler.draw
     trainer.sampler.draw = lambda step: drawn.extend(draw(step)) or drawn
@@ -235,7 +235,7 @@ def read_points(path: Path) -> list[Point]:
 
 
 def measure_all(rounds: int, steps: int) -> list[Point]:
-    """Every point in a process of its own, in turn; of several rounds the least time counts."""
+    """Measure every point in a process of its own; the minimum time of several rounds counts."""
     found: dict[Sizes, list[Point]] = {}
     for _ in range(rounds):
         for sizes in (*GRID, *ENCODERS):

@@ -1,9 +1,9 @@
-"""What would runs over all of UD and WikiANN, and over 8,500 languages × 32 tasks, cost, and what holds them up first?
+"""What would runs over all of UD and WikiANN, and over 8,500 languages × 32 tasks, cost? What limits them first?
 
     python benchmarks/scale_costs.py [--words 40e6] [--bandwidth 2e12] [--operations 312e12] [--link 300e9]
 
-From the formulas of benchmarks/scale.py, on a device that is described by four numbers. Nothing is measured here. One
-JSON line.
+Computed with the formulas of benchmarks/scale.py for a device that is described by a few numbers; nothing is measured
+here. One JSON line.
 """
 
 import argparse
@@ -15,13 +15,13 @@ from pathlib import Path
 from scale import FLOAT, Constants, Sizes, fit, read_points
 
 BYTES_PER_PARAMETER = 44
-"""Read and written in a step: twice for the products, once for the gradient and its norm, seven times by Adam."""
+"""Bytes moved in a step: twice for the products, once for the gradient and for its norm, seven times by Adam."""
 PIECES_PER_WORD, STEP_WORDS = 1.5, 240
 SHARE_OF_PEAK = 0.4
-"""Of a device's stated speed, what such work gets; a guess on the careful side."""
+"""The share of a device's peak speed that is reached; a conservative guess."""
 HALF = 2
 CELL_SECONDS = 0.0025
-"""What a cell takes in a validation besides arithmetic, as measured with 16 features on one core."""
+"""Overhead of a cell in a validation besides arithmetic, as measured with 16 features on one core."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ MBERT = Encoder(178e6, 86e6, 768)
 
 @dataclass(frozen=True)
 class Device:
-    """An accelerator, and what ties several together."""
+    """An accelerator, its link to others, and its disk, in bytes, bytes per second and operations per second."""
 
     memory: float = 80e9
     bandwidth: float = 2e12

@@ -1,4 +1,4 @@
-"""A served model under load: many clients on loopback against one, and against requests handled one by one.
+"""A served model under load: many clients on loopback, compared with one client and with unbatched requests.
 
     python benchmarks/serve.py MODEL [--clients 64] [--seconds 60] [--distributions]
 
@@ -27,7 +27,7 @@ import numpy as np
 
 @dataclass
 class Load:
-    """What clients saw."""
+    """What the clients saw, and the server's memory."""
 
     statuses: Counter = field(default_factory=Counter)
     errors: Counter = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class Load:
 
 @contextmanager
 def served(model: Path, *options: str):
-    """The address and the process of a server of its own."""
+    """Start a server; yields its port and process id."""
     command = [sys.executable, "-m", "crossfill", "serve", str(model), "--port", "0", "--quiet", *options]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
@@ -126,7 +126,7 @@ def main() -> None:
     short = arguments.seconds / 4
     with served(arguments.model) as (port, pid):
         messages = bodies(port, arguments.distributions)
-        asyncio.run(drive(port, pid, messages, 4, min(5, short)))  # draws the heads, warms up
+        asyncio.run(drive(port, pid, messages, 4, min(5, short)))  # warm up: samples the heads
         alone = asyncio.run(drive(port, pid, messages, 1, short))
         many = asyncio.run(drive(port, pid, messages, arguments.clients, arguments.seconds))
     with served(arguments.model, "--batch", "1") as (port, pid):

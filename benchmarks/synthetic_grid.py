@@ -1,4 +1,4 @@
-"""Who fills the empty cells of the synthetic grid, on fresh seeds, and as languages become more alike?
+"""How well does each method fill the synthetic grid, on fresh seeds, and as languages become more alike?
 
 Runs each method on each seed and diversity, two processes at a time. `oracle` knows each language's settings;
 `all-seen` is PF-lr trained on every cell, the ones it is scored on included. Prints one JSON line.
@@ -16,13 +16,15 @@ import numpy as np
 import torch
 from oracle import oracle_heads
 
-from crossfill.data.synthetic import SyntheticConfig
+from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
 from crossfill.encoders.build import build_encoder
-from crossfill.evaluation.results import entropy_correlations, task_means
+from crossfill.evaluation.results import entropy_correlation, entropy_points, task_means
 from crossfill.evaluation.scoring import evaluate
+from crossfill.grid.partition import random_halves
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
-from crossfill.studies.demo import demo_config, demo_grid
+from crossfill.studies.demo import CONFIG
+from crossfill.studies.study import load_run_config
 from crossfill.training.labelled import prepare_grid
 from crossfill.training.loop import Trainer
 
@@ -36,9 +38,10 @@ class Job(NamedTuple):
 
 def run(job: Job) -> dict:
     torch.set_num_threads(1)
-    made, partition = demo_grid(job.seed, SyntheticConfig(diversity=job.diversity))
-    config = demo_config("pf-lr" if job.method in ("oracle", "all-seen") else job.method, job.seed)
-    config = config.change({"training.steps": job.steps})
+    made = synthetic_grid(SyntheticConfig(diversity=job.diversity), job.seed)
+    partition = random_halves(made.grid.cells, job.seed)[0]
+    config = load_run_config(CONFIG, "pf-lr" if job.method in ("oracle", "all-seen") else job.method)
+    config = config.change({"training.steps": job.steps, "training.seed": job.seed})
     inventory = made.grid.inventory
     seen = frozenset(made.grid.cells) if job.method == "all-seen" else partition.seen
     if job.method == "oracle":
@@ -52,7 +55,10 @@ def run(job: Job) -> dict:
     results = [replace(r, seen=r.cell in partition.seen) for r in evaluate(model, made.grid, config)]
     return {
         "unseen": task_means(results),
-        "correlations": {name: c.r for name, c in entropy_correlations(results).items()},
+        "correlations": {
+            name: entropy_correlation(entropy_points(results, task)).r
+            for name, task in {**{task: task for task in made.grid.tasks}, "pooled": None}.items()
+        },
     }
 
 

@@ -1,6 +1,6 @@
 """Does a training step cost the same for one sample and three, and for 33 languages and 8,500?
 
-At the paper's sizes, features given, PF-lr, steps of the contestants taken in turn. Prints one JSON line.
+PF-lr at the paper's sizes over given features; steps of the configurations alternate. Prints one JSON line.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""How far a trained model's doubts can be trusted, against another's: calibration, abstention, label sets.
+"""How good is a model's uncertainty, compared with another's? Calibration, abstention, label sets.
 
     python benchmarks/uncertainty.py DATA MODEL [--against JM_MODEL] --max-train 300 --max-dev 60 --max-test 150
 
-Models that `crossfill train` made over the same data and caps, with training.calibration_share above 0; features come
-from the cache. Means are over corpora. `errors_removed`: share of a corpus' errors among the 20 % of its words that the
-model is least sure of.
+The models come from `crossfill train` over the same data and caps, with training.calibration_share above 0; features
+come from the cache. Means are over corpora. `errors_removed`: share of a corpus' errors among the 20 % of its words
+that the model is least sure of.
 """
 
 import argparse
@@ -12,7 +12,6 @@ import json
 from pathlib import Path
 
 import torch
-from crossfill.evaluation.coverage import measure_coverage
 
 from crossfill.cli.evaluate import as_report
 from crossfill.data.folder import load_grid
@@ -46,15 +45,16 @@ def main() -> None:
             continue
         tagger = load(folder, arguments.encoder, cache)
         assert tagger.calibration is not None, f"{folder}: train with training.calibration_share"
-        results = tagger.evaluate(grid)
-        sets = measure_coverage(tagger.model, grid, tagger.config, tagger.calibration, arguments.alpha)
-        found = as_report(results, sets, arguments.alpha)
+        results = tagger.evaluate(grid, arguments.alpha)
+        found = as_report(results)
         report[name] = {
             "method": tagger.config.method,
             "temperature": {task: c.temperature for task, c in tagger.calibration.averaged.items()},
             "means": [{k: rounded(v) if isinstance(v, float) else v for k, v in m.items()} for m in found["means"]],
             "unseen_coverage": {
-                f"{c.cell} {c.corpus}": [rounded(c.coverage), rounded(c.set_size)] for c in sets if not c.seen
+                f"{r.cell} {r.corpus}": [rounded(r.label_sets.coverage), rounded(r.label_sets.set_size)]
+                for r in results
+                if not r.seen and r.label_sets is not None
             },
         }
     print(json.dumps(report))

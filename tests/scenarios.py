@@ -2,13 +2,14 @@
 
 import torch
 
-from crossfill.config import Config, parse_assignments
+from crossfill.config import Config
 from crossfill.data.synthetic import SyntheticConfig, SyntheticGrid, synthetic_grid
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.partition import Partition, random_halves
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
+from crossfill.settings import parse_assignments
 from crossfill.training.labelled import Labelled
 
 INVENTORY = Inventory({"ner": ("B-PER", "I-PER", "O"), "pos": ("ADJ", "NOUN", "VERB", "X")}, ("aaa", "bbb", "ccc"))

@@ -3,8 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from crossfill.config import Config, parse_assignments, parse_config, read_settings
+from crossfill.config import Config, parse_config
 from crossfill.errors import ConfigError
+from crossfill.settings import parse_assignments, read_settings
 
 
 def test_defaults_are_the_papers():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.config import read_settings
+from crossfill.settings import read_settings
 from crossfill.studies.study import parse_study
 
 ROOT = Path(__file__).parents[1]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.config import Config, parse_assignments
+from crossfill.config import Config
+from crossfill.settings import parse_assignments
 from crossfill.studies.study import parse_study
 from tests import world
 from tests.pages import PAGES, ROOT, Block, agrees, arguments, blocks, commands, shell

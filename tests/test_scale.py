@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from crossfill.config import Config, parse_assignments
+from crossfill.config import Config
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.registry import build_model
+from crossfill.settings import parse_assignments
 from crossfill.training.labelled import Labelled
 from crossfill.training.loop import Trainer
 from crossfill.training.processes import Processes

@@ -23,7 +23,7 @@ STYLE_URL = re.compile(r"url\(\s*['\"]?(https?:)?//|@import\s+['\"](https?:)?//"
 
 
 class Page(HTMLParser):
-    """What a page can be linked by, what it links to, and what it loads."""
+    """The anchors, links and loaded resources of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what an element says."""
+        """Collect an element's anchors, links and loaded resources."""
         values = {name: value for name, value in attrs if value is not None}
         self.anchors |= {values[name] for name in ("id", "name") if name in values}
         if tag == "a" and "href" in values:
@@ -43,7 +43,7 @@ class Page(HTMLParser):
 
 
 def problems(site: Path) -> list[str]:
-    """All that is wrong with a site."""
+    """All problems of a site."""
     pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     found = [] if pages else [f"{site}: expected pages, found none; build the site first"]
     for path, page in pages.items():
@@ -67,7 +67,7 @@ def problems(site: Path) -> list[str]:
 
 
 def main() -> None:
-    """Say what is wrong, and end with code 1 if anything is."""
+    """Print all problems; exit code 1 if there are any."""
     site = Path(sys.argv[1] if len(sys.argv) > 1 else "site")
     found = problems(site)
     n_pages = len(list(site.rglob("*.html")))

@@ -1,4 +1,4 @@
-"""Pages that mkdocs makes from the code: the command line, every setting, and the project's own files."""
+"""Pages that mkdocs generates: the command line and every setting from the code, and the project's own files."""
 
 import inspect
 import re
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the made pages to those that are written."""
+    """Add the generated pages to the written ones."""
     pages = {
         "cli.md": cli_page(),
         "config.md": config_page(),
@@ -32,7 +32,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def project_page(name: str) -> str:
-    """A file of the repository's root, with its links as they are within docs/."""
+    """A file of the repository's root, with its links made relative to docs/."""
     return re.sub(r"\]\(docs/", "](", (ROOT / name).read_text(encoding="utf-8"))
 
 
@@ -66,7 +66,7 @@ def _commands(app: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., 
 
 
 def _parameter(parameter: inspect.Parameter) -> tuple[str, str, str, bool]:
-    """How a parameter is typed, what it does, its default (empty where it must be given), and if it is an option."""
+    """A parameter's usage, help text and default (empty if required), and whether it is an option."""
     kind, about = get_args(parameter.annotation)
     option = isinstance(about, OptionInfo)
     own = next(
@@ -144,7 +144,7 @@ def _anchor(path: str) -> str:
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:
-    """The groups of settings that a field holds, alone, optional or in a list."""
+    """The settings models in a field's type: alone, optional or in a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in get_args(annotation) for model in _models(part)]

@@ -1,11 +1,11 @@
-"""Does a release install anywhere? Run by `make release-check`; takes minutes, most of them tests.
+"""Check that a release installs and works. Run by `make release-check`; takes minutes, most of them for tests.
 
-1. A fresh clone of HEAD, in an environment that knows nothing of this one: `make demo`, `make test`.
+1. A fresh clone of HEAD in a clean environment: `make demo`, `make test`.
 2. sdist and wheel, built from the clone; the wheel into an empty environment, used from outside the repository.
-3. Nothing there that only an extra needs; what needs an extra says which; each extra installs alone and is then found.
+3. No package there that only an extra needs; commands that need an extra name it; each extra installs alone.
 
 `--skip-tests` leaves out `make demo` and `make test`; `--oldest` also runs the tests on the oldest versions that
-pyproject.toml allows (but for torch, of which the constraints' version is taken); `--python python3.12 …` reads grids
+pyproject.toml allows (except torch, whose version is that of constraints.txt); `--python python3.12 …` reads grids
 and shows help under other Pythons, without torch.
 """
 
@@ -33,18 +33,18 @@ NEEDS_EXTRA = {
     "web": ["serve", "model"],
     "tensorboard": ["experiment", "configs/small.yaml", "--out", "run", "--tensorboard"],
 }
-"""For each extra a command that needs it, in a folder with `data`, `model` and `text.txt`."""
+"""For each extra, a command that needs it, run in a folder with `data`, `model` and `text.txt`."""
 
 NOT_WITH_OLDEST = ("crossfill", "build", "schemathesis")
-"""What is not installed beside the oldest versions: schemathesis wants newer ones than crossfill does."""
+"""Not installed with the oldest versions: schemathesis needs newer ones than crossfill does."""
 
 
 class Failure(Exception):  # noqa: N818
-    """A check that did not hold."""
+    """A check that failed."""
 
 
 def run(command: list[str], folder: Path, expect: int = 0, quiet: bool = True) -> str:
-    """What a command prints; it has to end with the code expected."""
+    """Run a command and return its output; Failure if it does not exit with the expected code."""
     home = folder / "home"
     home.mkdir(exist_ok=True)
     environment = {name: value for name, value in os.environ.items() if name not in HIDDEN}
@@ -57,19 +57,19 @@ def run(command: list[str], folder: Path, expect: int = 0, quiet: bool = True) -
 
 
 def say(what: str, started: float) -> None:
-    """Tell that a check holds, and how long it took."""
+    """Print that a check passed, and how long it took."""
     print(f"✓ {what} ({time.monotonic() - started:.0f} s)", flush=True)
 
 
 def environment(folder: Path, python: str = sys.executable) -> Path:
-    """An empty environment; its Python."""
+    """Create an empty environment; returns its Python."""
     run([python, "-m", "venv", str(folder)], folder.parent)
     run([str(folder / "bin" / "pip"), "install", "--quiet", "--upgrade", "pip"], folder.parent)
     return folder / "bin" / "python"
 
 
 def layer(folder: Path, below: Path) -> Path:
-    """An environment that has all of another one, so that only what is new is installed; its Python."""
+    """Create an environment on top of another, so that only new packages are installed; returns its Python."""
     run([sys.executable, "-m", "venv", str(folder)], folder.parent)
     (own,) = (folder / "lib").glob("python*/site-packages")
     (packages,) = (below.parents[1] / "lib").glob("python*/site-packages")
@@ -93,7 +93,7 @@ def _name(requirement: str) -> str:
 
 
 def check_clone(folder: Path, tests: bool) -> Path:
-    """A fresh clone, and its two commands."""
+    """Clone the repository, and run `make demo` and `make test` in the clone."""
     started = time.monotonic()
     clone = folder / "clone"
     run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(clone)], folder)
@@ -108,7 +108,7 @@ def check_clone(folder: Path, tests: bool) -> Path:
 
 
 def check_build(clone: Path, folder: Path) -> Path:
-    """The wheel, built from the sdist as `python -m build` does it; one version everywhere."""
+    """Build sdist and wheel with `python -m build`, and compare their versions; returns the wheel."""
     started = time.monotonic()
     python = environment(folder / "builder")
     install(python, "build")
@@ -123,7 +123,7 @@ def check_build(clone: Path, folder: Path) -> Path:
 
 
 def check_wheel(wheel: Path, folder: Path) -> None:
-    """The wheel alone: import, doctor, demo, from a folder outside the repository; then each extra."""
+    """Check the wheel alone, outside the repository: import, doctor, demo; then each extra."""
     started = time.monotonic()
     python = environment(folder / "empty")
     install(python, TORCH)
@@ -157,7 +157,7 @@ def check_wheel(wheel: Path, folder: Path) -> None:
 
 
 def _prepare(crossfill: str, outside: Path) -> None:
-    """Data, a model and a text to use the extras on."""
+    """Make data, a model and a text to use the extras on."""
     run([crossfill, "data", "make", "--out", "data", "--families", "2", "--languages", "2"], outside)
     few = ["--config", "configs/small.yaml", "--encoder", "compact", "--set", "training.steps=20", "--quiet"]
     run([crossfill, "train", "data", *few, "--out", "model"], outside)
@@ -165,7 +165,7 @@ def _prepare(crossfill: str, outside: Path) -> None:
 
 
 def _check_extra(extra: str, wheel: Path, minimal: Path, folder: Path, outside: Path) -> None:
-    """An extra alone, over the minimal install: doctor finds it, and the command that asked for it no longer does."""
+    """Install one extra over the minimal install: doctor finds it, and the command that needs it has it."""
     started = time.monotonic()
     python = layer(folder / f"with-{extra}", minimal)
     install(python, f"crossfill[{extra}] @ file://{wheel}")
@@ -189,7 +189,7 @@ def _check_extra(extra: str, wheel: Path, minimal: Path, folder: Path, outside: 
 
 
 def check_oldest(clone: Path, folder: Path) -> None:
-    """The default tests on the oldest versions allowed; without what only developers' extras need."""
+    """Run the default tests on the oldest versions of all dependencies allowed."""
     started = time.monotonic()
     python = environment(folder / "oldest")
     install(python, TORCH)
@@ -199,12 +199,12 @@ def check_oldest(clone: Path, folder: Path) -> None:
     install(python, *oldest, *tools, *PROJECT["optional-dependencies"]["docs"])
     install(python, "--no-deps", "--editable", str(clone))
     options = ["-n", "2", "--dist", "loadfile", "--ignore", "tests/web/test_openapi.py", "-o", "filterwarnings=default"]
-    run([str(python), "-m", "pytest", *options], clone)  # old versions warn of new ones, which is no error here
+    run([str(python), "-m", "pytest", *options], clone)  # deprecation warnings are no errors here
     say(f"the tests on the oldest versions allowed: {', '.join(oldest)}", started)
 
 
 def _oldest(python: Path, need: str) -> str:
-    """The first release that fits a requirement, among all there are."""
+    """The oldest available release that satisfies a requirement."""
     name, bound = need.partition(";")[0].split(">=")
     listed = run([str(python), "-m", "pip", "index", "versions", name], python.parents[2])
     versions = re.search(r"Available versions: (.+)", listed)
@@ -217,7 +217,7 @@ def _number(version: str) -> list[int]:
 
 
 def check_python(executable: str, wheel: Path, folder: Path) -> None:
-    """Another Python, without torch: help, a grid of artificial corpora, and a study's report need none."""
+    """Check what works without torch under another Python: import, help, artificial corpora, grid and doctor."""
     started = time.monotonic()
     name = Path(executable).name
     python = environment(folder / f"with-{name}", executable)
@@ -235,7 +235,7 @@ def check_python(executable: str, wheel: Path, folder: Path) -> None:
 
 
 def main() -> None:
-    """Check all of it."""
+    """Run all checks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--skip-tests", action="store_true", help="leave out make demo and make test")
     parser.add_argument("--oldest", action="store_true", help="run the tests on the oldest versions allowed")

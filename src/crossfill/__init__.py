@@ -51,7 +51,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """Public names load their module on first use, so that `import crossfill` stays instant and without torch."""
+    """Import the module of a public name on first use, so that `import crossfill` is fast and does not load torch."""
     if name not in _HOMES:
         raise AttributeError(f"module 'crossfill' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)

@@ -15,10 +15,10 @@ from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Inventory
 
 DESCRIPTION = "config.json"
-"""Settings, labels, languages and seen cells: all it takes to build the model again."""
+"""Settings, labels, languages and seen cells: all that is needed to rebuild the model."""
 WEIGHTS = "model.safetensors"
 STATE = "training.safetensors"
-"""Weights, optimiser and random numbers of a run, to resume it."""
+"""Weights, optimiser state and random state of a run, to resume it."""
 HISTORY = "history.json"
 """One entry per validation: see `training.loop.Progression`."""
 CALIBRATION = "calibration.json"
@@ -30,7 +30,7 @@ EXAMPLES = "examples.json"
 """Sentences to try the model on, by language."""
 CARD = "README.md"
 ENCODER = "encoder"
-"""Folder with the encoder's settings and tokenizer, and with its weights where they are not the model's own."""
+"""Folder with the encoder's settings and tokenizer, and its weights if they are not part of the model's weights."""
 _LARGEST_JSON = 200_000_000
 _RETIRED = {
     ("encoder", "max_ngram"): 4,
@@ -38,18 +38,18 @@ _RETIRED = {
     ("latents", "similarity_power"): 1.5,
     ("latents", "anchor_scale"): 1.0,
 }
-"""Settings that older folders name and that no longer exist, with the one value they can have."""
+"""Settings of older folders that no longer exist, with the only value that is still accepted."""
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what killed writers left behind."""
+    """Delete temporary files that killed processes left behind."""
     for name in (WEIGHTS, DESCRIPTION, STATE, HISTORY):
         for leftover in folder.glob(f".{name}-*"):
             leftover.unlink(missing_ok=True)
 
 
 def read_json(path: Path) -> Any:
-    """The value in a JSON file; none where there is no file."""
+    """Read a JSON file; none if it does not exist."""
     try:
         if path.stat().st_size > _LARGEST_JSON:
             raise CheckpointError(f"{path}: expected at most {_LARGEST_JSON:,} bytes, got {path.stat().st_size:,}")
@@ -61,13 +61,13 @@ def read_json(path: Path) -> Any:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
-    """Write tensors and a JSON note on them as one file, atomically."""
+    """Write tensors and JSON notes to one file, atomically."""
     contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
     write_atomically(path, to_bytes(contiguous, metadata={"notes": json.dumps(notes)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors of a file and the note on them."""
+    """Read the tensors and notes of a file."""
     with _opened(path) as file:
         try:
             notes = json.loads((file.metadata() or {}).get("notes", "{}"))
@@ -77,13 +77,13 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shapes of a file's tensors, from its header alone."""
+    """Read the shapes of a file's tensors, from its header alone."""
     with _opened(path) as file:
         return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
 
 
 def describe(config: Config, inventory: Inventory, seen: Collection[Cell]) -> dict[str, Any]:
-    """All that is needed to build a model again, as JSON."""
+    """All that is needed to rebuild a model, as JSON values."""
     return {
         "format": 1,
         "config": config.model_dump(mode="json"),
@@ -94,7 +94,7 @@ def describe(config: Config, inventory: Inventory, seen: Collection[Cell]) -> di
 
 
 def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
-    """The config, inventory and seen cells of a model folder."""
+    """Read the config, inventory and seen cells of a model folder."""
     path = folder / DESCRIPTION
     found = read_json(path)
     if found is None:
@@ -120,20 +120,20 @@ def _drop_retired(config: dict[str, Any], path: Path) -> None:
 
 
 def load_weights(module: nn.Module, tensors: Mapping[str, Tensor], where: Path) -> None:
-    """Put tensors into a module after checking that every name and shape is the one it has."""
+    """Load tensors into a module after checking that their names and shapes match."""
     check_shapes(module, {name: tuple(tensor.shape) for name, tensor in tensors.items()}, where)
     module.load_state_dict(dict(tensors))
 
 
 def check_finite(tensors: Mapping[str, Tensor], where: Path) -> None:
-    """Refuse weights with which no prediction would mean anything."""
+    """Refuse weights that are NaN or infinite."""
     for name, tensor in tensors.items():
         if not bool(tensor.isfinite().all()):
             raise CheckpointError(f"{where}: expected finite weights, got NaN or infinity in {name}; train again")
 
 
 def check_shapes(module: nn.Module, found: Mapping[str, tuple[int, ...]], where: Path) -> None:
-    """Refuse tensors whose names and shapes are not those of the module."""
+    """Refuse tensors whose names or shapes differ from those of the module."""
     own = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
     wrong = [
         f"{name}: expected {own.get(name, 'no such tensor')}, got {found.get(name, 'nothing')}"

@@ -1,4 +1,4 @@
-"""What can go wrong because of an input, as opposed to a bug: always shown as one message, never as a traceback."""
+"""Errors caused by input rather than by bugs: users see one message, never a traceback."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -9,39 +9,39 @@ class CrossfillError(Exception):
 
 
 class ConfigError(CrossfillError):
-    """A setting that does not exist, or a value it cannot take."""
+    """An unknown setting, or a value that it cannot have."""
 
 
 class DataError(CrossfillError):
-    """A corpus, label or cell that is not what the grid needs."""
+    """A corpus, label or cell that is unknown or cannot be used."""
 
 
 class EncoderError(CrossfillError):
-    """A pretrained encoder that is not there, not whole, or not one that can be used."""
+    """A pretrained encoder that is missing, incomplete or not supported."""
 
 
 class CheckpointError(CrossfillError):
-    """A model folder that is missing, damaged, or of another run."""
+    """A model folder that is missing, damaged, or from another run."""
 
 
 class ExportError(CrossfillError):
-    """A model that the wanted format cannot carry."""
+    """A model that cannot be exported to the requested format."""
 
 
 class TrainingError(CrossfillError):
-    """A run that cannot go on."""
+    """A training run that cannot continue."""
 
 
 class ReportError(CrossfillError):
-    """A study's folder that cannot be reported on."""
+    """A study folder from which no report can be made."""
 
 
 class StudyError(CrossfillError):
-    """A study that cannot be run, or of which jobs have failed."""
+    """A study that cannot be run, or some of whose jobs failed."""
 
 
 def unknown(kind: str, found: str, known: Iterable[str]) -> str:
-    """The message for a name that is not among the known ones, with the closest spelling where there is one.
+    """Message for an unknown name, with the closest known spelling where there is one.
 
     >>> unknown("task", "nre", ["pos", "ner"])
     "unknown task 'nre'; did you mean 'ner'? known: pos, ner"

@@ -1,8 +1,8 @@
-"""The model on one page: an encoder, and a source of heads, one classifier for each cell.
+"""The model: an encoder, and a source of heads, one classifier for each cell.
 
     p(y | x, cell) = softmax(W x + b)        x from the encoder, [W b] from the cell's head
 
-Methods differ in nothing but where heads come from. The paper's generates them from task and language vectors:
+Methods differ only in where heads come from. The paper's method generates them from task and language vectors:
 `crossfill.methods.factorized`.
 """
 
@@ -21,12 +21,12 @@ from crossfill.grid.cells import Cell, Inventory
 
 
 class Classifier(ABC):
-    """Draws of what labels the words of one cell."""
+    """Draws of a classifier that labels the words of one cell."""
 
     @property
     @abstractmethod
     def n_samples(self) -> int:
-        """How many draws there are."""
+        """Number of draws."""
 
     @property
     @abstractmethod
@@ -35,7 +35,7 @@ class Classifier(ABC):
     @property
     @abstractmethod
     def n_bytes(self) -> int:
-        """Memory that the draws take, besides the parameters of the model."""
+        """Memory that the draws take in addition to the model's parameters, in bytes."""
 
     @abstractmethod
     def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
@@ -54,7 +54,7 @@ class Head(Classifier):
 
     @classmethod
     def of(cls, *layers: nn.Module) -> "Head":
-        """The head that these affine layers are draws of."""
+        """A head with one draw per affine layer."""
         thetas = [torch.cat([a.get_parameter("weight"), a.get_parameter("bias").unsqueeze(1)], 1) for a in layers]
         return cls(torch.stack(thetas))
 
@@ -78,11 +78,11 @@ class Head(Classifier):
 
 
 Scope = Literal["task", "language", "cell", "all"]
-"""What a KL term belongs to: a row of the grid, a column, one cell, or all of it."""
+"""What a KL term belongs to: a task (row of the grid), a language (column), one cell, or the whole grid."""
 
 
 class Divergence(NamedTuple):
-    """One KL term of the ELBO, and what had to be drawn for a step to compute it."""
+    """One KL term of the ELBO, and what it belongs to."""
 
     value: Float[Tensor, ""]
     scope: Scope
@@ -96,32 +96,32 @@ class TrainingDraw(NamedTuple):
 
 
 Vote = Callable[[Int[Tensor, "voters words"], int], Float[Tensor, "words labels"]]
-"""From each voter's label of each word, and the number of labels, to probabilities of the true label."""
+"""Maps the voters' labels of each word, and the number of labels, to probabilities of the true label."""
 
 
 class HeadSource(nn.Module, ABC):
-    """Where the heads of cells come from: the only thing in which methods differ."""
+    """Provides the heads of cells: the only part in which methods differ."""
 
     has_posterior: bool = False
-    """Whether draws of a head differ, so that averaging over them says more than plugging in a point estimate."""
+    """Whether draws of a head differ, so that averaged prediction differs from plug-in prediction."""
     vote: Vote | None = None
-    """How several draws of a head become one prediction; none averages their probabilities."""
+    """Combines several draws of a head into one prediction; none averages their probabilities."""
     rows: Sequence[nn.Parameter] = ()
-    """Parameters with a row for each task or language and sparse gradients: a step moves the rows that it drew."""
+    """Parameters with one row per task or language and sparse gradients: a step updates only the rows it drew."""
     deviations: Sequence[nn.Parameter] = ()
-    """Parameters that set the cells of a task apart; `training.deviation_learning_rate` is theirs."""
+    """Parameters that make the cells of a task differ; `training.deviation_learning_rate` applies to them."""
 
     @abstractmethod
     def plug_in(self, cells: Sequence[Cell]) -> Sequence[Classifier]:
-        """The head of each cell at the posterior means: one draw, or one for each voter."""
+        """The head of each cell at the posterior means: one draw, or one per voter."""
 
     @abstractmethod
     def sample(self, cells: Sequence[Cell], n_samples: int) -> Sequence[Classifier]:
-        """Posterior draws of the head of each cell; methods without a posterior give what `plug_in` gives."""
+        """Posterior draws of the head of each cell; methods without a posterior return the same as `plug_in`."""
 
     @abstractmethod
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
-        """Re-parametrised draws of the head of each cell, with the KL terms that the cell is part of."""
+        """Re-parametrised draws of the head of each cell, with the KL terms that concern the cell."""
 
 
 class Model(nn.Module):

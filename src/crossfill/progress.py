@@ -1,4 +1,4 @@
-"""Progress of long work: bars with rate and time left on a terminal, a plain line now and then elsewhere."""
+"""Progress of long-running work: bars with rate and time left on a terminal, occasional plain lines elsewhere."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them.
+    """Format a duration in seconds, minutes or hours.
 
     >>> duration(42), duration(600), duration(9000)
     ('42 s', '10 min', '2.5 h')
@@ -22,7 +22,7 @@ def duration(seconds: float) -> str:
 
 
 class ProgressBar:
-    """A context in which each piece of work that is added has a bar of its own."""
+    """Context manager that shows one bar for each piece of work added to it."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.console = Console(stderr=True, quiet=quiet)
@@ -38,7 +38,7 @@ class ProgressBar:
         )
 
     def add(self, title: str, total: int) -> Callable[[int, str], None]:
-        """Add a piece of work; the function returned shows that this much of it is done, with a note on how it goes."""
+        """Add a piece of work; returns a function that updates its bar with the amount done and a note."""
         task = self.bars.add_task(title, total=total, note="")
         first: tuple[float, int] | None = None
         last_line = time.monotonic()

@@ -5,11 +5,11 @@ import re
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from crossfill.data.folder import read_source
-from crossfill.data.labels import LabelColumn
+from crossfill.data.readers import READERS
 from crossfill.errors import DataError
 from tests.data.folders import bio
 
@@ -139,7 +139,7 @@ N_FILES = 2600
 
 @pytest.mark.parametrize(("name", "source"), [("train.conllu", CONLLU), ("train.bio", BIO)], ids=["conllu", "bio"])
 def test_a_damaged_file_is_read_or_refused(name: str, source: str):
-    labels = [LabelColumn(task) for task in ("pos", "deprel", "feats:Case")] if name.endswith(".conllu") else [None]
+    read, tasks = READERS[Path(name).suffix], ("pos", "deprel", "feats:Case")
     rng = random.Random(3)
     refused = 0
     slowest = 0.0
@@ -150,7 +150,7 @@ def test_a_damaged_file_is_read_or_refused(name: str, source: str):
             data = rng.choice(MUTATIONS)(rng, data) if data else b"x"
         began = time.process_time()
         try:
-            corpus = read_source(data, f"pos/wol {name}", rng.choice(labels)).corpus
+            corpus = read(data, f"pos/wol {name}", rng.choice(tasks)).corpus
         except DataError as error:
             refused += 1
             message = str(error)

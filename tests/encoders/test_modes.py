@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from crossfill.config import Config, parse_assignments
+from crossfill.config import Config
 from crossfill.encoders import frozen as frozen_module
 from crossfill.encoders.build import build_encoder
 from crossfill.encoders.finetuned import FinetunedEncoder
@@ -18,6 +18,7 @@ from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
+from crossfill.settings import parse_assignments
 from crossfill.tagger.folder import load_model
 from crossfill.tagger.train import train_model
 from tests.encoders.tiny import bert

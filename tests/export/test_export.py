@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, pipeline
 
-from crossfill.config import Config, parse_assignments
+from crossfill.config import Config
 from crossfill.encoders.build import build_encoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.encoders.huggingface import Source, WordEncoder
@@ -22,6 +22,7 @@ from crossfill.export.stock import export_stock
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.methods.registry import build_model
+from crossfill.settings import parse_assignments
 from crossfill.tagger.tagger import Tagger
 from tests.encoders.tiny import FAMILIES, TEXTS, bert, gemma
 from tests.own_cache import own_cache as own_cache

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from crossfill.config import merged, read_settings
 from crossfill.errors import ReportError
 from crossfill.report.figures import posteriors
+from crossfill.settings import merged, read_settings
 from crossfill.studies.plan import check_study
 from crossfill.studies.run import run_study
 from crossfill.studies.run_folder import open_results

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossfill.config import merged
+from crossfill.settings import merged
 from crossfill.studies.executors.base import Event, Executor, Started, attempt, ended
 from crossfill.studies.plan import CheckedStudy, Job, check_study
 from crossfill.studies.run import Standing, run_study

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from crossfill.cli.app import app
-from crossfill.config import read_settings
 from crossfill.data.codes import language_code
+from crossfill.settings import read_settings
 from crossfill.studies.executors import base
 from crossfill.studies.run_folder import open_results
 from tests.encoders.tiny import bert

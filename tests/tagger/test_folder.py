@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 import crossfill
 from crossfill import checkpoint
 from crossfill.cli.app import app
-from crossfill.config import parse_assignments
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import CheckpointError
+from crossfill.settings import parse_assignments
 from crossfill.tagger.tagger import Tagger
 from tests.encoders.tiny import bert
 from tests.own_cache import own_cache as own_cache

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import crossfill
-from crossfill.config import Config, parse_assignments
+from crossfill.config import Config
 from crossfill.data.labels import iob2
 from crossfill.data.splits import for_calibration, for_selection, parted
 from crossfill.encoders.frozen import FrozenEncoder
@@ -17,6 +17,7 @@ from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.prediction.predict import predict
 from crossfill.prediction.tagging import TaggingOptions
+from crossfill.settings import parse_assignments
 from crossfill.tagger.tagger import Tagger
 from tests.encoders.tiny import bert
 from tests.own_cache import own_cache as own_cache

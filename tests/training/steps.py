@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from crossfill.config import parse_assignments
 from crossfill.methods.registry import build_model
+from crossfill.settings import parse_assignments
 from crossfill.training.labelled import prepare_grid
 from crossfill.training.loop import Trainer
 from crossfill.training.processes import Processes, leave

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from crossfill import checkpoint
-from crossfill.config import parse_assignments
 from crossfill.encoders.features import FeatureEncoder
 from crossfill.errors import CheckpointError, DataError, TrainingError
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.methods.registry import build_model
+from crossfill.settings import parse_assignments
 from crossfill.tagger.folder import load_model
 from crossfill.tagger.train import train_model
 from crossfill.training.labelled import prepare_grid

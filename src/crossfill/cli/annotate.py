@@ -18,7 +18,7 @@ def annotate(
     budget: Annotated[int, typer.Option(min=1, help="How many sentences to choose.")] = 100,
     strategy: Annotated[
         Literal["entropy", "bald", "diversity"],
-        typer.Option(help="Most doubt, most removable doubt, or doubt spread out."),
+        typer.Option(help="entropy: total uncertainty; bald: epistemic; diversity: total, spread out."),
     ] = "diversity",
     cost: Annotated[
         Literal["sentences", "words"], typer.Option(help="What effort is counted in; words favours short sentences.")
@@ -32,7 +32,7 @@ def annotate(
     samples: Annotated[int | None, typer.Option(min=1, help="Posterior samples. [default: the model's]")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the projection that distances are taken in.")] = 0,
     grid: Annotated[Path | None, typer.Option(help="Data folder: rank its empty cells instead.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's]")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
 ) -> None:
@@ -68,7 +68,7 @@ def annotate(
 
 
 def _render(tagging: "Tagging", form: str) -> str:
-    """The sentence with the model's guess, as corpora come: nothing to take out again once it is corrected."""
+    """The sentence with predicted labels in the plain format of a corpus, ready to be corrected and trained on."""
     from crossfill.cli import render
     from crossfill.data import bio
     from crossfill.data.streams import Item

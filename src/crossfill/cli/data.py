@@ -1,4 +1,4 @@
-"""`crossfill data`: official corpora, for people online, and artificial ones, for anyone."""
+"""`crossfill data`: fetch official corpora (needs a network), or make artificial ones."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`crossfill demo`: the whole story on an artificial grid, in about a minute."""
+"""`crossfill demo`: train and compare three methods on an artificial grid, in about a minute."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,7 +44,7 @@ def demo(
     from crossfill.studies.run_folder import open_results
     from crossfill.tagger.tagger import load
 
-    server = web() if serve else None  # a missing package is told now, not after the training
+    server = web() if serve else None  # report a missing package now, not after the training
     console = Console(highlight=False)
     checked = demo_study(seed, steps, families)
     made = demo_grid(checked)
@@ -62,7 +62,7 @@ def demo(
 
 
 def _run(checked: "CheckedStudy", out: Path, quiet: bool) -> None:
-    """Train all methods at once, with a bar for each."""
+    """Train all methods at the same time, with a progress bar for each."""
     from crossfill.progress import ProgressBar
     from crossfill.studies.demo import run_demo
     from crossfill.studies.run import Standing

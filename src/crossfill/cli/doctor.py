@@ -17,13 +17,13 @@ _FOR_DEVELOPERS = ("dev", "docs")
 
 @dataclass(frozen=True)
 class Package:
-    """A package that crossfill, or one of its extras, asks for."""
+    """A dependency of crossfill or of one of its extras."""
 
     name: str
     wanted: str
     found: str | None
     extra: str = ""
-    """The extra that asks for it; empty where crossfill itself does."""
+    """The extra that needs it; empty if crossfill itself does."""
 
     @property
     def fits(self) -> bool:
@@ -56,7 +56,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for 
 
 
 def packages() -> list[Package]:
-    """All that crossfill and its extras for users ask for, from the installed package's own metadata."""
+    """The dependencies of crossfill and of its extras for users, from the installed package's metadata."""
     from packaging.requirements import Requirement
 
     found = []
@@ -64,7 +64,7 @@ def packages() -> list[Package]:
         requirement = Requirement(text)
         extra = next((e for e in extras() if requirement.marker and requirement.marker.evaluate({"extra": e})), "")
         if not extra and requirement.marker and not requirement.marker.evaluate({"extra": ""}):
-            continue  # of an extra for developers, or for another system
+            continue  # a dependency of a developer's extra, or of another system
         found.append(Package(requirement.name, str(requirement.specifier), _version(requirement.name), extra))
     return found
 
@@ -110,7 +110,7 @@ def _cache() -> dict[str, Any]:
 
 
 def _hub() -> dict[str, Any]:
-    """Where pretrained encoders lie, and which; nothing is asked for on the network."""
+    """The folder and names of downloaded pretrained encoders; does not use the network."""
     home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
     folder = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
     names = sorted(path.name.removeprefix("models--").replace("--", "/") for path in folder.glob("models--*"))

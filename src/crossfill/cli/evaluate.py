@@ -1,4 +1,4 @@
-"""`crossfill evaluate MODEL DATA`: every cell with test data, its scores and how far to trust its probabilities."""
+"""`crossfill evaluate MODEL DATA`: scores and calibration of every cell with test data."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crossfill.tagger.tagger import Tagger
 
 _KEPT = 16
-"""Entry of the risk–coverage curve at 80 %."""
+"""Position of 80 % coverage in the risk–coverage curve, counted from 1."""
 
 
 def evaluate(
@@ -27,7 +27,7 @@ def evaluate(
     alpha: Annotated[float, typer.Option(help="Level of the label sets, where the model is calibrated.")] = 0.1,
     max_test: Annotated[int | None, typer.Option(min=1, help="Most test sentences per corpus.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of random splits and of --max-test.")] = 0,
-    encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     out: Annotated[Path | None, typer.Option(help="File to write the JSON to, besides.")] = None,
@@ -60,7 +60,7 @@ def errors_removed(result: "CellResult") -> float:
 
 
 def as_report(results: "Sequence[CellResult]") -> dict[str, Any]:
-    """Everything measured, as JSON: one entry a corpus, and means over the seen and the unseen corpora of a task."""
+    """Everything measured, as JSON: one entry per corpus, and means over the seen and the unseen corpora of a task."""
     entries, groups = [], {}
     alpha = next((result.label_sets.alpha for result in results if result.label_sets is not None), None)
     for result in results:
@@ -89,7 +89,7 @@ def _mean(group: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _known(tagger: "Tagger", grid: "Grid") -> "Grid":
-    """The cells of the grid that the model can tag; the others are told."""
+    """The cells of the grid that the model can tag; the others are listed on standard error."""
     known = frozenset(tagger.cells)
     if left_out := [str(cell) for cell in grid.cells if cell not in known]:
         shown = ", ".join(left_out[:10]) + (" …" if len(left_out) > 10 else "")

@@ -35,8 +35,8 @@ def experiment(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Run a study: partitions × methods × seeds. The same command again does only what is missing."""
-    from crossfill.config import change_values, parse_assignments, read_settings
     from crossfill.errors import ConfigError
+    from crossfill.settings import change_values, parse_assignments, read_settings
     from crossfill.studies.executors.base import build_executor
     from crossfill.studies.plan import check_study
     from crossfill.studies.run import run_study

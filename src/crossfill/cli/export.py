@@ -1,4 +1,4 @@
-"""`crossfill export MODEL --cell ner/wol OUT`: a cell's tagger for software that does not know crossfill."""
+"""`crossfill export MODEL --cell ner/wol OUT`: a cell's tagger in a format that other software can load."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ def export(
     out: Annotated[Path, typer.Argument(help="Folder to write.")],
     cell: Annotated[str, typer.Option(help="Cell to export, as ner/wol.")],
     onnx: Annotated[bool, typer.Option("--onnx", help="An ONNX graph instead of a transformers checkpoint.")] = False,
-    encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
 ) -> None:
     """Write the tagger of a cell as an ordinary token-classification checkpoint, or as ONNX; posterior means."""
     from crossfill.tagger.tagger import load

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from crossfill.data.checks import Problem
     from crossfill.data.layout import SourceFile
-    from crossfill.data.problems import Problem
     from crossfill.grid.cells import Cell, Grid
 
 

@@ -1,4 +1,4 @@
-"""Tasks × languages in a terminal, wide or narrow, coloured or not."""
+"""The grid as tables for a terminal of any width, with or without colours."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from crossfill.data.checks import Problem
 from crossfill.data.codes import language_name
-from crossfill.data.problems import Problem
 from crossfill.grid.cells import Cell
 
 Sizes = Mapping[str, int]
@@ -34,7 +34,7 @@ def matrices(
     n_corpora: Mapping[Cell, int],
     console: Console,
 ) -> Iterator[Table]:
-    """The grid in as few tables as the terminal's width allows: with names, without, then a few tasks at a time."""
+    """The grid in as few tables as the terminal's width allows: with language names, without, or by a few tasks."""
     for named in (True, False):
         table = _matrix(tasks, languages, sizes, n_corpora, named)
         if console.measure(table, options=console.options.update(max_width=10_000)).maximum <= console.width:
@@ -76,7 +76,7 @@ def labels_table(counts: Mapping[str, Counter[str]]) -> Table:
 
 
 def problems_table(problems: Sequence[Problem]) -> RenderableType:
-    """Everything there is to tell: errors, then warnings, then notes; the same message once for all its cells."""
+    """All problems: errors, then warnings, then notes; each message once, with all its places."""
     groups: list[RenderableType] = []
     for level, (colour, title) in _LEVELS.items():
         told: dict[str, list[str]] = {}
@@ -86,7 +86,7 @@ def problems_table(problems: Sequence[Problem]) -> RenderableType:
         if not told:
             continue
         table = Table.grid(padding=(0, 2))
-        if level == "error":  # places are long there: file and line
+        if level == "error":  # places of errors are long: file and line
             for message, places in told.items():
                 table.add_row(Text(", ".join(places), colour).append(f": {message}", "default"))
         else:

@@ -32,11 +32,11 @@ def predict(
     distribution: Annotated[bool, typer.Option(help="Write the probability of every label.")] = False,
     alpha: Annotated[float | None, typer.Option(help="Write label sets that miss this share of right labels.")] = None,
     abstain: Annotated[
-        float | None, typer.Option(help="Mark for a person what is as unsure as this share of calibration words.")
+        float | None, typer.Option(help="Mark words that would be in this least sure share of calibration words.")
     ] = None,
-    min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Give no label that is less sure.")] = 0.0,
+    min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Leave out labels below this confidence.")] = 0.0,
     temperature: Annotated[bool, typer.Option(help="Scale probabilities by the calibrated temperature.")] = False,
-    encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
 ) -> None:
     """Tag text in any cell of a model's grid, seen or not, and say how sure every label is."""

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 _COLUMNS = {"pos": 3, "xpos": 4, "deprel": 7}
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green", "bright_magenta")
 _UNSURE = 0.5
-"""Words of less confidence are shown in red."""
+"""Words with a lower confidence are shown in red."""
 
 
 def header(taggings: "Sequence[Tagging]", whole: bool) -> str:
-    """The comment before token columns that says what they are; the label is the last of each cell's."""
+    """The comment that names the token columns; the last column of each cell is its label."""
     names = ["word"]
     for tagging in taggings:
         names += ["confidence", "entropy", "mutual_information"]
@@ -45,7 +45,7 @@ def columns(taggings: "Sequence[Tagging]", whole: bool) -> str:
 
 
 def json_line(item: "Item", taggings: "Sequence[Tagging]", whole: bool) -> str:
-    """One object: the words, whatever else the input said, and under `tags` one object for each cell."""
+    """One JSON object: the words, all other fields of the input, and under `tags` one object for each cell."""
     sentence = taggings[0].sentence
     found: dict[str, Any] = {**item.fields, "words": sentence.words}
     if sentence.spaces:
@@ -55,7 +55,7 @@ def json_line(item: "Item", taggings: "Sequence[Tagging]", whole: bool) -> str:
 
 
 def conllu(item: "Item", taggings: "Sequence[Tagging]", whole: bool) -> str:
-    """CoNLL-U with everything the input had; labels in the task's own column, or in MISC, where the rest is, too."""
+    """CoNLL-U with everything the input had; labels in the task's own column, or in MISC like all other values."""
     from crossfill.data.conllu import render
 
     source = item.conllu or _blank(taggings[0])
@@ -129,7 +129,7 @@ def _json(tagging: "Tagging", whole: bool) -> dict[str, Any]:
 
 
 def _blank(tagging: "Tagging") -> "ConlluSentence":
-    """The lines of a sentence that did not come as CoNLL-U."""
+    """The CoNLL-U lines of a sentence that was read from another format."""
     from crossfill.data.conllu import ConlluSentence
 
     sentence = tagging.sentence
@@ -165,7 +165,7 @@ def _fill(row: list[str], tagging: "Tagging", word: int, whole: bool) -> None:
 
 
 def _keyed(column: str, changes: dict[str, str]) -> str:
-    """A column of `Key=Value|…` with some keys changed; a value of `_` takes the key away."""
+    """A column of `Key=Value|…` with some keys changed; a value of `_` removes the key."""
     kept = [pair for pair in column.split("|") if pair != "_" and pair.partition("=")[0] not in changes]
     kept += [f"{key}={value.replace('|', '/')}" for key, value in changes.items() if value != "_"]
     return "|".join(kept) or "_"

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 LONGEST = 40
-"""Rows of a table that a terminal still shows."""
+"""Tables with more rows are not shown in the terminal."""
 
 
 def report(

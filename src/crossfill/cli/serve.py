@@ -31,7 +31,7 @@ def serve(
     queue: Annotated[int, typer.Option(help="Requests that may wait; more get 429.")] = 256,
     batch: Annotated[int, typer.Option(help="Requests that are encoded together.")] = 64,
     timeout: Annotated[float, typer.Option(help="Seconds until a request is given up.")] = 30.0,
-    encoder: Annotated[str | None, typer.Option(help="The model's encoder, where it lies elsewhere now.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Log warnings and failures only.")] = False,
 ) -> None:
@@ -53,7 +53,7 @@ def serve(
 
 
 def web() -> "tuple[Callable[..., None], type[ServeSettings]]":
-    """The server and its settings, or a word on what to install."""
+    """Import the server and its settings; ConfigError if the web extra is not installed."""
     from crossfill.errors import ConfigError
 
     try:
@@ -69,17 +69,17 @@ def web() -> "tuple[Callable[..., None], type[ServeSettings]]":
 
 
 def announce(address: str, open_page: bool) -> None:
-    """Tell where the page is, and open it if that was asked for."""
+    """Print the page's address, and open it in a browser if asked to."""
     typer.echo(f"{address}  (Ctrl+C stops it)", err=True)
     screen = sys.platform in ("win32", "darwin") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if open_page and screen:  # without one, a browser in the terminal might come up
+    if open_page and screen:  # without a display, a text browser might start in the terminal
         import webbrowser
 
         webbrowser.open(address)
 
 
 def read_token(path: Path | None) -> str | None:
-    """The token in a file, or in the environment."""
+    """The token from a file, or from the environment."""
     from crossfill.errors import ConfigError
 
     if path is None:

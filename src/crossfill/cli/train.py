@@ -97,7 +97,8 @@ def train(
 def _settings(
     path: Path | None, method: str | None, encoder: str | None, layer: str | None, changes: list[str]
 ) -> "Config":
-    from crossfill.config import Config, parse_assignments
+    from crossfill.config import Config
+    from crossfill.settings import parse_assignments
     from crossfill.studies.study import load_run_config
 
     config = load_run_config(path, method) if path else Config().change({"encoder.name": PAPER_ENCODER})

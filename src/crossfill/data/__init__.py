@@ -1,1 +1,1 @@
-"""Corpora in and out: files of many kinds to a Grid, batches, and the synthetic grid."""
+"""Reading and writing corpora: data folders, file formats, downloads, text to be tagged, and the synthetic grid."""

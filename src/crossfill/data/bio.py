@@ -1,4 +1,4 @@
-"""Token columns: a word, whatever else, and its tag last, as NER corpora come."""
+"""Token columns, the format of most NER corpora: the word first, its tag last, other columns ignored."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
-    """Words and their tags, as they stand in the file."""
+    """Words and their tags, as they are written in the file."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
@@ -24,17 +24,14 @@ class TaggedSentence:
 def parse(data: bytes, where: str) -> Iterator[TaggedSentence]:
     """The sentences of a file of token columns, separated by tabs or spaces; `where` names it in errors.
 
-    `-DOCSTART-` lines and comments (`# …` before a sentence, not ending in a tag) are left out. A `wo:` before every
-    word, as WikiANN has it, is kept here; `without_prefix` takes it off.
+    `-DOCSTART-` lines and comments (`# …` before a sentence, not ending in a tag) are left out. A prefix `wo:` of
+    every word, as in WikiANN, is kept here; `without_prefix` removes it.
     """
     for start, lines in blocks(decode(data, where)):
         words, tags = [], []
         for number, line in enumerate(lines, start=start):
-            kept = line.rstrip(" \t")
-            tabbed = "\t" in kept  # words may hold spaces there
-            columns = [column.strip(" ") for column in kept.split("\t")] if tabbed else kept.split(" ")
-            columns = columns if tabbed else [column for column in columns if column]
-            if line.startswith("-DOCSTART-") or (line.startswith("# ") and not words and _is_comment(columns)):
+            columns = split_columns(line)
+            if is_skipped(line, columns, first=not words):
                 continue
             if problem := _problem(columns):
                 raise DataError(f"{where}:{number}: {problem}")
@@ -58,7 +55,7 @@ def render(sentences: Iterable[TaggedSentence]) -> str:
 
 
 def without_prefix(sentences: Sequence[TaggedSentence]) -> tuple[list[TaggedSentence], str]:
-    """The sentences without the language prefix that stands before every word (`wo:Dakar`), and the prefix, if any."""
+    """The sentences without the language prefix of every word (`wo:Dakar`), and the prefix; empty if there is none."""
     first = next((_PREFIX.match(word) for sentence in sentences for word in sentence.words), None)
     if not first or not all(word.startswith(first[0]) for sentence in sentences for word in sentence.words):
         return list(sentences), ""
@@ -67,8 +64,18 @@ def without_prefix(sentences: Sequence[TaggedSentence]) -> tuple[list[TaggedSent
     return stripped, first[0]
 
 
-def _is_comment(columns: Sequence[str]) -> bool:
-    return len(columns) != 2 and columns[-1] != "O" and split_tag(columns[-1]) is None
+def split_columns(line: str) -> list[str]:
+    """The columns of a line, separated by tabs, or by spaces where there is no tab."""
+    kept = line.rstrip(" \t")
+    if "\t" in kept:  # words may contain spaces there
+        return [column.strip(" ") for column in kept.split("\t")]
+    return [column for column in kept.split(" ") if column]
+
+
+def is_skipped(line: str, columns: Sequence[str], first: bool) -> bool:
+    """Whether a line is no word: `-DOCSTART-`, or a comment (`# …`, not ending in a tag) before the first word."""
+    comment = len(columns) != 2 and columns[-1] != "O" and split_tag(columns[-1]) is None
+    return line.startswith("-DOCSTART-") or (first and comment and line.startswith("# "))
 
 
 def _problem(columns: Sequence[str]) -> str | None:

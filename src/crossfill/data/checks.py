@@ -1,26 +1,41 @@
-"""What looks wrong in a cell, though every line of it could be read."""
+"""Problems with data, and checks for data that can be read but looks wrong."""
 
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import numpy as np
 
-from crossfill.data.problems import Problem
 from crossfill.data.splits import texts
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import EMPTY
 
+Level = Literal["error", "warning", "note"]
+"""`error`: data that was left out; `warning`: data that looks wrong; `note`: what was changed while reading."""
 MOST_DUPLICATES = 0.05
-"""Share of sentences that repeat an earlier one of the same split."""
+"""Largest share, without a warning, of sentences that repeat an earlier one of the same split."""
 MOST_OTHER_SCRIPT = 0.1
-"""Share of letters outside a cell's main script."""
+"""Largest share, without a warning, of letters outside a cell's main script."""
 MOST_MISSING = 0.05
-"""Share of words that are `_`, as in a treebank that comes without its text."""
+"""Largest share, without a warning, of words that are `_`, as in treebanks distributed without their text."""
 
-# scripts that are written together
+# scripts that count as one because they are used together
 _WRITING = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK", "BOPOMOFO": "CJK", "IDEOGRAPHIC": "CJK"}
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One problem with a cell or a file, or a note on it."""
+
+    level: Level
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}"
 
 
 def check_grid(grid: Grid) -> list[Problem]:
@@ -98,7 +113,7 @@ def _scripts(splits: Splits) -> Counter[str]:
 
 @cache
 def _script(point: int) -> str | None:
-    """The script of a letter by the first word of its Unicode name; none for what is no letter."""
+    """The script of a letter by the first word of its Unicode name; none for other characters."""
     letter = chr(point)
     if not unicodedata.category(letter).startswith("L"):
         return None

@@ -1,4 +1,4 @@
-"""Names that people give languages and cells: codes of UD, WikiANN and ISO 639-1 to -3, all as ISO 639-3."""
+"""Language codes of UD, WikiANN and ISO 639-1 to -3 as ISO 639-3, and names of cells that use them."""
 
 import re
 from collections.abc import Collection
@@ -10,10 +10,10 @@ from crossfill.data.labels import task_name
 from crossfill.errors import DataError, unknown
 from crossfill.grid.cells import Cell
 
-# where the plain mapping names a macrolanguage or the wrong variety for the corpora that use the code
+# codes that ISO 639 maps to a macrolanguage, or to another variety than the corpora that use them
 _VARIETIES = {"ku": "kmr", "gn": "gun", "kv": "kpv", "arc": "aii"}
 
-# codes of Wikipedia editions, hence of WikiANN, and withdrawn ones that ISO 639-3 does not list
+# codes of Wikipedia editions, which WikiANN uses, and withdrawn codes that ISO 639-3 does not list
 _EDITIONS = {
     "bat-smg": "sgs",
     "be-tarask": "bel",
@@ -41,7 +41,7 @@ _REGION_OR_SCRIPT = re.compile(r"([a-z]{2,3})-(?:[a-z]{2}|[a-z]{4}|[0-9]{3})")
 
 @lru_cache(maxsize=10_000)
 def find_language(code: str) -> str | None:
-    """The ISO 639-3 code for `wo`, `wol`, `zh_yue`, `sr-Latn` and the like; none if it is no language code."""
+    """The ISO 639-3 code for `wo`, `wol`, `zh_yue`, `sr-Latn` and the like; none if it is not a language code."""
     folded = code.lower().replace("_", "-")
     if special := _VARIETIES.get(folded) or _EDITIONS.get(folded):
         return special
@@ -66,12 +66,12 @@ def language_code(code: str) -> str:
 
 
 def find_language_in(name: str, known: Collection[str]) -> str:
-    """The language that a person means among those known: by its very name, else by the code that stands for it."""
+    """The language that a user's `name` refers to: `name` itself if it is known, else the ISO 639-3 code for it."""
     return name if name in known else find_language(name) or name
 
 
 def find_cell(name: str | Cell, known: Collection[Cell]) -> Cell:
-    """The cell that a person means among those known: `ner/wo` is `ner/wol`, `upos/wol` is `pos/wol`."""
+    """The known cell that a user's `name` refers to: `ner/wo` is `ner/wol`, `upos/wol` is `pos/wol`."""
     given = name if isinstance(name, Cell) else Cell.parse(name)
     mapped = Cell(task_name(given.task), find_language(given.language) or given.language)
     for cell in (given, mapped):
@@ -81,7 +81,7 @@ def find_cell(name: str | Cell, known: Collection[Cell]) -> Cell:
 
 
 def is_private(code: str) -> bool:
-    """Whether ISO 639-3 leaves a code to private use."""
+    """Whether ISO 639-3 reserves a code for private use."""
     return _PRIVATE.fullmatch(code) is not None
 
 
@@ -93,6 +93,6 @@ def language_name(code: str) -> str:
 
 
 def language_tag(code: str) -> str:
-    """The tag of BCP 47 for an ISO 639-3 code, which libraries and browsers go by: the two-letter code where one is."""
+    """The BCP 47 tag of an ISO 639-3 code, as libraries and browsers expect it: the two-letter code if there is one."""
     found = pycountry.languages.get(alpha_3=code)
     return getattr(found, "alpha_2", code) if found else code

@@ -17,7 +17,7 @@ _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]{0,8})\.[1-9][0-9]{0,8}")
 
 @dataclass(frozen=True, slots=True)
 class ConlluSentence:
-    """A sentence with everything its lines say."""
+    """A sentence with the full content of its lines."""
 
     comments: tuple[str, ...]
     rows: list[list[str]]
@@ -30,7 +30,7 @@ class ConlluSentence:
 
     @property
     def text(self) -> str:
-        """The original text: surface tokens, with the spaces that stand between them."""
+        """The original text: surface tokens, with the spaces between them."""
         parts, end = [], 0
         for row in self.rows:
             first, dash, last = row[0].partition("-")
@@ -42,7 +42,7 @@ class ConlluSentence:
         return "".join(parts).rstrip(" ")
 
     def sentence(self, label: LabelColumn) -> Sentence:
-        """The syntactic words with their labels. No space stands between the words of one multiword token."""
+        """The syntactic words with their labels. There are no spaces within a multiword token."""
         words, labels, spaces = [], [], []
         end, space = 0, True
         for row in self.rows:
@@ -63,7 +63,7 @@ def parse(data: bytes, where: str) -> Iterator[ConlluSentence]:
 
 
 def parse_blocks(parts: Iterable[Block], where: str) -> Iterator[ConlluSentence]:
-    """The sentences in blocks of lines, as they come."""
+    """The sentences in blocks of lines, parsed one at a time."""
     for start, lines in parts:
         n_comments = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
         rows = [line.split("\t") for line in lines[n_comments:]]

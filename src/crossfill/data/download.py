@@ -1,4 +1,4 @@
-"""Fetching a file over HTTP: resumable, checked, and in its place only when whole.
+"""Download a file over HTTP: resumable, checked, and moved into place only when complete.
 
 The standard library's urllib suffices: one streamed GET with a Range header, redirects and proxies included.
 """
@@ -18,11 +18,11 @@ from pathlib import Path
 from crossfill.errors import DataError
 
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes at hand and the bytes in all, where the server tells."""
+"""Called with the bytes received so far and their total number, none if the server does not tell it."""
 
 
 def silent(done: int, total: int | None) -> None:
-    """Progress that is not shown."""
+    """Show no progress."""
 
 
 ATTEMPTS = 5
@@ -38,10 +38,10 @@ def download(
     progress: Progress = silent,
     pause: float = 1.0,
 ) -> None:
-    """Fetch `url` into `target`. What an earlier, broken try left in `target.part` is continued where the server can.
+    """Fetch `url` into `target`, resuming an interrupted download in `target.part` where the server supports it.
 
     `etag_is_md5` says that the server's entity tag is the MD5 of the file, as those of DSpace and S3 are; the file is
-    then checked against it. `pause` seconds pass before the second try, twice as many before the next, and so on.
+    then checked against it. The first retry waits `pause` seconds, each further one twice as long as the last.
     """
     part, validator = _beside(target, ".part"), _beside(target, ".part.etag")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -70,12 +70,12 @@ def download(
 
 
 def _fetch(url: str, part: Path, validator: Path, progress: Progress) -> str:
-    """One try: append to `part` what is missing, and return the entity tag."""
+    """Make one attempt: append the missing bytes to `part`, and return the entity tag."""
     tag = validator.read_text(encoding="utf-8") if part.exists() and validator.exists() else ""
     done = part.stat().st_size if tag else 0
     headers = {"Accept-Encoding": "identity", "User-Agent": "crossfill"}
     if done:
-        # If-Range: a file that has changed since comes whole instead of as a tail that does not fit
+        # If-Range: if the file has changed since, the server sends all of it, not a tail that does not fit
         headers |= {"Range": f"bytes={done}-", "If-Range": tag}
     try:
         response = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60)  # noqa: S310 - checked by `fetch`
@@ -83,7 +83,7 @@ def _fetch(url: str, part: Path, validator: Path, progress: Progress) -> str:
         error.close()
         if error.code != 416:
             raise
-        if error.headers.get("Content-Range") == f"bytes */{done}":  # it was whole, and only its rename was missing
+        if error.headers.get("Content-Range") == f"bytes */{done}":  # already complete, but not renamed yet
             return tag
         part.unlink()
         raise ConnectionError("the server refused the range") from None
@@ -99,7 +99,7 @@ def _fetch(url: str, part: Path, validator: Path, progress: Progress) -> str:
         if total is not None and total - done > (free := shutil.disk_usage(part.parent).free):
             raise OSError(errno.ENOSPC, f"needs {total - done:,} bytes, {free:,} are free")
         with part.open("ab" if resumed else "wb") as file:
-            # a weak tag promises nothing about bytes, so such a file is not continued
+            # a weak tag does not identify the exact bytes, so such a download is not resumed
             validator.write_text("" if tag.startswith("W/") else tag, encoding="utf-8")
             progress(done, total)
             while chunk := response.read(_CHUNK):

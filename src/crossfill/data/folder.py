@@ -1,29 +1,26 @@
-"""A data folder into a grid, and a grid into a data folder."""
+"""Read a grid from a data folder, and write a grid to a data folder."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from unicodedata import is_normalized
 
-from crossfill.data import bio, conllu, storage
-from crossfill.data.labels import LabelColumn, iob2, scheme, task_name
+from crossfill.data import bio, storage
+from crossfill.data.checks import Level, Problem
+from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, Split, find_sources
-from crossfill.data.problems import Level, Problem
+from crossfill.data.readers import READERS, VERSION
 from crossfill.data.splits import capped, eighty_ten_ten, without_leaks
 from crossfill.data.storage import Reading
 from crossfill.errors import DataError, unknown
 from crossfill.files import default_cache, write_atomically
 from crossfill.grid.cells import Cell, Grid, Splits
-from crossfill.grid.sentence import Corpus, Sentence
-
-_READER = "1"
-"""Raised whenever the same bytes would be read differently, so that older cache entries are left alone."""
+from crossfill.grid.sentence import Corpus
 
 
 @dataclass(frozen=True)
 class FolderReading:
-    """A grid, and everything that reading its folder had to tell."""
+    """A grid, and all problems found while reading its folder."""
 
     grid: Grid
     problems: tuple[Problem, ...]
@@ -41,10 +38,10 @@ def load_grid(
     max_train: int | None = None,
     cache: Path | bool = True,
 ) -> Grid:
-    """The grid of a data folder; refused, with every reason, where a file of it cannot be read.
+    """Load the grid of a data folder; if files cannot be read, the error lists all problems.
 
-    `tasks` keeps these only, and reads further columns of UD treebanks (`deprel`, `feats:Case`). `seed` parts corpora
-    that come in one piece and draws the `max_train` sentences. `cache` is a folder, or whether to use the default one.
+    `tasks` keeps only these, and may name further columns of UD treebanks (`deprel`, `feats:Case`). `seed` determines
+    random splits and the choice of `max_train` sentences. `cache` is a folder, or whether to use the default one.
     """
     reading = read_folder(path, tasks=tasks, seed=seed, max_train=max_train, cache=cache)
     if reading.errors:
@@ -61,7 +58,7 @@ def read_folder(
     cache: Path | bool = True,
     watch: Callable[[Sequence[SourceFile]], Iterable[SourceFile]] = iter,
 ) -> FolderReading:
-    """What `load_grid` reads, with the problems collected beside it; `watch` may show progress over the files."""
+    """Like `load_grid`, but returns the problems beside the grid; `watch` iterates over files and may show progress."""
     root = Path(path)
     store = default_cache() if cache is True else cache or None
     wanted = tuple(task_name(task) for task in tasks)
@@ -115,17 +112,6 @@ def write_grid(grid: Grid, folder: Path) -> None:
                     write_atomically(path, bio.render(sentences).encode())
 
 
-def read_source(data: bytes, where: str, label: LabelColumn | None) -> Reading:
-    """A corpus from the bytes of a file: CoNLL-U where a label column is given, else token columns."""
-    if label is not None:
-        return _composed(Corpus.from_sentences(s.sentence(label) for s in conllu.parse(data, where)))
-    tagged, prefix = bio.without_prefix(list(bio.parse(data, where)))
-    found, repaired = scheme(sentence.tags for sentence in tagged)
-    tags = (sentence.tags if found == "none" else tuple(iob2(sentence.tags)) for sentence in tagged)
-    corpus = Corpus.from_sentences(Sentence(s.words, t) for s, t in zip(tagged, tags, strict=True))
-    return replace(_composed(corpus), scheme=found, repaired=repaired, prefix=prefix)
-
-
 def _tasks_of(source: SourceFile, wanted: Sequence[str]) -> Iterable[str]:
     if source.task != UD:
         return [source.task] if not wanted or source.task in wanted else []
@@ -133,7 +119,7 @@ def _tasks_of(source: SourceFile, wanted: Sequence[str]) -> Iterable[str]:
 
 
 def _corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, str]:
-    """The name of each source's corpus; its folder instead where two folders use the same name for a cell."""
+    """The name of each source's corpus, or its folder if two folders use the same name for a cell."""
     homes: dict[tuple[str, str, str], set[Path]] = defaultdict(set)
     for source in sources:
         homes[source.task, source.language, source.corpus].add(source.home)
@@ -146,30 +132,22 @@ def _corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile,
 
 
 def _read(source: SourceFile, task: str, where: str, store: Path | None) -> Reading:
+    read = READERS.get(source.path.suffix, READERS[""])  # the suffix may be the split: `wo.train`
     try:
-        label = LabelColumn(task) if source.is_conllu else None
         data = source.path.read_bytes()
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None
     except OSError as error:
         raise DataError(f"{where}: expected a readable file; {error.strerror}") from None
     if store is None:
-        return read_source(data, where, label)
-    entry = store / "corpora" / storage.entry_name(data, _READER, label.task if label else "columns")
+        return read(data, where, task)
+    entry = store / "corpora" / storage.entry_name(data, VERSION, read.__name__, task)
     found = storage.load(entry)
     if found is None:
-        found = read_source(data, where, label)
+        found = read(data, where, task)
         try:
             storage.save(entry, found)
         except OSError:
             return found  # a cache that cannot be written only costs time
     return found
-
-
-def _composed(corpus: Corpus) -> Reading:
-    composed = corpus.composed()
-    changed = {} if composed is corpus else corpus.words.counts()
-    return Reading(composed, normalised=sum(n for word, n in changed.items() if not is_normalized("NFC", word)))
 
 
 def _has_labels(parts: Mapping[Split, Sequence[Reading]]) -> bool:
@@ -179,7 +157,7 @@ def _has_labels(parts: Mapping[Split, Sequence[Reading]]) -> bool:
 def _splits(
     cell: Cell, name: str, parts: Mapping[Split, Sequence[Reading]], seed: int, max_train: int | None
 ) -> tuple[Splits, list[Problem]]:
-    """The splits of one corpus, and what was done to make them."""
+    """The splits of one corpus, and notes and warnings on how they were made."""
     told: list[tuple[Level, str]] = []
     given = {split: Corpus.joined(reading.corpus for reading in readings) for split, readings in parts.items()}
     if whole := given.pop("whole", None):

@@ -1,4 +1,4 @@
-"""Labels: which column a task names, and tag schemes normalised to strict IOB2."""
+"""Labels: the CoNLL-U column of a task, and tag schemes normalised to strict IOB2."""
 
 import re
 from collections import Counter
@@ -8,7 +8,7 @@ from typing import Literal
 from crossfill.errors import DataError
 
 Scheme = Literal["IOB2", "IOB1", "IO", "BIOES", "BILOU", "BMES", "mixed", "none"]
-"""How a corpus writes its spans; `mixed` is IOB2 with spans that begin with I-, `none` is labels that are no spans."""
+"""How a corpus encodes spans; `mixed`: IOB2 with spans that begin with I- or stray labels; `none`: plain labels."""
 
 _TAG = re.compile(r"(?:([BIESLUM])-(.+)|([BI]))", re.DOTALL)
 _BEGINS, _ENDS = frozenset("BSU"), frozenset("ESLU")
@@ -17,7 +17,7 @@ _KEYED = {"feats": 5, "misc": 9}
 
 
 def task_name(text: str) -> str:
-    """The name of a task: `upos` is `pos`, `feats_Case` (a folder's name, where `:` is not allowed) is `feats:Case`."""
+    """The canonical name of a task: `upos` is `pos`, and the folder name `feats_Case` is `feats:Case`."""
     keyed = re.fullmatch(r"(feats|misc)[:_=-](.+)", text)
     return f"{keyed[1]}:{keyed[2]}" if keyed else {"upos": "pos"}.get(text.lower(), text)
 
@@ -37,7 +37,7 @@ class LabelColumn:
 
     @staticmethod
     def names(task: str) -> bool:
-        """Whether a task names a column."""
+        """Whether a task names a CoNLL-U column."""
         name, _, key = task.partition(":")
         return name in (_KEYED if key else _COLUMNS)
 
@@ -50,13 +50,13 @@ class LabelColumn:
 
 
 def split_tag(tag: str) -> tuple[str, str] | None:
-    """The prefix and type of a span's tag; none for `O` and for labels that are no tags."""
+    """The prefix and type of a span's tag; none for `O` and for labels that are not span tags."""
     found = _TAG.fullmatch(tag)
     return (found[1] or found[3], found[2] or "") if found else None
 
 
 def iob2(tags: Sequence[str]) -> list[str]:
-    """The tags of a sentence in strict IOB2: a span begins with B- and goes on with I- of the same type.
+    """The tags of a sentence in strict IOB2: a span begins with B- and continues with I- of the same type.
 
     Spans are read as conlleval does, which covers IOB1, IOB2, IO, BIOES, BILOU and BMES alike.
     """
@@ -75,7 +75,7 @@ def iob2(tags: Sequence[str]) -> list[str]:
 
 
 def scheme(sentences: Iterable[Sequence[str]]) -> tuple[Scheme, int]:
-    """The scheme that these tags follow, and how many spans of a `mixed` one begin with I-."""
+    """The scheme that these tags follow, and the number of tags that do not fit it (`mixed` only)."""
     seen: Counter[str] = Counter()
     for tags in sentences:
         previous = None

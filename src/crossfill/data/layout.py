@@ -1,4 +1,4 @@
-"""Which files of a data folder are corpora, and of which task, language and split."""
+"""Find the corpus files of a data folder, and their task, language and split."""
 
 import os
 import re
@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from crossfill.data.checks import Problem
 from crossfill.data.codes import find_language
 from crossfill.data.labels import task_name
-from crossfill.data.problems import Problem
+from crossfill.data.readers import PLAIN, READERS
 from crossfill.errors import DataError
 
 Split = Literal["train", "dev", "test", "surplus", "whole"]
 UD = "ud"
-"""The folder whose files hold several tasks, one per column."""
+"""The task given to files that hold several tasks, one per column."""
 
 _DEPTH = 5
 _SPLITS: dict[str, Split] = {
@@ -30,11 +31,8 @@ _SPLITS: dict[str, Split] = {
 _NAMED_SPLIT = re.compile(rf"(?:(?P<corpus>.+)[._-])?(?P<split>{'|'.join(_SPLITS)})(?P<suffix>\.[a-z0-9]+)?")
 _TREEBANK = re.compile(r"(?P<language>[a-z]{2,3})_(?P<corpus>[a-z0-9]+)-ud-(?P<split>train|dev|test)(?:-.*)?\.conllu")
 _WIKIANN = re.compile(r"wikiann-(?P<language>[a-z-]+)\.bio")
-_COLUMN_SUFFIXES = (".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll")
-_TASKS = frozenset(
-    {"ner", "pos"}
-)  # Yahadian and Sayula Popoluca too, but a folder of that name is nearly always a task
-_PLAIN_SUFFIXES = (".tsv", ".txt", "")  # corpora only where the file's name is that of a split
+# also ISO 639-3 codes (Yahadian and Sayula Popoluca), but a folder of that name is nearly always a task
+_TASKS = frozenset({"ner", "pos"})
 
 
 @dataclass(frozen=True)
@@ -47,18 +45,14 @@ class SourceFile:
     corpus: str
     split: Split
     home: Path
-    """The folder of the corpus: that of the task, or of the treebank."""
-
-    @property
-    def is_conllu(self) -> bool:
-        return self.path.suffix == ".conllu"
+    """The folder of the task or of the treebank."""
 
 
 def find_sources(root: Path) -> tuple[list[SourceFile], list[Problem]]:
-    """The corpora under a folder, in a fixed order, and what looks like one but is not in its place.
+    """The corpus files under a folder, in a fixed order, and problems with misplaced files.
 
     Recognised: `<task>/<language>/{train,dev,test,surplus}.*`, one file per language (`<task>/<language>.bio`), UD
-    releases (`UD_Wolof-WTF/wo_wtf-ud-train.conllu`) and WikiANN as it is handed out (`wikiann-wo.bio`, `wo/train`).
+    releases (`UD_Wolof-WTF/wo_wtf-ud-train.conllu`) and WikiANN as it is distributed (`wikiann-wo.bio`, `wo/train`).
     """
     if not root.is_dir():
         found = "a file" if root.exists() else "nothing"
@@ -70,11 +64,9 @@ def find_sources(root: Path) -> tuple[list[SourceFile], list[Problem]]:
             sources.append(found)
         elif found:
             problems.append(Problem("error", str(path.relative_to(root)), found))
-    annotated = {source.path.with_suffix("") for source in sources if source.path.suffix not in _PLAIN_SUFFIXES}
-    # UD hands out the plain text of a treebank beside it, as .txt
-    return [
-        s for s in sources if s.path.suffix not in _PLAIN_SUFFIXES or s.path.with_suffix("") not in annotated
-    ], problems
+    annotated = {source.path.with_suffix("") for source in sources if source.path.suffix not in PLAIN}
+    # UD releases contain the plain text of a treebank beside it, as .txt
+    return [s for s in sources if s.path.suffix not in PLAIN or s.path.with_suffix("") not in annotated], problems
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -87,7 +79,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _classify(path: Path) -> SourceFile | str | None:
-    """The corpus file at a path; what is wrong with its place; or none where it is something else."""
+    """The corpus file at a path, a message if it is misplaced, or none if it is not a corpus."""
     name, (parent, grandparent) = path.name, _parents(path)
     if treebank := _TREEBANK.fullmatch(name):
         split = _SPLITS[treebank["split"]]
@@ -97,7 +89,7 @@ def _classify(path: Path) -> SourceFile | str | None:
     named = _NAMED_SPLIT.fullmatch(name)
     suffix = path.suffix if not named else named["suffix"] or ""
     in_language = _is_language(parent, grandparent)
-    if suffix not in (".conllu", *_COLUMN_SUFFIXES) and not (suffix in _PLAIN_SUFFIXES and named and in_language):
+    if suffix not in READERS or (suffix in PLAIN and not (named and in_language)):
         return None
     if in_language:
         task, corpus = _task(grandparent)

@@ -1,4 +1,4 @@
-"""Bytes of a text file into lines, whatever editor last saved them."""
+"""Decode text files into lines, with or without a byte order mark, and with LF or CRLF line ends."""
 
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from crossfill.errors import DataError
 Block = tuple[int, list[str]]
 """The number of a block's first line, from 1, and its lines."""
 LONGEST_LINE = 1_000_000
-"""Bytes of a line in text to be tagged."""
+"""Most bytes in a line of text to be tagged."""
 
 
 def decode(data: bytes, where: str) -> list[str]:
@@ -33,7 +33,7 @@ def decode(data: bytes, where: str) -> list[str]:
 
 
 def stream(file: BufferedIOBase, where: str, longest: int = LONGEST_LINE) -> Iterator[str]:
-    """The lines of UTF-8 text as they are read, without byte order mark and line ends; one is held at a time."""
+    """Read the lines of UTF-8 text one at a time, without byte order mark and line ends."""
     number = 0
     while data := file.readline(longest + 1):
         number += 1
@@ -62,7 +62,7 @@ def stream(file: BufferedIOBase, where: str, longest: int = LONGEST_LINE) -> Ite
 
 
 def blocks(lines: Iterable[str], longest: int | None = None, where: str = "") -> Iterator[Block]:
-    """Runs of lines between blank ones; a line of spaces and tabs is blank, and the last blank line may be missing."""
+    """Groups of lines between blank lines; lines of white space are blank, and the last blank line may be missing."""
     start, kept = 0, []
     for number, line in enumerate(lines, start=1):
         if line and not line.isspace():

@@ -1,6 +1,6 @@
-"""Raw text into sentences and words, in any language: sentencex for the one, ICU for the other.
+"""Split raw text into sentences (with sentencex) and words (with ICU), in any language.
 
-Both know many languages and fall back to general rules for the rest. ICU cuts scripts without spaces (Thai, Khmer,
+Both know many languages and fall back to general rules for the rest. ICU splits scripts without spaces (Thai, Khmer,
 Chinese, Japanese, …) by dictionary.
 """
 
@@ -12,7 +12,7 @@ from crossfill.grid.sentence import Sentence
 
 
 def split_text(text: str, language: str) -> Iterator[Sentence]:
-    """The sentences of raw text, each cut into words; no sentence spans two lines."""
+    """The sentences of raw text, each split into words; no sentence spans two lines."""
     for line in text.splitlines():
         for sentence in split_sentences(line, language) if line.strip() else ():
             if words := split_words(sentence, language):
@@ -31,7 +31,7 @@ def split_sentences(text: str, language: str) -> Iterator[str]:
 
 
 def split_words(text: str, language: str) -> Sentence:
-    """The words of a sentence, with the spaces that stand between them: `Sentence.text` gives the text back.
+    """The words of a sentence and the spaces between them, so that `Sentence.text` gives the text back.
 
     Runs of white space count as one space.
     """

@@ -1,4 +1,4 @@
-"""The official corpora: where they are, and how their archives become a data folder."""
+"""Official corpora: where to download them, and how to unpack their archives into a data folder."""
 
 import gzip
 import re
@@ -20,7 +20,7 @@ from crossfill.errors import DataError, unknown
 Member = tuple[PurePosixPath, IO[bytes]]
 
 _LINDAT = "https://lindat.mff.cuni.cz/repository/server/api/core/bitstreams/handle/11234"
-UD_RELEASES = {  # the handle of each release
+UD_RELEASES = {  # release: its handle at LINDAT
     "2.4": "1-2988",
     "2.5": "1-3105",
     "2.7": "1-3424",
@@ -37,12 +37,12 @@ _WIKIANN = "https://s3.amazonaws.com/datasets.huggingface.co/wikiann/1.1.0/panx_
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus that can be fetched: its archive, and which of the archive's files go where."""
+    """A corpus that can be downloaded: its archive, and which files of the archive to keep."""
 
     name: str
     url: str
     members: Callable[[Path, Collection[str]], Iterator[Member]]
-    """The files of the archive to keep, for these languages (all if none are given), each with its place."""
+    """Yields the files of the archive to keep for these languages (all if none are given), each with its path."""
     licence: str
 
 
@@ -59,7 +59,7 @@ def ud(release: str = PAPER_RELEASE) -> Source:
 
 
 def wikiann() -> Source:
-    """WikiANN (Pan et al. 2017) in the balanced splits of Rahimi et al. 2019: an archive per language, in one file."""
+    """WikiANN (Pan et al. 2017) in the balanced splits of Rahimi et al. 2019: one file with an archive per language."""
     return Source("wikiann", _WIKIANN, _per_language, "derived from Wikipedia, CC BY-SA; cite Pan et al. 2017")
 
 
@@ -74,7 +74,7 @@ def fetch(
     progress: Progress = silent,
     pause: float = 1.0,
 ) -> Path:
-    """Fetch a source into `out/<name>`, which appears when it is whole; the archive is removed then."""
+    """Download a source into `out/<name>`, which appears only when complete; the archive is then removed."""
     target = out / source.name
     if target.exists():
         raise DataError(f"{target}: is already there; remove it to fetch it again")
@@ -92,7 +92,7 @@ def fetch(
 
 
 def _unpack(source: Source, archive: Path, target: Path, languages: Collection[str]) -> None:
-    """Unpack beside the target, then rename: a folder that is there is whole."""
+    """Unpack into a temporary folder, then rename it, so that `target` is always complete."""
     work = Path(mkdtemp(dir=target.parent, prefix=f".{source.name}."))
     try:
         n_files = 0
@@ -123,7 +123,7 @@ def _unpack(source: Source, archive: Path, target: Path, languages: Collection[s
 
 
 def _treebanks(archive: Path, languages: Collection[str]) -> Iterator[Member]:
-    """`ud-treebanks-v2.4/UD_Wolof-WTF/wo_wtf-ud-train.conllu` and the licences of the treebanks that are kept."""
+    """Files such as `UD_Wolof-WTF/wo_wtf-ud-train.conllu`, and the licences of these treebanks."""
     licences: dict[PurePosixPath, tuple[PurePosixPath, bytes]] = {}
     kept: set[PurePosixPath] = set()
     with tarfile.open(archive, "r:gz") as tar:
@@ -144,7 +144,7 @@ def _treebanks(archive: Path, languages: Collection[str]) -> Iterator[Member]:
 
 
 def _per_language(archive: Path, languages: Collection[str]) -> Iterator[Member]:
-    """`wo.tar.gz` with `train`, `dev`, `test` and `extra` inside."""
+    """The files `train`, `dev`, `test` and `extra` inside archives such as `wo.tar.gz`."""
     with zipfile.ZipFile(archive) as outer:
         for name in sorted(outer.namelist()):
             code = PurePosixPath(name).name.removesuffix(".tar.gz")

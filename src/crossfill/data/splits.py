@@ -1,4 +1,4 @@
-"""Splits where a corpus comes without them, caps, and sentences that stand on both sides."""
+"""Random splits, limits on their size, data for calibration, and removal of leaked sentences."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from crossfill.grid.sentence import Corpus
 
 
 def eighty_ten_ten(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus, Corpus]:
-    """Train, dev and test of a corpus that comes in one piece, at random as the paper parts WikiANN; order is kept."""
+    """Split a corpus at random into train, dev and test, as the paper does with WikiANN; order is kept."""
     order = _shuffled(len(corpus), seed)
     first, second = len(order) * 8 // 10, len(order) * 9 // 10
     train, dev, test = (corpus.take(sorted(part)) for part in (order[:first], order[first:second], order[second:]))
@@ -19,21 +19,21 @@ def eighty_ten_ten(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus, Corpus]:
 
 
 def capped(corpus: Corpus, most: int | None, seed: int) -> Corpus:
-    """At most this many sentences, at random; order is kept."""
+    """At most this many sentences, chosen at random; order is kept."""
     if most is None or len(corpus) <= most:
         return corpus
     return corpus.take(sorted(_shuffled(len(corpus), seed)[:most]))
 
 
 def capped_grid(grid: Grid, max_dev: int | None, max_test: int | None, seed: int) -> Grid:
-    """The grid with at most this many dev and test sentences in each corpus, at random; order is kept."""
+    """The grid with at most this many dev and test sentences in each corpus, chosen at random; order is kept."""
     return grid.map(lambda s: replace(s, dev=capped(s.dev, max_dev, seed), test=capped(s.test, max_test, seed)))
 
 
 def parted(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
-    """Dev sentences for selection, and a `share` of them for calibration, by a hash of a sentence's words.
+    """Split dev sentences into those for selection and a `share` for calibration, by a hash of a sentence's words.
 
-    So a sentence falls on the same side in every task and run, whatever else is in the corpus.
+    A sentence is therefore on the same side in every task and run, whatever else is in the corpus.
     """
     kept = [_fraction(text) < share for text in texts(corpus)]
     selection, calibration = ([i for i, spare in enumerate(kept) if spare == side] for side in (False, True))
@@ -53,7 +53,7 @@ def for_calibration(grid: Grid, share: float, cells: Iterable[Cell]) -> dict[Cel
 
 
 def without_leaks(splits: Splits) -> tuple[Splits, int]:
-    """The splits without the training sentences that recur, word for word, in dev or test; and how many those were."""
+    """The splits without training sentences that recur word for word in dev or test, and the number removed."""
     held_out = {text for corpus in (splits.dev, splits.test) for text in texts(corpus)}
     kept, dropped = {}, 0
     for name in ("train", "surplus"):
@@ -66,7 +66,7 @@ def without_leaks(splits: Splits) -> tuple[Splits, int]:
 
 
 def texts(corpus: Corpus) -> Iterator[str]:
-    """Each sentence as one string that tells its words apart."""
+    """Each sentence as one string, with its words separated by line ends."""
     words, offsets = list(corpus.words), corpus.offsets.tolist()
     return ("\n".join(words[start:end]) for start, end in pairwise(offsets))
 

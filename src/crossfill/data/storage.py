@@ -1,7 +1,7 @@
-"""Parsed corpora on disk, mapped into memory when they are opened again.
+"""Cache of parsed corpora on disk, mapped into memory when they are opened again.
 
 An entry is named by a hash of the file's bytes and of how it was read, so it can never be stale; it carries a checksum,
-so a damaged one is found and built anew; and it is renamed into place when whole, so two processes can share a folder.
+so a damaged one is detected and rebuilt; and it is renamed into place when complete, so processes can share a folder.
 """
 
 import json
@@ -37,11 +37,11 @@ class Reading:
     corpus: Corpus
     scheme: Scheme = "none"
     repaired: int = 0
-    """Tags of a mixed scheme that had to be reinterpreted."""
+    """Tags that do not fit the scheme (`mixed` only)."""
     normalised: int = 0
     """Words that were not in Unicode's composed form (NFC)."""
     prefix: str = ""
-    """The language prefix taken off every word."""
+    """The language prefix that was removed from every word."""
 
 
 def entry_name(data: bytes, *how: str) -> str:
@@ -52,7 +52,7 @@ def entry_name(data: bytes, *how: str) -> str:
 
 
 def load(path: Path) -> Reading | None:
-    """The reading in an entry; none where there is no entry, or a damaged one."""
+    """The reading in an entry; none if it is missing or damaged."""
     try:
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -78,7 +78,7 @@ def load(path: Path) -> Reading | None:
 
 
 def save(path: Path, reading: Reading) -> None:
-    """Write an entry beside its place, then rename it: readers see all of it or nothing."""
+    """Write an entry to a temporary file, then rename it, so that readers never see a partial one."""
     corpus = reading.corpus
     columns: Mapping[str, np.ndarray] = {
         "words": _bytes(corpus.words),
@@ -90,7 +90,7 @@ def save(path: Path, reading: Reading) -> None:
     }
     told = {name: value for name, value in asdict(reading).items() if name != "corpus"}
     header = {"reading": told, "lengths": {name: len(column) for name, column in columns.items()}}
-    # spaces in the header bring the columns to an address that suits their types
+    # spaces in the header align the columns for their types
     lead = len(_MAGIC) + _DIGEST + 8
     text = json.dumps(header).encode()
     text += b" " * (-(lead + len(text)) % _ALIGN)
@@ -120,7 +120,7 @@ def _padded(n_bytes: int) -> int:
 
 
 def _bytes(column: Column) -> np.ndarray:
-    # no word holds a line end, so it can part them; surrogates cannot come out of UTF-8
+    # words contain no line ends, so these can separate them; text decoded from UTF-8 has no surrogates
     return np.frombuffer("".join(f"{text}\n" for text in column.vocabulary).encode("utf-8"), dtype=np.uint8)
 
 

@@ -7,6 +7,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from crossfill.data.bio import is_skipped, split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
 from crossfill.data.labels import LabelColumn
 from crossfill.data.lines import blocks, stream
@@ -16,9 +17,9 @@ from crossfill.grid.sentence import Sentence
 
 Format = Literal["text", "conllu", "bio", "jsonl"]
 Cutting = Literal["raw", "lines", "words"]
-"""How plain text comes: `raw` paragraphs, one sentence a line, or such with words separated by spaces."""
+"""Form of plain text: `raw` paragraphs; `lines`, a sentence per line; `words`, with spaces between words."""
 MOST_WORDS = 5000
-"""Words of a sentence; more are a missing sentence break rather than a sentence."""
+"""Most words in a sentence; with more, a sentence break is probably missing."""
 _SUFFIXES: dict[str, Format] = {
     **dict.fromkeys((".txt", ""), "text"),
     **dict.fromkeys((".conllu", ".conll-u"), "conllu"),
@@ -29,7 +30,7 @@ _SUFFIXES: dict[str, Format] = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A sentence to be tagged, and what else its source said of it."""
+    """A sentence to be tagged, and the rest of its source."""
 
     sentence: Sentence
     conllu: ConlluSentence | None = None
@@ -38,7 +39,7 @@ class Item:
 
 
 def format_of(path: Path | None, named: str | None) -> Format:
-    """The format that was named, else that of the file's ending, else plain text."""
+    """The named format, else the one of the file's suffix, else plain text."""
     if named is not None:
         if named not in get_args(Format):
             raise DataError(unknown("format", named, get_args(Format)))
@@ -49,7 +50,7 @@ def format_of(path: Path | None, named: str | None) -> Format:
 def read_items(
     file: BufferedIOBase, where: str, form: Format, language: str, cutting: Cutting = "raw"
 ) -> Iterator[Item]:
-    """The sentences of an open file; `where` names it in errors, `language` is whose rules cut raw text."""
+    """The sentences of an open file; `where` names it in errors, raw text is split by the rules of `language`."""
     readers: dict[Format, Callable[[], Iterator[Item]]] = {
         "text": lambda: _text(file, where, language, cutting),
         "conllu": lambda: _conllu(file, where),
@@ -77,7 +78,7 @@ def _text(file: BufferedIOBase, where: str, language: str, cutting: Cutting) -> 
 
 
 def _conllu(file: BufferedIOBase, where: str) -> Iterator[Item]:
-    label = LabelColumn("pos")  # any column will do: labels are not read
+    label = LabelColumn("pos")  # any column will do: the labels are not used
     for found in parse_blocks(blocks(stream(file, where), 3 * MOST_WORDS, where), where):
         sentence = found.sentence(label)
         yield Item(Sentence(sentence.words, (), sentence.spaces), conllu=found)
@@ -88,9 +89,10 @@ def _columns(file: BufferedIOBase, where: str) -> Iterator[Item]:
     for start, lines in blocks(stream(file, where), 3 * MOST_WORDS, where):
         words = []
         for number, line in enumerate(lines, start=start):
-            if line.startswith(("-DOCSTART-", "# ")) and not words:
+            columns = split_columns(line)
+            if is_skipped(line, columns, first=not words):
                 continue
-            word = line.split("\t")[0].strip(" ") if "\t" in line else line.split()[0]
+            word = columns[0]
             if not word:
                 raise DataError(f"{where}:{number}: expected a word in the first column, got nothing; write the word")
             words.append(word)

@@ -3,8 +3,8 @@
 Languages descend from families. A family has a lexicon and six *settings*, binary choices of grammar, of which its
 languages change a few. Three settings are hidden: they say which of two forms marks nouns and which verbs, which names
 and which adjectives, which is the determiner and which the adposition. The grammar is symmetric in each such pair, so
-text alone does not give them away and no language-agnostic head can be right everywhere; labels do, in any task. The
-other three settings, of word order, show in the text. Everything follows from one seed; docs/synthetic.md has more.
+only labels (of any task) reveal them, not text alone, and no language-agnostic head can be right everywhere. The other
+three settings, of word order, show in the text. Everything is determined by one seed; see docs/synthetic.md.
 """
 
 import random
@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import PositiveInt
 
-from crossfill.config import Settings
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.settings import Settings
 
 TaskName = Literal["pos", "ner", "chunk", "deprel"]
 Side = Literal["nominal", "verbal"]
@@ -27,30 +27,30 @@ TASKS: tuple[TaskName, ...] = ("pos", "ner", "chunk", "deprel")
 
 CONSONANTS, VOWELS = "ptkbdgmnslrvzh", "aeiou"
 SOUND_CHANGES = ("p→b", "t→d", "k→g", "s→z", "v→b", "h→", "e→i", "o→u", "l→r", "n→m")
-INFLECTIONS = ("ka", "mi")  # of nominal and verbal words, in an order that is a setting
-DERIVATIONS = ("sen", "rul")  # of names and adjectives, in an order that is a setting
-PARTICLES = ("na", "le")  # determiner and adposition, in an order that is a setting
+INFLECTIONS = ("ka", "mi")  # of nominal and verbal words; a setting decides which is which
+DERIVATIONS = ("sen", "rul")  # of names and adjectives; a setting decides which is which
+PARTICLES = ("na", "le")  # determiner and adposition; a setting decides which is which
 RELATIONS = {"NOUN": "nsubj", "ADJ": "amod", "PROPN": "appos", "DET": "det", "ADP": "case"}
 RELATIONS |= {"VERB": "root", "ADV": "advmod", "AUX": "aux"}
 SETTINGS = ("inflections", "derivations", "particles", "verbs_first", "particles_follow", "modifiers_follow")
 N_HIDDEN = 3
-"""The first three settings do not show in the text."""
+"""The number of hidden settings, which come first: they do not show in the text."""
 DRIFT = 0.1
-"""How likely a step down the tree changes a setting, times the diversity."""
+"""Probability that a step down the family tree changes a setting, at diversity 1."""
 
 
 class SyntheticConfig(Settings):
-    """How large and how diverse the artificial grid is: see docs/synthetic.md."""
+    """Size and diversity of the artificial grid: see docs/synthetic.md."""
 
     families: PositiveInt = 8
     branches: PositiveInt = 2
-    """Branches of a family; each has made one sound change, and each of its languages one more."""
+    """Branches of a family; each has one sound change, and each of its languages one more."""
     languages_per_family: PositiveInt = 5
     train_sentences: PositiveInt = 100
     dev_sentences: PositiveInt = 20
     test_sentences: PositiveInt = 200
     roots: PositiveInt = 400
-    """Roots in a family's lexicon, used in Zipf's proportions."""
+    """Roots in a family's lexicon; their frequencies follow Zipf's law."""
     diversity: float = 1.0
     """From 0 (all languages have the same settings) to 1 (those of two families are independent)."""
 
@@ -70,23 +70,23 @@ class Language:
     """An artificial language."""
 
     code: str
-    """From the range that ISO 639-3 leaves to private use."""
+    """From the range that ISO 639-3 reserves for private use."""
     family: int
     settings: tuple[bool, ...]
     """In the order of `SETTINGS`."""
     marking: float
-    """How likely an inflection is written: bare words have to be told by their stem or their neighbours."""
+    """Probability that an inflection is written; other words are recognised only by their stem or their neighbours."""
     roots: dict[str, list[str]]
-    """Forms by the side of the grammar they belong to: nominal, verbal."""
+    """Forms by the side of the grammar that they belong to, nominal or verbal."""
 
     def setting(self, name: str) -> bool:
-        """Whether this choice of grammar departs from the first option."""
+        """Whether this setting takes the second of its two options."""
         return self.settings[SETTINGS.index(name)]
 
 
 @dataclass(frozen=True)
 class SyntheticGrid:
-    """The grid with the truth about its languages."""
+    """The grid with the true settings of its languages."""
 
     grid: Grid
     languages: tuple[Language, ...]
@@ -117,7 +117,7 @@ def synthetic_grid(config: SyntheticConfig, seed: int) -> SyntheticGrid:
 
 
 def _languages(config: SyntheticConfig, rng: random.Random) -> tuple[Language, ...]:
-    forms = sorted({_root(rng) for _ in range(2 * config.roots)})  # one pool: families give the same form other classes
+    forms = sorted({_root(rng) for _ in range(2 * config.roots)})  # shared: families give a form different classes
     hidden = list(product((False, True), repeat=N_HIDDEN))  # each combination once in eight families, in random order
     rng.shuffle(hidden)
     languages: list[Language] = []
@@ -137,14 +137,14 @@ def _languages(config: SyntheticConfig, rng: random.Random) -> tuple[Language, .
 def _descend(
     roots: Sequence[str], settings: Sequence[bool], config: SyntheticConfig, rng: random.Random
 ) -> tuple[list[str], list[bool]]:
-    """A step down the tree: one sound change, and perhaps a change of grammar."""
+    """A step down the family tree: one sound change, and possibly changed settings."""
     before, after = rng.choice(SOUND_CHANGES).split("→")
     words = [root.replace(before, after) or root for root in roots]
     return words, [setting ^ (rng.random() < DRIFT * config.diversity) for setting in settings]
 
 
 def _root(rng: random.Random) -> str:
-    """One to three syllables, some of them closed at the end."""
+    """One to three syllables, the last of them open or closed."""
     syllables = "".join(rng.choice(CONSONANTS) + rng.choice(VOWELS) for _ in range(rng.randint(1, 3)))
     return syllables + (rng.choice(CONSONANTS) if rng.random() < 0.5 else "")
 
@@ -169,7 +169,7 @@ def _sentence(language: Language, rng: random.Random) -> list[Word]:
 
 
 def _phrase(language: Language, side: Side, rng: random.Random) -> list[Word]:
-    """A head, modifiers, or both, with or without a particle: alike on both sides of the grammar."""
+    """A head, modifiers, or both, with or without a particle: the same for nominal and verbal phrases."""
     shape, derivation = rng.random(), rng.randrange(2)
     n_modifiers = (1 + (rng.random() < 0.3)) if shape < 0.7 else 0
     modifiers = [_word(language, side, derivation, rng) for _ in range(n_modifiers)]
@@ -197,7 +197,7 @@ def _word(language: Language, side: Side, derivation: int | None, rng: random.Ra
 
 
 def _labelled(tagged: Sequence[tuple[str, str]], side: Side) -> list[Word]:
-    """The labels of a phrase in all tasks. With an adposition, names are places; they are chunks of their own."""
+    """The labels of a phrase in all tasks. Names are chunks of their own, and places if there is an adposition."""
     tags = [tag for _, tag in tagged]
     chunk = "VP" if side == "verbal" else "PP" if "ADP" in tags else "NP"
     entity = "LOC" if "ADP" in tags else "PER"
@@ -213,6 +213,6 @@ def _labelled(tagged: Sequence[tuple[str, str]], side: Side) -> list[Word]:
 
 
 def _draw(roots: Sequence[str], rng: random.Random) -> str:
-    """A root by its rank, in Zipf's proportions."""
+    """Draw a root by its rank, according to Zipf's law."""
     rank = int(len(roots) ** rng.random()) - 1  # log-uniform over ranks: P(rank) ∝ 1 / rank
     return roots[min(rank, len(roots) - 1)]

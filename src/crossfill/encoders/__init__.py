@@ -1,1 +1,1 @@
-"""Multilingual networks under the heads: one vector per word."""
+"""Multilingual encoders: one feature vector per word."""

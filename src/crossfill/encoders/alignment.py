@@ -1,7 +1,7 @@
-"""Words, the text they make, and the pieces that a tokenizer cuts that text into.
+"""Alignment of words with the pieces that a tokenizer splits their text into.
 
-A piece belongs to every word it shares a character with, so scripts without spaces come out right even where one piece
-holds two words. Pieces that stand for nothing but a space belong to no word, unless a word has no other piece.
+A piece belongs to every word it shares a character with, so scripts without spaces are aligned even where one piece
+covers two words. Pieces that represent only a space belong to no word, unless a word has no other piece.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ NO_PIECE = -1
 
 
 class Text(NamedTuple):
-    """A sentence as one string, and where its words stand in it."""
+    """A sentence as one string, and where its words start and end in it."""
 
     string: str
     starts: Int[np.ndarray, "words"]
@@ -28,7 +28,7 @@ class Span(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """Stretches of a sentence's pieces that pass the encoder one at a time, and the one that each word is read from."""
+    """Parts of a sentence's pieces that are encoded separately, and the window that each word is taken from."""
 
     starts: Int[np.ndarray, "windows"]
     ends: Int[np.ndarray, "windows"]
@@ -57,10 +57,10 @@ def align(
 
 
 def windows(span: Span, n_pieces: int, capacity: int, overlap: int) -> Windows:
-    """Windows of `capacity` pieces that share `overlap`; each word is read where it has most context on both sides.
+    """Windows of `capacity` pieces that share `overlap`; a word is taken from the one where it has most context.
 
-    A word that no such window holds whole gets a window around it; of one that is longer than a window, its first
-    `capacity` pieces count.
+    A word that is in no such window completely gets a window around it; of a word that is longer than a window, only
+    the first `capacity` pieces are used.
     """
     if n_pieces <= capacity:
         return Windows(np.array([0]), np.array([n_pieces]), np.zeros(len(span.first), dtype=np.int64))

@@ -1,4 +1,4 @@
-"""What every encoder offers: a corpus made ready once, then one vector per word for any of its sentences."""
+"""Interface of encoders: a corpus is prepared once, then any of its sentences give one vector per word."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from crossfill.grid.sentence import Corpus
 
 
 class Inputs(ABC):
-    """A corpus as an encoder wants it."""
+    """A corpus prepared for an encoder."""
 
     lengths: Int[Tensor, "sentences"]
     """Words per sentence."""
@@ -25,28 +25,28 @@ class Inputs(ABC):
 
     @abstractmethod
     def followed_by(self, others: "Sequence[Inputs]") -> "Inputs":
-        """These inputs and others of the same encoder, as one."""
+        """Concatenate these inputs with others of the same encoder."""
 
 
 Kind = TypeVar("Kind", bound=Inputs)
 
 
 def expect(inputs: Inputs, kind: type[Kind]) -> Kind:
-    """The inputs, if they are of the kind that an encoder prepares."""
+    """The inputs, after a check that they are of the kind that this encoder prepares."""
     if not isinstance(inputs, kind):
         raise DataError(f"expected {kind.__name__}, got {type(inputs).__name__}: inputs of another encoder")
     return inputs
 
 
 class Encoder(nn.Module, ABC):
-    """The multilingual network under the heads."""
+    """A multilingual network that computes the features of words."""
 
     n_features: int
     """Size of a word's vector."""
 
     @abstractmethod
     def prepare(self, corpus: Corpus, language: str = "") -> Inputs:
-        """Make a corpus of a language ready for `forward`: the work that does not depend on weights that train."""
+        """Prepare a corpus of a language for `forward`: all work that does not depend on trainable weights."""
 
     @abstractmethod
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
@@ -54,19 +54,19 @@ class Encoder(nn.Module, ABC):
 
 
 class CentredEncoder(Encoder, ABC):
-    """An encoder that can bring languages closer together by what is common to all words of each."""
+    """An encoder that can centre the features of each language, which brings languages closer together."""
 
     @abstractmethod
     def centre_on(self, texts: Mapping[str, Sequence[Corpus]]) -> None:
-        """Take what is common to a language's words from its unlabelled text."""
+        """Estimate each language's mean features from its unlabelled text."""
 
     @abstractmethod
     def centroids(self) -> dict[str, Float[np.ndarray, "features"]]:
-        """The mean vector of each language's words; empty where none were taken."""
+        """The mean vector of each language's words; empty if features are not centred."""
 
     @abstractmethod
     def recentred(self, inputs: Inputs, language: str) -> Inputs:
-        """The same sentences, taken as another language's, without another pass through the network."""
+        """The same sentences, centred as another language's, without another pass through the network."""
 
 
 def ranges(starts: Int[Tensor, "n"], lengths: Int[Tensor, "n"]) -> Int[Tensor, "total"]:

@@ -1,4 +1,4 @@
-"""The encoder that a config names."""
+"""Build the encoder that a config names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +13,10 @@ from crossfill.encoders.compact import CompactEncoder
 def build_encoder(
     config: Config, languages: Sequence[str], cache: Path | bool = True, quiet: bool = True, weights: bool = True
 ) -> Encoder:
-    """The encoder that the config names, the same for the same seed.
+    """Build the encoder that the config names, reproducibly for a given seed.
 
-    `cache` is the folder for its features, or whether to use the default one. Without `weights` an encoder that trains
-    is made without pretrained ones, to be filled from a trained model.
+    `cache` is the folder for its features, or whether to use the default one. Without `weights`, a trainable encoder is
+    built without pretrained weights, for those of a trained model to be loaded into.
     """
     torch.manual_seed(config.training.seed)
     if config.encoder.name == "compact":

@@ -1,7 +1,7 @@
-"""Features on disk: one file per encoder, settings and text, mapped into memory when it is opened again.
+"""Cache of features on disk: one file per encoder, settings and text, mapped into memory when it is opened again.
 
 An entry is named by a hash of what its features depend on, so it can never be stale; it carries a checksum, so a
-damaged one is found and built anew; and it is renamed into place when whole, so many processes can share a folder.
+damaged one is detected and rebuilt; and it is renamed into place when complete, so processes can share a folder.
 """
 
 import json
@@ -24,22 +24,22 @@ Fill = Callable[[np.ndarray], None]
 _MAGIC = b"crossfill features 1\n"
 _DIGEST = 16
 _HEADER = 4096
-"""Bytes before the first row, a whole page."""
+"""Bytes before the first row: one page of memory."""
 _BLOCK = 1 << 24
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of the cache."""
+    """A file in the cache."""
 
     path: Path
     bytes: int
     about: Mapping[str, Any]
-    """What the features were made of and how: encoder, layer, pooling, text."""
+    """What the features were computed from and how: encoder, layer, pooling, text."""
 
 
 class FeatureCache:
-    """A folder of features; or none, and then features are computed and kept in memory."""
+    """A folder of features; without one, features are computed and kept in memory."""
 
     def __init__(self, cache: Path | bool = True) -> None:
         root = default_cache() if cache is True else cache or None
@@ -53,9 +53,9 @@ class FeatureCache:
         fill: Fill,
         label: str = "",
     ) -> np.ndarray:
-        """The features that `about` describes: opened where they are on disk and whole, else filled and kept.
+        """The features that `about` describes: read from an intact entry on disk, else computed by `fill` and stored.
 
-        `label` is the encoder's name for people; it may change without making the entry another one.
+        `label` is the encoder's name for display; it does not affect which entry is used.
         """
         if self.folder is None or not shape[0]:
             return _filled(shape, dtype, fill)
@@ -82,13 +82,13 @@ class FeatureCache:
         return found
 
     def entries(self) -> list[Entry]:
-        """All files of the cache, whole or not; one without a readable header says nothing about itself."""
+        """All files in the cache, damaged ones included; `about` is empty where the header cannot be read."""
         if self.folder is None or not self.folder.is_dir():
             return []
         return [Entry(path, path.stat().st_size, _about(path)) for path in sorted(self.folder.glob("*.features"))]
 
     def is_whole(self, entry: Entry) -> bool:
-        """Whether an entry is what was written."""
+        """Whether an entry is intact."""
         return _open(entry.path) is not None
 
     def remove(self, entries: list[Entry]) -> None:
@@ -97,7 +97,7 @@ class FeatureCache:
             entry.path.unlink(missing_ok=True)
 
     def remove_leftovers(self) -> int:
-        """Delete what killed writers left behind; how many files that were."""
+        """Delete temporary files that killed processes left behind; returns their number."""
         parts = list(self.folder.glob(".*.part")) if self.folder is not None else []
         for part in parts:
             part.unlink(missing_ok=True)
@@ -133,7 +133,7 @@ def _write(file: IO[bytes], about: Mapping[str, Any], shape: tuple[int, int], dt
 
 
 def _open(path: Path) -> np.ndarray | None:
-    """The rows of an entry; none where there is no entry, or a damaged one."""
+    """The rows of an entry; none if it is missing or damaged."""
     about = _about(path)
     with suppress(OSError, KeyError, ValueError, TypeError):
         shape = (int(about["rows"]), int(about["columns"]))
@@ -143,7 +143,7 @@ def _open(path: Path) -> np.ndarray | None:
             digest = file.read(len(_MAGIC) + _DIGEST)[len(_MAGIC) :]
         if digest != _checksum(path):
             return None
-        return np.memmap(path, about["dtype"], "c", _HEADER, shape)  # private: torch wants memory it may write to
+        return np.memmap(path, about["dtype"], "c", _HEADER, shape)  # copy-on-write: torch expects writable memory
     return None
 
 

@@ -17,12 +17,12 @@ from crossfill.grid.sentence import Corpus
 
 LONGEST_NGRAM = 4
 WORDS_KEPT, LONGEST_KEPT = 200_000, 64
-"""How many words' n-grams are kept, and of words of how many characters."""
+"""Number of words whose n-grams are cached, and the most characters that such a word may have."""
 
 
 @dataclass(frozen=True)
 class CompactInputs(Inputs):
-    """The hashed n-grams of a corpus, word after word."""
+    """The hashed n-grams of a corpus, word by word."""
 
     ngrams: Int[Tensor, "ngrams"]
     ngrams_per_word: Int[Tensor, "words"]
@@ -80,7 +80,7 @@ class CompactEncoder(Encoder):
 def neighbours(
     words: Float[Tensor, "words features"], sentences: Int[Tensor, "words"], distance: int
 ) -> Float[Tensor, "words features"]:
-    """The vector of the word at this distance from each word, zero where that is in another sentence or nowhere."""
+    """The vector of the word at this distance from each word; zero if that is outside the sentence."""
     moved = words.roll(-distance, dims=0)
     places = torch.arange(len(words), device=words.device) + distance
     inside = (sentences.roll(-distance) == sentences) & (places >= 0) & (places < len(words))
@@ -88,9 +88,9 @@ def neighbours(
 
 
 def _hashed_ngrams(word: str, buckets: int) -> array:
-    """Buckets of the character n-grams of `<word>`, with the markers, and of the whole word.
+    """Buckets of the character n-grams of `<word>`, markers included, and of the whole word.
 
-    Those of words that may come again are kept; not those of very long ones, of which a server could be sent many.
+    They are cached, except for very long words: a client could fill the memory of a server with these.
     """
     return (_kept_ngrams if len(word) <= LONGEST_KEPT else _ngrams)(word, buckets)
 

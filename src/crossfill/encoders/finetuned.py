@@ -1,4 +1,4 @@
-"""A pretrained encoder that trains, all of it or from a layer up."""
+"""A pretrained encoder that is fine-tuned, completely or from a layer up."""
 
 from pathlib import Path
 
@@ -21,24 +21,24 @@ from crossfill.progress import ProgressBar
 class FinetunedEncoder(Encoder):
     """The whole network trains (`finetune`), or the layers from `freeze_below` up (`partial`).
 
-    The frozen part of `partial` runs without dropout. It so gives the same states for a piece every time, and these
-    are computed once per corpus and kept on disk in float32.
+    The frozen part of `partial` runs without dropout. Its states are therefore always the same: they are computed once
+    per corpus and cached on disk in float32.
     """
 
     def __init__(
         self, config: EncoderConfig, cache: Path | bool = True, quiet: bool = True, weights: bool = True
     ) -> None:
-        """`weights`: whether to start from pretrained ones; a trained model brings its own."""
+        """`weights`: whether to load pretrained weights; not needed if those of a trained model are loaded later."""
         super().__init__()
         self.config, self.quiet = config.pretrained, quiet
         self.source = Source.find(config.name, weights)
         self.words = WordEncoder(self.source, self.config)
-        self.cache = FeatureCache(cache if weights else False)  # without its weights an encoder has no identity
+        self.cache = FeatureCache(cache if weights else False)  # the cache identifies encoders by their weights
         self.mix = LayerMix(self.source.n_layers + 1) if self.config.layer == "mix" else None
         self.n_features = self.source.size
         self.dropout = nn.Dropout(config.dropout)
         self.n_frozen = self.config.freeze_below - 1 if self.config.mode == "partial" else 0
-        """Layers that do not train, besides the embeddings."""
+        """Number of frozen layers, not counting the embeddings."""
         if self.config.mode == "partial":
             self._freeze()
         self.identity = hub.identity(self.source.folder)
@@ -70,7 +70,7 @@ class FinetunedEncoder(Encoder):
         return self.dropout(vectors)
 
     def _freeze(self) -> None:
-        """Freeze all but the layers from `freeze_below` up and a last norm above them."""
+        """Freeze all parameters but those of layers from `freeze_below` up and of a final norm."""
         network = self.words.network
         lower = {id(p) for layer in list(network.layers)[: self.n_frozen] for p in layer.parameters()}
         trained = {id(p) for layer in list(network.layers)[self.n_frozen :] for p in layer.parameters()}
@@ -81,7 +81,7 @@ class FinetunedEncoder(Encoder):
             parameter.requires_grad_(id(parameter) in trained)
 
     def _silence_frozen(self) -> None:
-        """No dropout below the layers that train."""
+        """Turn off dropout below the layers that train."""
         self.words.network.eval()
         for layer in list(self.words.network.layers)[self.n_frozen :]:
             layer.train(self.training)

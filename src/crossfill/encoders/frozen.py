@@ -1,4 +1,4 @@
-"""A pretrained encoder that does not train: every corpus passes it once, and its word vectors are kept on disk."""
+"""A frozen pretrained encoder: every corpus is encoded once, and its word vectors are cached on disk."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,7 @@ from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
 from crossfill.encoders.base import CentredEncoder, Inputs, expect, ranges
 from crossfill.encoders.cache import FeatureCache
-from crossfill.encoders.dropout import Dropout
-from crossfill.encoders.features import FeatureInputs
+from crossfill.encoders.features import Dropout, FeatureInputs
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
 from crossfill.encoders.transformer import LayerMix
 from crossfill.errors import DataError, EncoderError, unknown
@@ -51,8 +50,8 @@ class FrozenInputs(Inputs):
 class FrozenEncoder(CentredEncoder):
     """x = dropout((v − mean of the language) / scale of the language), v the cached vector of a word.
 
-    Means and scales are those of unlabelled text; they are saved with the model, and so is the encoder's identity, so
-    that a model is never used over another encoder than its own.
+    Means and scales are estimated on unlabelled text. They are saved with the model, and so is the encoder's identity,
+    so that a model is never used with another encoder.
     """
 
     mean: Float[Tensor, "languages features"]
@@ -76,12 +75,12 @@ class FrozenEncoder(CentredEncoder):
         self.register_buffer("identity", torch.tensor(list(self.own_identity), dtype=torch.uint8))
         self.dropout = Dropout(config.dropout)
         self.n_without_piece = 0
-        """Words of the corpora encoded so far that the tokenizer had nothing for."""
+        """Number of words encoded so far that the tokenizer produced no piece for."""
         self.keep_open = False
-        """Keep every corpus that was opened: for a process that trains several models on the same ones."""
+        """Whether to keep the vectors of all corpora open, for processes that train several models on them."""
         self._opened: dict[str, np.ndarray] = {}
         self._moments: dict[str, _Moments] = {}
-        self._encoder: list[WordEncoder] = []  # loaded when a corpus is not in the cache; no part of the model
+        self._encoder: list[WordEncoder] = []  # a list, so that it is no submodule; loaded if the cache lacks a corpus
 
     def prepare(self, corpus: Corpus, language: str = "") -> FrozenInputs:
         row = self._row(language)
@@ -103,7 +102,7 @@ class FrozenEncoder(CentredEncoder):
 
     @torch.no_grad()
     def centre_on(self, texts: Mapping[str, Sequence[Corpus]]) -> None:
-        """Take each language's mean and standard deviation from its unlabelled text; without any, from all text."""
+        """Estimate each language's mean and standard deviation on its unlabelled text; without any, on all text."""
         if self.config.centring == "none":
             return
         found = {language: self._moments_of(corpora) for language, corpora in texts.items()}
@@ -135,7 +134,7 @@ class FrozenEncoder(CentredEncoder):
         return total
 
     def vectors(self, corpus: Corpus) -> np.ndarray:
-        """The word vectors of a corpus: in float16 from the cache where there is one, else in float32."""
+        """The word vectors of a corpus: in float16 from the cache, or in float32 if there is no cache."""
         if bytes(self.identity.tolist()) != self.own_identity:
             raise EncoderError(
                 f"encoder '{self.source.name}': expected the one this model was trained over, found other weights in "
@@ -168,7 +167,7 @@ class FrozenEncoder(CentredEncoder):
         encoder = self._encoder[0]
         inputs = encoder.cutter.cut(corpus)
         self.n_without_piece += inputs.n_without_piece
-        starts = np.array(corpus.offsets[:-1])  # a copy: the corpus is mapped read-only
+        starts = np.array(corpus.offsets[:-1])  # a copy, as the corpus is mapped read-only
         with ProgressBar(self.quiet) as bars:
             update = bars.add(f"Encoding {len(corpus):,} sentences", len(inputs.ids))
             for sentences, vectors in encoder.encode(inputs, lambda done: update(done, "pieces")):
@@ -185,7 +184,7 @@ class FrozenEncoder(CentredEncoder):
 
 @dataclass(frozen=True)
 class _Moments:
-    """Sums over words from which mean and standard deviation follow."""
+    """Sums over words from which mean and standard deviation are computed."""
 
     count: int
     total: Float[np.ndarray, "features"]
@@ -204,14 +203,14 @@ class _Moments:
         return _Moments(self.count + other.count, self.total + other.total, self.squares + other.squares)
 
     def summary(self) -> tuple[Float[np.ndarray, "features"], Float[np.ndarray, "features"]]:
-        """Mean and standard deviation; a feature that does not vary is left as large as it is."""
+        """Mean and standard deviation; the latter is 1 for features that do not vary, so that they are not scaled."""
         mean = self.total / max(1, self.count)
         scale = np.sqrt(np.maximum(0.0, self.squares / max(1, self.count) - mean**2))
         return mean, np.where(scale > _NO_SCALE, scale, 1.0)
 
 
 def _checked(vectors: Float[Tensor, "words features"], name: str) -> Float[Tensor, "words features"]:
-    """The vectors, if they fit into float16."""
+    """The vectors, after a check that they fit into float16."""
     if not bool((vectors.abs() <= _LARGEST).all()):
         found = "NaN or infinity" if not bool(torch.isfinite(vectors).all()) else f"{float(vectors.abs().max()):.0f}"
         raise EncoderError(

@@ -1,4 +1,4 @@
-"""A pretrained model's folder: found by hub name or path, checked before anything is loaded, told apart by content."""
+"""Folders of pretrained models: found by hub name or path, checked before loading, and identified by content."""
 
 from hashlib import blake2b
 from pathlib import Path
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 _WANTED = ["*.json", "*.safetensors", "*.model", "*.txt"]
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 _SPARE_ROWS = 0.1
-"""Embeddings are often padded by some rows; a tokenizer that leaves more of them unused is another model's."""
+"""Share of embedding rows that may be padding; a tokenizer that leaves more of them unused is another model's."""
 
 
 def find_folder(name: str, weights: bool = True) -> Path:
-    """The folder of a model: the path itself, else the hub's copy in the local cache, else fetched from the hub."""
+    """The folder of a model: the path itself, else the copy in the local hub cache, else a download from the hub."""
     path = Path(name).expanduser()
     if path.exists():
         _check_folder(path, weights)
@@ -47,7 +47,7 @@ def find_folder(name: str, weights: bool = True) -> Path:
 
 
 def identity(folder: Path) -> bytes:
-    """A hash of the model's settings, tokenizer and weights: the same model is the same wherever it lies."""
+    """A hash of the model's settings, tokenizer and weights, independent of where the folder is."""
     digest = blake2b(digest_size=16)
     for path in sorted(folder.iterdir()):
         if path.suffix == ".safetensors" or path.name in ("config.json", *_TOKENIZERS):
@@ -59,7 +59,7 @@ def identity(folder: Path) -> bytes:
 
 
 def load_settings(folder: Path, name: str) -> "PreTrainedConfig":
-    """The model's own config, if it is one that gives a vector per piece."""
+    """Load the model's own config; models that do not give one vector per piece are refused."""
     from transformers import AutoConfig
 
     try:
@@ -73,7 +73,7 @@ def load_settings(folder: Path, name: str) -> "PreTrainedConfig":
 
 
 def load_tokenizer(folder: Path, name: str, config: "PreTrainedConfig") -> "PreTrainedTokenizerBase":
-    """The model's tokenizer, if it is a fast one and made for this model."""
+    """Load the model's tokenizer; one that is slow or belongs to another model is refused."""
     from transformers import AutoTokenizer
 
     try:
@@ -93,7 +93,7 @@ def load_tokenizer(folder: Path, name: str, config: "PreTrainedConfig") -> "PreT
 
 
 def load_network(folder: Path, name: str, precision: torch.dtype) -> "PreTrainedModel":
-    """The model with its weights, from safetensors only, without remote code."""
+    """Load the model with its weights, from safetensors only, without remote code."""
     from transformers import AutoModel
     from transformers.utils import logging
 
@@ -126,14 +126,14 @@ def load_network(folder: Path, name: str, precision: torch.dtype) -> "PreTrained
 
 
 def new_network(settings: "PreTrainedConfig") -> "PreTrainedModel":
-    """The model with no weights of its own yet."""
+    """Build the model without loading its weights."""
     from transformers import AutoModel
 
     return AutoModel.from_config(settings, attn_implementation="sdpa", trust_remote_code=False, dtype=torch.float32)
 
 
 def carry(folder: Path, target: Path, weights: bool) -> None:
-    """Copy what a model needs of its encoder: settings and tokenizer, and where asked for the weights."""
+    """Copy the encoder files that a model needs: settings and tokenizer, and optionally the weights."""
     target.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.iterdir()):
         needed = path.suffix == ".safetensors" if weights else False

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 PIECES_AT_ONCE = 2**13
-"""Pieces whose states are held at once while a corpus is encoded."""
+"""Number of pieces whose states are kept in memory at a time while a corpus is encoded."""
 
 
 class Source(NamedTuple):
-    """A pretrained model that was found, with nothing loaded yet."""
+    """A pretrained model that was found but not loaded yet."""
 
     name: str
     folder: Path
     settings: "PreTrainedConfig"
     weights: bool = True
-    """Whether its weights are wanted, too."""
+    """Whether to load its weights, too."""
 
     @classmethod
     def find(cls, name: str, weights: bool = True) -> "Source":
-        """The model of this hub name or path."""
+        """Find the model with this hub name or path."""
         folder = hub.find_folder(name, weights)
         return cls(name, folder, hub.load_settings(folder, name), weights)
 
@@ -48,7 +48,7 @@ class Source(NamedTuple):
 
 
 def check_settings(source: Source, config: PretrainedConfig) -> None:
-    """Refuse settings that this model cannot follow."""
+    """Refuse settings that are impossible for this model."""
     if isinstance(config.layer, int) and config.layer > source.n_layers:
         known = f"{source.name} has layers 0 to {source.n_layers}"
         raise EncoderError(f"encoder.pretrained.layer: {known}, got {config.layer}")
@@ -74,7 +74,7 @@ def check_settings(source: Source, config: PretrainedConfig) -> None:
 
 
 class WordEncoder(nn.Module):
-    """Pieces in, one vector per word out: the network and its pooling, without a view on training."""
+    """Encodes pieces and pools them to one vector per word, for frozen and for trainable encoders."""
 
     def __init__(self, source: Source, config: PretrainedConfig, precision: torch.dtype = torch.float32) -> None:
         super().__init__()
@@ -102,11 +102,11 @@ class WordEncoder(nn.Module):
         return batches(inputs, self.config.piece_budget, self.pad)
 
     def forward(self, inputs: PieceInputs, start: int = 0) -> Float[Tensor, "words features"]:
-        """One vector per word; the layers of all of them side by side if they are to be mixed."""
+        """One vector per word; if layers are mixed, the states of all layers concatenated."""
         return self.pool(inputs, self.piece_states(inputs, self.layer, start))
 
     def piece_states(self, inputs: PieceInputs, layer: int, start: int = 0) -> Float[Tensor, "pieces features"]:
-        """The states of a layer for all pieces, in their order."""
+        """The states of a layer for all pieces, in the order of the inputs."""
         found, places = [], []
         for batch in self.batches(inputs):
             ids, mask = batch.ids.to(self.device), batch.mask.to(self.device)
@@ -138,9 +138,9 @@ class WordEncoder(nn.Module):
     def encode(
         self, inputs: PieceInputs, watch: Callable[[int], None] = lambda _: None
     ) -> Iterator[tuple[Int[Tensor, "chosen"], Float[Tensor, "words features"]]]:
-        """Word vectors of some sentences after the other, longest first, so that batches hold little padding.
+        """Word vectors for groups of sentences, longest first, so that batches contain little padding.
 
-        `watch` is told after each share how many pieces are done.
+        `watch` is called after each group with the number of pieces done.
         """
         done = 0
         for sentences in _shares(inputs):
@@ -153,7 +153,7 @@ class WordEncoder(nn.Module):
 
 
 def _shares(inputs: PieceInputs) -> Iterator[Int[Tensor, "chosen"]]:
-    """Sentences by falling length, as many at a time as `PIECES_AT_ONCE` allows."""
+    """Groups of sentences of about `PIECES_AT_ONCE` pieces, by decreasing length."""
     order = inputs.pieces_per_sentence.argsort(descending=True, stable=True)
     share = inputs.pieces_per_sentence[order].cumsum(0) // PIECES_AT_ONCE
     yield from (part for part in order.split(torch.unique_consecutive(share, return_counts=True)[1].tolist()))

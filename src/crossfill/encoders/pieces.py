@@ -1,4 +1,4 @@
-"""A corpus as the pieces of a tokenizer: cut once, then any of its sentences at hand as tensors."""
+"""A corpus as pieces of a tokenizer: tokenized once, then any of its sentences can be taken as tensors."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 BLANK = "▁Ġ \u00a0\t\n"
-"""What a piece is made of that stands for space alone, in SentencePiece's and byte BPE's spelling."""
+"""Characters of pieces that represent only white space, as spelt by SentencePiece and byte-level BPE."""
 MOST_PADDING = 0.08
-"""Share of a batch that may be padding; beyond it the next batch begins."""
+"""Largest share of padding in a batch; beyond it, the next batch begins."""
 _SENTENCES_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
 class PieceInputs(Inputs):
-    """The pieces of a corpus, window after window, and the pieces of each word, counted from its sentence's first."""
+    """The pieces of a corpus, window by window, and each word's first and last piece, counted within its sentence."""
 
     ids: Int[Tensor, "pieces"]
     pieces_per_window: Int[Tensor, "windows"]
@@ -36,11 +36,11 @@ class PieceInputs(Inputs):
     last: Int[Tensor, "words"]
     lengths: Int[Tensor, "sentences"]
     states: Float[Tensor, "pieces features"] | None = None
-    """What a frozen lower part of the encoder made of the pieces, where that was computed before."""
+    """States of the pieces after the frozen lower layers of the encoder, if they were computed before."""
 
     @property
     def n_without_piece(self) -> int:
-        """Words that the tokenizer has nothing for: their vector is zero."""
+        """Number of words that the tokenizer produced no piece for: their vector is zero."""
         return int((self.first == NO_PIECE).sum())
 
     def take(self, sentences: Int[Tensor, "chosen"]) -> "PieceInputs":
@@ -73,31 +73,31 @@ class PieceInputs(Inputs):
         )
 
     def with_states(self, states: Float[Tensor, "pieces features"]) -> "PieceInputs":
-        """The same with the states of a frozen lower part."""
+        """The same inputs with the states of the frozen lower layers."""
         return replace(self, states=states)
 
     def word_pieces(self) -> tuple[Int[Tensor, "words"], Int[Tensor, "words"]]:
-        """First and last piece of each word as positions in `ids`; those of a word without one mean nothing."""
+        """First and last piece of each word as positions in `ids`; meaningless for words without pieces."""
         offsets = torch.repeat_interleave(_starts(self.pieces_per_sentence), self.lengths)
         return offsets + self.first.clamp(min=0), offsets + self.last.clamp(min=0)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Windows that pass the encoder at once."""
+    """Windows that are encoded together."""
 
     ids: Int[Tensor, "windows longest"]
     mask: Int[Tensor, "windows longest"]
     pieces: Int[Tensor, "pieces"]
-    """Where the batch's pieces stand in the inputs, window after window."""
+    """Positions of the batch's pieces in the inputs, window by window."""
     states: Float[Tensor, "windows longest features"] | None
 
 
 def batches(inputs: PieceInputs, budget: int, pad: int) -> Iterator[Batch]:
-    """All windows, sorted by length; a batch has at most `budget` pieces, of which `MOST_PADDING` is padding."""
+    """All windows, sorted by length; a batch has at most `budget` pieces and a share `MOST_PADDING` of padding."""
     lengths = inputs.pieces_per_window
     order = lengths.argsort(descending=True, stable=True)
-    order = order[: int((lengths > 0).sum())]  # an empty sentence has no piece where the tokenizer adds none
+    order = order[: int((lengths > 0).sum())]  # empty sentences have no pieces if there are no special tokens
     starts = _starts(lengths)
     for place, end in _runs(lengths[order].tolist(), budget):
         longest, chosen = int(lengths[order[place]]), order[place:end]
@@ -113,7 +113,7 @@ def batches(inputs: PieceInputs, budget: int, pad: int) -> Iterator[Batch]:
 
 
 class PieceCutter:
-    """A tokenizer, made ready for corpora."""
+    """Splits corpora into the pieces of a tokenizer."""
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", max_pieces: int, overlap: int) -> None:
         self.tokenizer, self.overlap = tokenizer, overlap
@@ -183,7 +183,7 @@ class PieceCutter:
 
 
 def _runs(lengths: Sequence[int], budget: int) -> Iterator[tuple[int, int]]:
-    """Runs of falling lengths that make a batch each."""
+    """The start and end of each batch in a list of decreasing lengths."""
     place = real = 0
     for i, length in enumerate(lengths):
         padded = (i - place + 1) * lengths[place]

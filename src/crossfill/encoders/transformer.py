@@ -1,4 +1,4 @@
-"""A pretrained network that can stop at a layer, or take up the states of a lower one."""
+"""A pretrained network that can stop at a layer, or start from the states of a lower one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ class LayerMix(nn.Module):
 
 
 class _Tap(nn.Module):
-    """Placeholder layer: records its input, and passes it on, or other states in its place."""
+    """Placeholder layer: records its input, and returns it or other states in its place."""
 
     def __init__(self, instead: Tensor | None = None) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class _Tap(nn.Module):
 
 
 class LayeredNetwork(nn.Module):
-    """The states of any layer of a pretrained network: 0 the embeddings, n the last, as `hidden_states` counts them."""
+    """Gives the states of any layer of a pretrained network, numbered as in `hidden_states`: 0 is the embeddings."""
 
     def __init__(self, network: "PreTrainedModel", name: str) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class LayeredNetwork(nn.Module):
         lists = [m for m in network.modules() if isinstance(m, nn.ModuleList) and len(m) == self.n_layers]
         if not lists:
             raise EncoderError(f"encoder '{name}': expected a stack of {self.n_layers} layers in {settings.model_type}")
-        self._layers = [lists[0]]  # in a list, so that it is not a second owner of the layers
+        self._layers = [lists[0]]  # in a list, so that the layers are not registered twice
 
     @property
     def layers(self) -> nn.ModuleList:
@@ -64,7 +64,7 @@ class LayeredNetwork(nn.Module):
         start: int = 0,
         states: Float[Tensor, "windows longest features"] | None = None,
     ) -> Float[Tensor, "windows longest features"]:
-        """The states of layer `stop`; layers up to `start` are passed over where their `states` are given."""
+        """The states of layer `stop`; layers up to `start` are skipped if their `states` are given."""
         with self._cut(start, stop, states) as tap:
             found = self.network(input_ids=ids, attention_mask=_needed(mask), **self._options()).last_hidden_state
             return found if tap is None or tap.reached is None else tap.reached
@@ -79,12 +79,12 @@ class LayeredNetwork(nn.Module):
         return torch.stack(found, dim=2)
 
     def _options(self) -> dict[str, Any]:
-        # keys and values are for writing text; asking an encoder not to keep them would be an error
+        # the cache of keys and values is only for generation; encoders that have none refuse the option
         return {"use_cache": False} if getattr(self.network.config, "use_cache", None) is not None else {}
 
     @contextmanager
     def _cut(self, start: int, stop: int, states: Tensor | None) -> Iterator[_Tap | None]:
-        """Put taps in the place of the layers that are not to run; they are back afterwards."""
+        """Replace the layers that should not run by taps; they are restored afterwards."""
         kept = list(self.layers)
         tap = _Tap() if stop < self.n_layers else None
         try:
@@ -102,5 +102,5 @@ class LayeredNetwork(nn.Module):
 
 
 def _needed(mask: Tensor) -> Tensor | None:
-    """No mask at all where nothing is padded: attention is faster without."""
+    """The mask, or none if nothing is padded: attention is faster without one."""
     return None if bool(mask.all()) else mask

@@ -1,1 +1,1 @@
-"""Scores of every cell of a grid."""
+"""Evaluation and calibration of a model on the cells of a grid."""

@@ -1,4 +1,4 @@
-"""The calibration of a trained model, from dev sentences of its seen cells that selected nothing."""
+"""Calibration of a trained model, on dev sentences of its seen cells that were kept out of model selection."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from crossfill.training.labelled import prepare
 
 
 def calibrate(model: Model, grid: Grid, config: Config) -> Calibration:
-    """The calibration of each task, over the dev sentences of its seen cells that selected nothing."""
+    """Calibrate each task on the dev sentences of its seen cells that were kept out of model selection."""
     settings = config.prediction
     corpora = for_calibration(grid, config.training.calibration_share, sorted(model.seen))
     plug_in: dict[str, TaskCalibration] = {}

@@ -1,4 +1,4 @@
-"""How a model does on one corpus of a cell, and means over such results. Nothing here loads torch."""
+"""Results of a model on the corpora of cells, and means over them. Does not import torch."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -18,11 +18,11 @@ Place = tuple[Cell, str]
 
 @dataclass(frozen=True)
 class SetResult:
-    """How calibrated prediction does on one corpus of a cell; averaged prediction."""
+    """Measures of calibrated, averaged prediction on one corpus of a cell."""
 
     alpha: float
     coverage: float
-    """Share of words whose label set at level α holds the right label."""
+    """Share of words whose label set at level α contains the right label."""
     set_size: float
     """Mean number of labels in a set."""
     single: float
@@ -33,7 +33,7 @@ class SetResult:
 
 @dataclass(frozen=True)
 class CellResult:
-    """How a model does on one corpus of a cell."""
+    """Measures of a model on one corpus of a cell."""
 
     cell: Cell
     corpus: str
@@ -56,7 +56,7 @@ class CellResult:
     counts: list[list[int]]
     """Hits, gold and predicted items of each sentence, plug-in; F1 = 2 · Σ hits / (Σ gold + Σ predicted)."""
     label_sets: SetResult | None = None
-    """Of label sets and temperature, where the task is calibrated."""
+    """Measures of label sets and temperature; None if the task is not calibrated."""
 
     @property
     def score(self) -> float:
@@ -70,7 +70,7 @@ class CellResult:
 
     @property
     def place(self) -> Place:
-        """What an average counts once: the corpus or, for spans, the cell with all its corpora (the paper's rule)."""
+        """The unit of averages: the corpus or, for spans, the cell with all its corpora (as in the paper)."""
         return self.cell, "" if TaskKind.SPANS.metric in self.plug_in else self.corpus
 
     @property
@@ -83,7 +83,7 @@ class CellResult:
         return self.plug_in if kind == "plug_in" else self.averaged
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain JSON values."""
+        """The result as JSON values."""
         values = asdict(self) | {"cell": str(self.cell)}
         return values if self.label_sets is not None else {k: v for k, v in values.items() if k != "label_sets"}
 
@@ -97,7 +97,7 @@ class CellResult:
 
 
 def average(results: Iterable[CellResult], measure: str = "score", kind: PredictionKind = "plug_in") -> float:
-    """The mean of a measure over places: over languages for spans, else over treebanks, as the paper averages."""
+    """The mean of a measure over places: over languages for spans, else over treebanks, as in the paper."""
     return _mean(place_means(results, measure, kind).values())
 
 
@@ -130,7 +130,7 @@ def entropy_points(results: Iterable[CellResult], task: str | None = None) -> di
 
 
 def entropy_correlation(points: Mapping[Place, tuple[float, float]]) -> Correlation:
-    """Pearson's r between entropy and score over such points."""
+    """Pearson's r between entropy and score over the points of `entropy_points`."""
     pairs = np.array(list(points.values()), dtype=float).reshape(-1, 2)
     return correlation(pairs[:, 0], pairs[:, 1])
 

@@ -1,4 +1,4 @@
-"""All that is measured of a model on the corpora of a grid; every corpus is encoded once."""
+"""Evaluation of a model on the corpora of a grid; every corpus is encoded once."""
 
 from dataclasses import fields
 
@@ -21,7 +21,7 @@ from crossfill.training.labelled import prepare
 STUDY_WORDS, STUDY_SAMPLES = 800, 10
 """The paper's entropy study: this many random test words of a cell, this many draws from the posterior."""
 ALPHA = 0.1
-"""Level of the label sets that are measured, unless told otherwise."""
+"""Default level α of the label sets that are measured."""
 
 
 def evaluate(
@@ -29,7 +29,7 @@ def evaluate(
 ) -> list[CellResult]:
     """Results on every corpus of every cell that has test data the model was not trained on.
 
-    With a calibration, also how label sets at level α and the temperature do.
+    With a calibration, they include measures of label sets at level α and of the temperature.
     """
     return [
         evaluate_corpus(model, cell, name, corpus, config, calibration, alpha)
@@ -101,7 +101,7 @@ def measure(
 def measure_sets(
     prediction: Prediction, gold: Int[np.ndarray, "words"], calibration: TaskCalibration, alpha: float
 ) -> SetResult:
-    """How often label sets hold the right label, how large they are, and what the temperature does."""
+    """Coverage and size of label sets, and NLL and ECE with the temperature."""
     probabilities = prediction.probabilities.cpu().numpy()
     sets = calibration.sets(probabilities, alpha)
     sizes = sets.sum(-1)
@@ -120,9 +120,9 @@ def measure_sets(
 def study_entropies(
     model: Model, features: Float[Tensor, "words features"], cell: Cell, plug_in: Prediction, seed: int
 ) -> list[float]:
-    """Entropies of some random words of a corpus, in the order of the corpus.
+    """Entropies of random words of a corpus, in the order of the corpus, for the paper's entropy study.
 
-    Where heads vote, those of the plug-in prediction: voters are judged by all words, and no draw differs.
+    Where heads vote, they are those of the plug-in prediction: the vote needs all words, and draws do not differ.
     """
     chosen = np.sort(np.random.default_rng(seed).permutation(len(features))[:STUDY_WORDS])
     words = torch.from_numpy(chosen).to(features.device)

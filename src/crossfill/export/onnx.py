@@ -47,7 +47,7 @@ print([names[str(label)] for label in logits[0].argmax(-1)])
 
 
 class TaggingGraph(nn.Module):
-    """A network, the pooling of its states to words, and a head, as one function of tensors."""
+    """The network, the pooling of its states to words, and the head, as one module over tensors."""
 
     def __init__(self, parts: Parts) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class TaggingGraph(nn.Module):
             states = torch.cat(list(found.hidden_states), dim=-1)
         elif self.layer is not None:
             states = found.hidden_states[self.layer]
-        # which share of each piece is in each word: sentences × words × pieces
+        # pooling weight of each piece in each word: sentences × words × pieces
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         first, last = first_piece.unsqueeze(-1), last_piece.unsqueeze(-1)
         match self.pooling:
@@ -117,7 +117,7 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The exporter tells of its own innards; none of it is a user's business."""
+    """Silence the exporter's warnings about its internals."""
     import logging
 
     logger = logging.getLogger("torch.onnx")

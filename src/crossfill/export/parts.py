@@ -1,4 +1,4 @@
-"""What an exported tagger is made of: a network, a head with centring folded in, labels, and a card."""
+"""The parts of an exported tagger: a network, a head with centring folded in, labels, and a model card."""
 
 import json
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from crossfill.tagger.tagger import Tagger
 
 @dataclass(frozen=True)
 class Parts:
-    """All that labels words of a cell: logits = W s + b, s the pooled states of one layer, or of all side by side."""
+    """The tagger of a cell: logits = W s + b, with s the pooled states of one layer, or of all layers concatenated."""
 
     cell: Cell
     words: WordEncoder
     folder: Path
-    """Where the encoder's settings and tokenizer are."""
+    """The folder of the encoder's settings and tokenizer."""
     weight: Float[Tensor, "labels states"]
     bias: Float[Tensor, "labels"]
     labels: tuple[str, ...]
@@ -41,7 +41,7 @@ class Parts:
 def take_apart(tagger: Tagger, cell: Cell) -> Parts:
     """The parts of the tagger of a cell, posterior means plugged in.
 
-    A frozen encoder's x = (v − m) / s, and a mix x = γ Σₖ aₖ vₖ of layers are affine: they are folded into the head.
+    A frozen encoder's centring x = (v − m) / s and a layer mix x = γ Σₖ aₖ vₖ are affine: W and b include them.
     """
     encoder = tagger.model.encoder
     if not isinstance(encoder, FrozenEncoder | FinetunedEncoder):
@@ -68,14 +68,14 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
 
 
 def write_surroundings(parts: Parts, tagger: Tagger, out: Path, usage: str) -> None:
-    """Settings and tokenizer of the encoder, and a card."""
+    """Write the encoder's settings and tokenizer, and a model card."""
     out.mkdir(parents=True, exist_ok=True)
     hub.carry(parts.folder, out, weights=False)
     write_atomically(out / "README.md", _card(parts, tagger, usage).encode())
 
 
 def write_labels(parts: Parts, out: Path) -> None:
-    """The names of the labels, as transformers writes them, into the encoder's settings."""
+    """Add the label names to the encoder's settings, in the form that transformers uses."""
     path = out / "config.json"
     settings = json.loads(path.read_text(encoding="utf-8"))
     settings |= {"id2label": dict(enumerate(parts.labels)), "label2id": {v: i for i, v in enumerate(parts.labels)}}

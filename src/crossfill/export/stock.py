@@ -28,7 +28,7 @@ The label of a word is that of its first piece that is more than a space (`▁` 
 
 
 def export_stock(tagger: Tagger, cell: Cell, out: Path) -> None:
-    """Write the tagger of a cell as a token-classification checkpoint, if that class of model can carry it."""
+    """Write the tagger of a cell as a token-classification checkpoint; ExportError if that cannot represent it."""
     parts = take_apart(tagger, cell)
     _check(parts)
     model = _assemble(parts)
@@ -82,7 +82,7 @@ def _assemble(parts: Parts) -> "PreTrainedModel":
 
 @torch.inference_mode()
 def _verify(parts: Parts, model: "PreTrainedModel") -> None:
-    """Refuse a class that does more between encoder and head than this model does."""
+    """Check that the checkpoint gives this model's logits: some classes add layers between encoder and head."""
     inputs = parts.words.cutter.cut(Corpus.from_sentences(Sentence(words) for words in _PROBE))
     expected = parts.words(inputs) @ parts.weight.T + parts.bias
     found = []

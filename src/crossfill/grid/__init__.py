@@ -1,1 +1,1 @@
-"""What there is: sentences, cells, partitions of them, and which languages are alike."""
+"""Sentences and corpora, cells and grids, partitions of cells, and similarities of languages."""

@@ -41,7 +41,7 @@ class Splits:
     dev: Corpus = EMPTY
     test: Corpus = EMPTY
     surplus: Corpus = EMPTY
-    """The rest of a corpus that has (almost) only a test set: it trains besides the training set."""
+    """The rest of a corpus that has (almost) only a test set: used for training in addition to `train`."""
 
     @property
     def parts(self) -> dict[str, Corpus]:
@@ -50,22 +50,22 @@ class Splits:
 
     @property
     def training(self) -> Corpus:
-        """What trains when the cell is seen: training set and surplus, or else the test set (docs/data.md)."""
+        """Training data of a seen cell: training set and surplus, or the test set if both are empty (docs/data.md)."""
         return Corpus.joined((self.train, self.surplus)) if self.has_training_data else self.test
 
     @property
     def has_training_data(self) -> bool:
-        """Whether it need not train on its test set."""
+        """Whether there is training data other than the test set."""
         return bool(len(self.train) or len(self.surplus))
 
     def evaluation(self, seen: bool) -> Corpus:
-        """What is scored: the test set, unless it already served as training data."""
+        """Data to score: the test set, unless it serves as training data."""
         return self.test if self.has_training_data or not seen else EMPTY
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """What a model has to know of a grid: tasks with their labels, and languages, each in a fixed order."""
+    """What a model needs to know about a grid: tasks with their labels, and languages, each in a fixed order."""
 
     labels: Mapping[str, tuple[str, ...]]
     languages: tuple[str, ...]
@@ -86,7 +86,7 @@ class Inventory:
         return index
 
     def check(self, cell: Cell) -> None:
-        """Refuse a cell whose task or language is not here."""
+        """Refuse a cell whose task or language is unknown."""
         self.task_index(cell.task)
         self.language_index(cell.language)
 
@@ -104,7 +104,7 @@ class Inventory:
 
 
 class Grid:
-    """The tasks × languages at hand, with the corpora of the cells that have data."""
+    """A grid of tasks × languages, with the corpora of the cells that have data."""
 
     def __init__(self, corpora: Mapping[Cell, tuple[Splits, ...]]) -> None:
         self.corpora = {cell: corpora[cell] for cell in sorted(corpora)}
@@ -124,7 +124,7 @@ class Grid:
 
     @cached_property
     def inventory(self) -> Inventory:
-        """Labels are the union over a task's corpora, sorted."""
+        """Tasks and languages of the grid; the labels of a task are the union over its corpora, sorted."""
         labels: dict[str, set[str]] = {task: set() for task in self.tasks}
         for cell, corpora in self.corpora.items():
             for splits in corpora:
@@ -138,11 +138,11 @@ class Grid:
         return self.corpora[cell]
 
     def where(self, keep: Callable[[Cell], bool]) -> "Grid":
-        """The part of the grid whose cells are to be kept."""
+        """The grid of the cells for which `keep` is true."""
         return Grid({cell: corpora for cell, corpora in self.corpora.items() if keep(cell)})
 
     def map(self, change: Callable[[Splits], Splits]) -> "Grid":
-        """The grid with every corpus changed."""
+        """The grid with `change` applied to every corpus."""
         return Grid({cell: tuple(map(change, corpora)) for cell, corpora in self.corpora.items()})
 
     def training(self, cell: Cell) -> Corpus:
@@ -154,6 +154,6 @@ class Grid:
         return Corpus.joined(splits.dev for splits in self[cell])
 
     def evaluation(self, cell: Cell, seen: bool) -> dict[str, Corpus]:
-        """What is scored in a cell, by the name of the corpus."""
+        """Data to score in a cell, by the name of the corpus."""
         scored = {splits.name: splits.evaluation(seen) for splits in self[cell]}
         return {name: corpus for name, corpus in scored.items() if len(corpus)}

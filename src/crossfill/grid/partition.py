@@ -1,7 +1,7 @@
 """Partitions of a grid's cells into seen and unseen, under the constraint of the paper's section 4.1.
 
 Every unseen cell must have its task seen in another language and its language seen in another task. A cell whose task
-or language stands nowhere else in the grid can therefore never be held out: it is seen in every partition.
+or language occurs in no other cell can therefore never be held out: it is seen in every partition.
 """
 
 import random
@@ -14,12 +14,12 @@ from crossfill.errors import DataError, unknown
 from crossfill.grid.cells import Cell
 
 Similarity = Callable[[str, str], float]
-"""How alike two languages are; symmetric, larger is nearer."""
+"""How similar two languages are: larger is more similar. Choosing a subset of languages expects it to be symmetric."""
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Which cells train and which are held out."""
+    """Cells to train on (seen) and cells to hold out (unseen)."""
 
     seen: frozenset[Cell]
     unseen: frozenset[Cell]
@@ -37,7 +37,7 @@ class Partition:
 
 
 def hold_out(cells: Iterable[Cell], unseen: Iterable[Cell]) -> Partition:
-    """The partition that holds out exactly these cells; refused, with every reason, where it breaks the constraint."""
+    """Hold out exactly these cells; the error lists every cell that breaks the constraint."""
     known, wanted = set(cells), frozenset(unseen)
     for cell in sorted(wanted - known):
         raise DataError(unknown("cell", str(cell), map(str, sorted(known))))
@@ -48,12 +48,12 @@ def hold_out(cells: Iterable[Cell], unseen: Iterable[Cell]) -> Partition:
 
 
 def random_halves(cells: Iterable[Cell], seed: int) -> tuple[Partition, Partition]:
-    """Two partitions at random; each cell that can be held out is unseen in exactly one of them.
+    """Two random partitions; each cell that can be held out is unseen in exactly one of them.
 
     Cells are the edges of a bipartite graph between tasks and languages. Colours that alternate along its Euler
     circuits split the edges of every task and language evenly (de Werra's equitable colouring), so both halves satisfy
     the constraint on any ragged grid with any number of tasks: each holds out half of a task's cells, half of a
-    language's and half of all, to within one cell. Over two tasks that is one of its two cells for each language.
+    language's and half of all, to within one cell. With two tasks, that is one of the two cells of each language.
     """
     known = sorted(set(cells))
     free = _free(known, "random halves")
@@ -67,7 +67,7 @@ def alternating_halves(cells: Iterable[Cell], languages: Sequence[str] = ()) -> 
 
     Cell (i, j) is unseen in partition (i + j) mod |T|, one partition per task. The script counts i·|L| + j instead: the
     same where |L| mod |T| = 1, as in the paper (2 × 33); elsewhere its count can hold out a whole language.
-    `languages` gives their order, where it matters that the script sorts two-letter codes; alphabetical if not given.
+    `languages` gives the order of languages, by default alphabetical; the script sorts by two-letter codes.
     """
     known = sorted(set(cells))
     tasks, names = (sorted(found) for found in _names(known))
@@ -83,12 +83,12 @@ def alternating_halves(cells: Iterable[Cell], languages: Sequence[str] = ()) -> 
 
 
 def similar_languages(languages: Iterable[str], size: int, similarity: Similarity) -> tuple[str, ...]:
-    """`size` languages that are as alike as possible (the paper's Sim): largest sum of similarity over pairs."""
+    """`size` languages that are as similar as possible (the paper's Sim): largest sum of similarity over pairs."""
     return _subset(sorted(set(languages)), size, similarity)
 
 
 def different_languages(languages: Iterable[str], size: int, similarity: Similarity) -> tuple[str, ...]:
-    """`size` languages that are as unlike as possible (the paper's Dif): smallest sum of similarity over pairs."""
+    """`size` languages that are as different as possible (the paper's Dif): smallest sum of similarity over pairs."""
     return _subset(sorted(set(languages)), size, lambda a, b: -similarity(a, b))
 
 
@@ -98,7 +98,7 @@ def _names(cells: Iterable[Cell]) -> tuple[set[str], set[str]]:
 
 
 def _free(cells: Sequence[Cell], what: str) -> list[Cell]:
-    """The cells that can be unseen: their task and their language stand elsewhere in the grid too."""
+    """The cells that can be held out: their task and their language also occur in other cells."""
     tasks, languages = Counter(c.task for c in cells), Counter(c.language for c in cells)
     free = [c for c in cells if tasks[c.task] > 1 and languages[c.language] > 1]
     if not free:
@@ -111,7 +111,7 @@ def _free(cells: Sequence[Cell], what: str) -> list[Cell]:
 
 
 def _alternate(cells: Sequence[Cell], random_source: random.Random) -> dict[Cell, bool]:
-    """An equitable two-colouring: true and false along the Euler circuits of tasks × languages.
+    """An equitable two-colouring: true and false alternate along the Euler circuits of tasks × languages.
 
     Vertices of odd degree are joined to an extra vertex of the other side, which makes every degree even; circuits of a
     bipartite graph are even, so colours alternate all the way round.
@@ -148,7 +148,7 @@ def _alternate(cells: Sequence[Cell], random_source: random.Random) -> dict[Cell
 
 
 def _subset(languages: Sequence[str], size: int, gain: Similarity) -> tuple[str, ...]:
-    """Greedy from every start, then swaps while they help; deterministic."""
+    """Languages with the largest sum of gains found by greedy search from every language, then swaps; deterministic."""
     if not 2 <= size <= len(languages):
         raise DataError(f"expected a subset of 2 to {len(languages)} languages, got {size}")
     matrix = {a: {b: gain(a, b) if a != b else 0.0 for b in languages} for a in languages}

@@ -1,4 +1,4 @@
-"""Sentences and corpora: what `data` makes and `encoders` read."""
+"""Sentences and corpora: produced by `data`, read by `encoders`."""
 
 import hashlib
 from collections import Counter
@@ -14,7 +14,7 @@ from crossfill.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence: its words, their labels in one task, and where spaces stand between them."""
+    """One sentence: its words, their labels in one task, and where there are spaces between them."""
 
     words: tuple[str, ...]
     labels: tuple[str, ...] = ()
@@ -83,12 +83,12 @@ class Column(Sequence[str]):
         return Column(self.vocabulary, self.codes[positions])
 
     def map(self, change: Callable[[str], str]) -> "Column":
-        """Every string changed; each distinct one is changed once."""
+        """Apply `change` to every string, once per distinct string."""
         changed = Column.of(change(text) for text in self.vocabulary)
         return Column(changed.vocabulary, changed.codes[self.codes])
 
     def positions_in(self, places: Mapping[str, int]) -> np.ndarray:
-        """The place of every string; −1 for a string that has none."""
+        """The position of every string in `places`; −1 for strings that are not there."""
         return np.array([places.get(text, -1) for text in self.vocabulary], dtype=np.int64)[self.codes]
 
     def counts(self) -> Counter[str]:
@@ -101,14 +101,14 @@ class Column(Sequence[str]):
         return counts
 
     def distinct(self) -> set[str]:
-        """The strings that occur."""
+        """The distinct strings that occur."""
         return set(self.counts())
 
 
 class Corpus(Sequence[Sentence]):
     """A sequence of sentences in flat columns, so that a whole corpus can be mapped into memory at once.
 
-    Sentence i has the words `words[offsets[i]:offsets[i + 1]]`, and so for `labels` and `spaces`.
+    Sentence i has the words `words[offsets[i]:offsets[i + 1]]`, and likewise for `labels` and `spaces`.
     """
 
     def __init__(self, words: Column, labels: Column, spaces: np.ndarray, offsets: np.ndarray) -> None:
@@ -135,7 +135,7 @@ class Corpus(Sequence[Sentence]):
 
     @classmethod
     def from_text(cls, sentences: Iterable[Sentence]) -> "Corpus":
-        """The text of these sentences as encoders read it: without labels, characters composed."""
+        """The text of these sentences as encoders expect it: without labels, in Unicode's composed form (NFC)."""
         return cls.from_sentences(Sentence(s.words, (), s.spaces) for s in sentences).composed()
 
     @classmethod
@@ -180,7 +180,7 @@ class Corpus(Sequence[Sentence]):
         chosen = np.fromiter(indices, dtype=np.int64)
         lengths = self.lengths[chosen]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        # word j of the new corpus stands as far from its sentence's start as it did before
+        # every word keeps its distance from the start of its sentence
         positions = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
         labels = self.labels.take(positions) if len(self.labels) else self.labels
         spaces = self.spaces[positions] if len(self.spaces) else self.spaces
@@ -200,14 +200,14 @@ class Corpus(Sequence[Sentence]):
         return self.spaces if len(self.spaces) else np.ones(self.n_words, dtype=np.bool_)
 
     def composed(self) -> "Corpus":
-        """The corpus with its words in Unicode's composed form (NFC), as all vocabularies have them."""
+        """The corpus with its words in Unicode's composed form (NFC), as vocabularies expect them."""
         if all(is_normalized("NFC", word) for word in self.words.vocabulary):
             return self
         words = self.words.map(lambda word: normalize("NFC", word))
         return Corpus(words, self.labels, self.spaces, self.offsets)
 
     def text_hash(self) -> str:
-        """A hash of words, spaces and sentence bounds: tasks that label the same text share it."""
+        """A hash of words, spaces and sentence boundaries, not of labels: tasks that label the same text share it."""
         digest = hashlib.sha256(np.ascontiguousarray(self.offsets, dtype="<i8").tobytes())
         digest.update("\x1f".join(self.words).encode("utf-8", "surrogatepass") + b"\x1e")
         digest.update(np.ascontiguousarray(self.all_spaces(), dtype=np.uint8).tobytes())

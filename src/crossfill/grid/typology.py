@@ -1,4 +1,4 @@
-"""Typological vectors of languages, and how similar they make two languages."""
+"""Typological vectors of languages, and similarities between languages."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from crossfill.errors import DataError
 from crossfill.grid.partition import Similarity
 
 URIEL = ("fam", "geo", "syntax_knn", "phonology_knn")
-"""The blocks that the nearest source is chosen by: family, area, syntax and phonology."""
+"""The blocks used to choose the nearest source: family, area, syntax and phonology."""
 
-# block: file of the lang2vec package, and how the names of its features begin
+# block: file in the lang2vec package, prefix of its feature names
 _PACKAGE = {
     "fam": ("family_features.npz", "F_"),
     "geo": ("geocoord_features.npz", "GC_"),
@@ -28,20 +28,20 @@ _PACKAGE = {
 
 @dataclass(frozen=True)
 class Block:
-    """One kind of features: a row of unit norm for each language, or of zeros where nothing is known."""
+    """One kind of feature: a row per language, of unit norm, or all zeros where nothing is known."""
 
     rows: Mapping[str, int]
     matrix: Float[np.ndarray, "languages features"]
 
     def describes(self, language: str) -> bool:
-        """Whether the language is there and not all zeros."""
+        """Whether the language has a row that is not all zeros."""
         return language in self.rows and bool(self.matrix[self.rows[language]].any())
 
     def cosine(self, first: str, second: str) -> float:
         """Cosine similarity; NaN where either language is missing, 0 where either row is all zero.
 
-        Such a row is not a gap: an isolate is akin to no language. Were its block left out, it would be the nearest
-        source of almost every language, since families set others apart more than any other features do.
+        A row of zeros is not a gap: an isolate is related to no language. If its family were left out of the mean, it
+        would be the nearest source of almost every language, since other languages differ most in their families.
         """
         if first not in self.rows or second not in self.rows:
             return math.nan
@@ -60,11 +60,11 @@ class Typology:
         return frozenset(language for block in self.blocks.values() for language in block.rows)
 
     def similarity(self, first: str, second: str, features: Sequence[str] = ()) -> float:
-        """The mean cosine of the blocks that both languages have: that of all of them concatenated, each of unit norm.
+        """Mean cosine over the blocks that both languages have: for unit rows, the cosine of the blocks concatenated.
 
-        NaN without a common block, or where a language is all zeros.
+        NaN if they have no block in common, or if a language is all zeros.
 
-        `features` names the blocks; by default URIEL's four, or all blocks of a folder that has none of these.
+        `features` names the blocks; by default the four of URIEL, or all blocks if there are none of these.
         """
         if missing := [name for name in features if name not in self.blocks]:
             raise DataError(f"expected typological features {', '.join(missing)}, got {', '.join(self.blocks)}")
@@ -78,13 +78,13 @@ class Typology:
 
 
 def vectors_beside(corpora: str | Path) -> str | None:
-    """The folder of typological vectors in a folder of corpora, where there is one."""
+    """The folder of typological vectors in a folder of corpora; none if there is none."""
     folder = Path(corpora) / "typology"
     return str(folder) if folder.is_dir() else None
 
 
 def load_typology(folder: str | Path | None = None) -> Typology:
-    """The vectors in a folder, one `<block>.tsv` each, or those of the lang2vec package."""
+    """Load vectors from a folder with one `<block>.tsv` per block, or from the lang2vec package."""
     if folder is None:
         return _packaged()
     tables = sorted(Path(folder).glob("*.tsv"))
@@ -94,7 +94,7 @@ def load_typology(folder: str | Path | None = None) -> Typology:
 
 
 def read_block(path: Path) -> Block:
-    """A table with a header, a language in the first column of each row, and numbers in the others."""
+    """Read a table with a header, a language in the first column of each row, and numbers in the others."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -132,23 +132,22 @@ def cosine(first: Float[np.ndarray, "features"], second: Float[np.ndarray, "feat
 def place(
     languages: Sequence[str], similarities: Sequence[Similarity], size: int, power: float
 ) -> dict[str, Float[np.ndarray, "size"]]:
-    """A point for each language, so that inner products come as near to the similarities as `size` numbers allow.
+    """A vector of `size` numbers for each language, with inner products that approximate the similarities.
 
     Each similarity is scaled to 0 to 1 over pairs of languages and raised to `power`, and their mean is taken. The
-    points are the leading components of that matrix (kernel PCA without centring), so none is longer than one. A
-    language of which a similarity knows nothing is unlike all others.
+    vectors are the leading components of that matrix (kernel PCA without centring). Unknown similarities count as 0.
     """
     kernel = np.mean([_scaled(languages, similarity) ** power for similarity in similarities], axis=0)
     values, vectors = np.linalg.eigh(kernel)
     order = np.argsort(-values)[:size]
     points = vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0))
-    points *= np.where(points[np.abs(points).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)  # one of two signs
+    points *= np.where(points[np.abs(points).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)  # fixes the sign
     points = np.pad(points, ((0, 0), (0, size - len(order)))).astype(np.float32)
     return {language: points[i] for i, language in enumerate(languages)}
 
 
 def _scaled(languages: Sequence[str], similarity: Similarity) -> Float[np.ndarray, "languages languages"]:
-    """The similarities of all pairs, the lowest 0 and that of a language with itself 1; unknown ones are 0."""
+    """Similarities of all pairs, scaled so that the lowest is 0 and self-similarity 1; unknown ones are 0."""
     found = np.full((len(languages), len(languages)), np.nan)
     for i, first in enumerate(languages):
         for j in range(i):
@@ -161,14 +160,14 @@ def _scaled(languages: Sequence[str], similarity: Similarity) -> Float[np.ndarra
 
 
 def unit_rows(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
-    """The matrix with each row scaled to unit norm; rows of zeros stay."""
+    """The matrix with each row scaled to unit norm; rows of zeros stay as they are."""
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     return matrix / np.where(norms > 0, norms, 1.0)
 
 
 @cache
 def _packaged() -> Typology:
-    """URIEL from lang2vec's data files. Its code is not run: it needs parts of setuptools that are gone."""
+    """URIEL from lang2vec's data files; its code is not run, as it needs parts of setuptools that were removed."""
     try:
         package = distribution("lang2vec")
     except PackageNotFoundError:
@@ -188,7 +187,7 @@ def _packaged() -> Typology:
 
 
 def trigram_similarity(counts: Mapping[str, Mapping[tuple[str, str, str], int]]) -> Similarity:
-    """−KL(target ‖ source) of label trigrams; a trigram that a source lacks counts once. NaN where one is unknown."""
+    """−KL(target ‖ source) of label trigrams; trigrams missing in the source count once. NaN for unknown languages."""
 
     def similarity(target: str, source: str) -> float:
         ours, theirs = counts.get(target), counts.get(source)

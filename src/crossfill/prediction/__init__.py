@@ -1,1 +1,1 @@
-"""From features and heads to tags: what the model believes, and what is told of it."""
+"""Prediction: from features and heads to probabilities, and from these to labels, spans and label sets."""

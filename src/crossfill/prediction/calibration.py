@@ -1,8 +1,8 @@
-"""What dev data of seen cells says about a model's probabilities: a temperature, and thresholds for sets and doubt.
+"""Calibration on dev data of seen cells: a temperature, and thresholds for label sets and abstention.
 
-Split-conformal sets: with scores sᵢ = 1 − p(yᵢ | xᵢ) of n words that were used for nothing else, the set
-{y : 1 − p(y | x) ≤ ŝ}, ŝ the ⌈(n + 1)(1 − α)⌉-th smallest score, holds the right label of a new word of the same
-kind with probability at least 1 − α.
+Split-conformal sets: given scores sᵢ = 1 − p(yᵢ | xᵢ) of n words that were used for nothing else, and ŝ the
+⌈(n + 1)(1 − α)⌉-th smallest of them, the set {y : 1 − p(y | x) ≤ ŝ} contains the right label of a new word that is
+exchangeable with them with probability at least 1 − α (see docs/calibrate.md).
 """
 
 import math
@@ -19,28 +19,28 @@ from crossfill.errors import CheckpointError, DataError
 from crossfill.files import write_json
 
 LEVELS = 1000
-"""Steps in which α and the share to abstain on are told apart; thresholds in between are taken on the safe side."""
+"""Resolution of α and of the share to abstain on: both are rounded down to multiples of 1/LEVELS."""
 _TEMPERATURES = (0.05, 20.0)
 
 
 @dataclass(frozen=True)
 class TaskCalibration:
-    """What was found in one task, over all its seen cells with dev data to spare."""
+    """The calibration of one task, over all its seen cells with calibration data."""
 
     n_words: int
     n_sentences: int
     temperature: float
-    """T that makes p^(1/T), renormalised, most likely; above 1 the model was too sure."""
+    """T that maximises the likelihood of p^(1/T), renormalised; above 1 the model was overconfident."""
     scores: tuple[float, ...]
     """Thresholds ŝ at 1 − α = 0, 1/LEVELS, …, 1."""
     confidences: tuple[float, ...]
-    """Confidence below which a share of 0, 1/LEVELS, …, 1 of the words lies."""
+    """Quantiles of the words' confidence at 0, 1/LEVELS, …, 1."""
 
     @classmethod
     def of(
         cls, probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"], n_sentences: int
     ) -> "TaskCalibration":
-        """The calibration that these words give, none of which may have trained or selected the model."""
+        """Calibrate on these words, none of which may have been used to train or select the model."""
         scores = 1.0 - probabilities[np.arange(len(gold)), gold].astype(np.float64)
         n, levels = len(gold), np.arange(LEVELS + 1) / LEVELS
         place = np.ceil((n + 1) * levels - 1e-9).astype(np.int64)
@@ -50,7 +50,7 @@ class TaskCalibration:
             n,
             n_sentences,
             fit_temperature(probabilities, gold),
-            tuple((np.ceil(ordered[np.minimum(place, n + 1)] * 1e7) / 1e7).tolist()),  # up: sets may only grow
+            tuple((np.ceil(ordered[np.minimum(place, n + 1)] * 1e7) / 1e7).tolist()),  # rounded up: sets may only grow
             tuple((np.floor(confidences * 1e7) / 1e7).tolist()),
         )
 
@@ -64,7 +64,7 @@ class TaskCalibration:
         return chosen
 
     def doubtful(self, probabilities: Float[np.ndarray, "words labels"], share: float) -> Bool[np.ndarray, "words"]:
-        """The words that would be among the least sure `share` of the calibration words."""
+        """The words whose confidence would be in the lowest `share` of the calibration words."""
         if not 0 <= share <= 1:
             raise DataError(f"expected a share of words to abstain on from 0 to 1, got {share}")
         return probabilities.max(-1) < self.confidences[math.floor(share * LEVELS + 1e-9)]
@@ -72,18 +72,18 @@ class TaskCalibration:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The calibration of a model's two kinds of prediction, by task."""
+    """The calibration of a model's plug-in and averaged predictions, by task."""
 
     plug_in: Mapping[str, TaskCalibration]
     averaged: Mapping[str, TaskCalibration]
 
     def of(self, task: str, n_samples: int) -> TaskCalibration | None:
-        """That of a task; none where no seen cell of it had dev data to spare."""
+        """The calibration of a task; None if none of its seen cells had calibration data."""
         return (self.averaged if n_samples else self.plug_in).get(task)
 
 
 def fit_temperature(probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"]) -> float:
-    """The T at which −Σ ln p^(1/T)(yᵢ) / Z is least; it is convex in 1/T, so its slope is bisected."""
+    """The T that minimises −Σ ln (p^(1/T)(yᵢ) / Z), found by bisecting the slope, as it is convex in 1/T."""
     logs = np.log(np.maximum(probabilities.astype(np.float64), 1e-30))
     right = logs[np.arange(len(gold)), gold].mean() if len(gold) else 0.0
     low, high = 1 / _TEMPERATURES[1], 1 / _TEMPERATURES[0]

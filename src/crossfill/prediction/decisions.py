@@ -1,4 +1,4 @@
-"""From what the model believes to what a person is shown: labels, spans, label sets and marks."""
+"""From predicted probabilities to the output: labels, spans, label sets and marks of doubtful words."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def decide(
     options: TaggingOptions,
     calibration: TaskCalibration | None,
 ) -> list[Tagging]:
-    """The tagging of each sentence in its cell, from one prediction for all their words; all cells are of one task."""
+    """The tagging of each sentence in its cell, from one prediction for all words; all cells must be of one task."""
     probabilities, entropy, mutual_information = (
         values.cpu().numpy() for values in (prediction.probabilities, prediction.entropy, prediction.mutual_information)
     )

@@ -1,7 +1,7 @@
-"""Label sequences that are always valid IOB2, and how sure the model is of each span in them.
+"""Decoding of valid IOB2 sequences, and the confidence of each span in them.
 
-Words are given distributions of their own; of all sequences, those in which an I-X follows neither B-X nor I-X are
-ruled out, and the rest renormalised: p(y) = Πᵢ pᵢ(yᵢ) [y is valid] / Z.
+Words have independent distributions; sequences in which an I-X follows neither B-X nor I-X are excluded, and the
+rest renormalised: p(y) = Πᵢ pᵢ(yᵢ) [y is valid] / Z.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ TINY = 1e-30
 
 
 class DecodedSpan(NamedTuple):
-    """A span of the decoded sequence: words `start` to `end`, counted over all sentences, the latter not included."""
+    """A span of the decoded sequence: words `start` to `end` (exclusive), counted over all sentences."""
 
     start: int
     end: int
@@ -24,21 +24,21 @@ class DecodedSpan(NamedTuple):
 
 
 def follows(labels: Sequence[str]) -> Bool[np.ndarray, "labels labels"]:
-    """Whether the label of a column may follow that of a row."""
+    """Whether the label of each column may follow that of each row."""
     inside = np.array([label.startswith("I-") for label in labels])
     same = np.array([[one != "O" and one[2:] == other[2:] for other in labels] for one in labels])
     return ~inside[None, :] | same
 
 
 def starts(labels: Sequence[str]) -> Bool[np.ndarray, "labels"]:
-    """Whether a sentence may begin with a label."""
+    """Whether a sentence may begin with each label."""
     return np.array([not label.startswith("I-") for label in labels])
 
 
 def viterbi(
     probabilities: Float[np.ndarray, "words labels"], lengths: Int[np.ndarray, "sentences"], labels: Sequence[str]
 ) -> Int[np.ndarray, "words"]:
-    """The most probable valid sequence of each sentence; all sentences move on together, word by word."""
+    """The most probable valid sequence of each sentence, computed word by word for all sentences at once."""
     weights = np.log(np.maximum(probabilities, TINY))
     barred = np.where(follows(labels), 0.0, -np.inf)
     steps = _steps(lengths)
@@ -49,7 +49,7 @@ def viterbi(
         if step == 0:
             scores[:] = np.where(starts(labels), weights[rows], -np.inf)
             continue
-        moves = scores[:n, :, None] + barred  # sentences × before × after
+        moves = scores[:n, :, None] + barred  # sentences × previous label × next label
         back[rows] = moves.argmax(1)
         scores[:n] = moves.max(1) + weights[rows]
     best = scores.argmax(1)
@@ -77,7 +77,7 @@ def decode_spans(
         mass = forward[start, begin]
         if inside is not None:
             mass *= np.prod(p[start + 1 : end, inside] / scales[start + 1 : end])
-        if end < last:  # the span ends here: what comes next is anything but its continuation
+        if end < last:  # the span ends here: the next label is any valid one but its continuation
             after = allowed[decoded[end - 1]].copy()
             if inside is not None:
                 after[inside] = False
@@ -89,7 +89,7 @@ def decode_spans(
 def _recursions(
     probabilities: Float[np.ndarray, "words labels"], lengths: Int[np.ndarray, "sentences"], labels: Sequence[str]
 ) -> tuple[Float[np.ndarray, "words labels"], Float[np.ndarray, "words labels"], Float[np.ndarray, "words"]]:
-    """Forward and backward sums over valid sequences, both scaled by the forward sums' totals, word by word."""
+    """Forward and backward sums over valid sequences, both divided at each word by the total of the forward sums."""
     p, allowed = np.maximum(probabilities.astype(np.float64), TINY), follows(labels).astype(np.float64)
     steps = _steps(lengths)
     forward, backward, scales = np.zeros_like(p), np.ones_like(p), np.ones(len(p))
@@ -105,7 +105,7 @@ def _recursions(
 
 
 def _steps(lengths: Int[np.ndarray, "sentences"]) -> list[Int[np.ndarray, "active"]]:
-    """The rows of first words, of second words, …: longest sentences first, so those that go on are always in front."""
+    """The rows of all first words, all second words, …; longest sentences first, so that unfinished ones lead."""
     order = np.argsort(-lengths, kind="stable")
     first = (np.cumsum(lengths) - lengths)[order]
     active = np.searchsorted(-lengths[order], -np.arange(1, int(lengths.max(initial=0)) + 1), side="right")
@@ -119,7 +119,7 @@ def _runs(
     begins = np.array([label.startswith("B-") for label in labels])[decoded]
     inside = np.array([label.startswith("I-") for label in labels])[decoded]
     ends = np.repeat(np.cumsum(lengths), lengths)
-    # the next word that does not go on with a span, counted from each word
+    # for each word, the next word that does not continue a span
     stops = np.where(np.append(inside[1:], False), len(decoded), np.arange(1, len(decoded) + 1))
     stops = np.minimum.accumulate(stops[::-1])[::-1]
     found = []

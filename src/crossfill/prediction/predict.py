@@ -19,14 +19,14 @@ CHUNK_SENTENCES = 256
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model believes of each word."""
+    """The predicted distribution of each word's label, and its uncertainty."""
 
     probabilities: Float[Tensor, "words labels"]
     entropy: Float[Tensor, "words"]
     mutual_information: Float[Tensor, "words"]
     """The epistemic part of the entropy; zero in plug-in prediction."""
     bounds: Float[Tensor, "2 words labels"] | None = None
-    """Between which a share of the draws' probabilities lies, the same share above and below, where that was asked."""
+    """Central interval of each probability over the posterior samples, if one was asked for."""
 
     @property
     def labels(self) -> Int[Tensor, "words"]:
@@ -40,14 +40,14 @@ class Prediction:
 
 
 def predict(model: Model, inputs: Inputs, cell: Cell, n_samples: int, seed: int = 0) -> Prediction:
-    """Tag sentences in a cell, seen or not; with `n_samples` 0 the posterior means are plugged in."""
+    """Predict sentences in a cell, seen or unseen; with `n_samples` 0 the posterior means are plugged in."""
     return predict_features(model, encode(model, inputs), cell, n_samples, seed)
 
 
 def predict_features(
     model: Model, features: Float[Tensor, "words features"], cell: Cell, n_samples: int, seed: int = 0
 ) -> Prediction:
-    """The same for words whose features are at hand."""
+    """As `predict`, for words that are already encoded."""
     return believe([Run(features, draw_head(model, cell, n_samples, seed))], model.heads.vote)
 
 
@@ -59,7 +59,7 @@ class Run(NamedTuple):
 
 
 def believe(runs: Sequence[Run], vote: Vote | None, interval: float | None = None) -> Prediction:
-    """What the draws say of the words of cells of one task: they are averaged, or vote if the method says so."""
+    """Predict the words of cells of one task: the draws of each head are averaged, or vote if there is a `vote`."""
     if vote is None or runs[0].head.n_samples == 1:
         return classify(runs, interval)
     elected = [elect(*run, vote) for run in runs]
@@ -73,7 +73,7 @@ def believe(runs: Sequence[Run], vote: Vote | None, interval: float | None = Non
 
 @torch.inference_mode()
 def encode(model: Model, inputs: Inputs) -> Float[Tensor, "words features"]:
-    """The features of all words, a few sentences at a time."""
+    """The features of all words, computed in chunks of sentences."""
     training = model.training
     model.eval()
     try:
@@ -96,7 +96,7 @@ def draw_head(model: Model, cell: Cell, n_samples: int, seed: int = 0) -> Classi
 
 @torch.inference_mode()
 def classify(runs: Sequence[Run], interval: float | None = None) -> Prediction:
-    """p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾), a mean of probabilities; runs have as many draws and labels each."""
+    """p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾): a mean of probabilities. Runs must agree in draws and labels."""
     parts = []
     for pack in _packs(runs):
         logits = [run.head.logits(run.features) for run in pack]
@@ -110,7 +110,7 @@ def classify(runs: Sequence[Run], interval: float | None = None) -> Prediction:
 
 @torch.inference_mode()
 def elect(features: Float[Tensor, "words features"], head: Classifier, vote: Vote) -> Prediction:
-    """Every draw votes for a label of each word, and the vote over all the words given decides; no epistemic part."""
+    """Every draw votes for a label of each word, and `vote` decides over all words; mutual information is zero."""
     votes = torch.cat([head.logits(chunk).argmax(-1) for chunk in _chunks(features, head)], dim=1)
     probabilities = vote(votes, head.n_labels).to(features.dtype)
     return Prediction(probabilities, entropy(probabilities), features.new_zeros(len(features)))
@@ -130,7 +130,7 @@ def _bounds(
 
 
 def _packs(runs: Sequence[Run]) -> Iterator[list[Run]]:
-    """Runs in parts that are small enough to be held at once with all their samples; short ones go together."""
+    """Batches of runs that fit in memory with all their samples: long runs are split, short ones joined."""
     pack, size = [], 0
     for run in runs:
         for part in _chunks(run.features, run.head):

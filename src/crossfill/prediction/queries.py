@@ -1,4 +1,4 @@
-"""Many sentences, each tagged in a cell of its own, over one pass through the encoder."""
+"""Tagging of many sentences, each in its own cell, with one pass through the encoder."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from crossfill.prediction.predict import Run, believe, encode
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 
 HeadOf = Callable[[Cell, int], Classifier]
-"""Where the head of a cell comes from, given the number of draws."""
+"""Returns the head of a cell, given the number of draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Query:
 def answer(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list[Tagging]:
     """The taggings of these queries, in their order.
 
-    Every sentence is encoded once. Each tagging is what it would be alone, but for rounding; where heads vote, those
-    of a cell vote over all its queries.
+    Every sentence is encoded once. Up to rounding, each tagging is the same as if its query were alone, except where
+    heads vote: they vote over all queries of a cell.
     """
     found: dict[int, Tagging] = {}
     encoded = _encode(model, queries)
@@ -59,7 +59,7 @@ def answer(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list[Tagg
 
 
 class _Encoded(NamedTuple):
-    """Word vectors of sentences as those of languages, and where each begins."""
+    """Features of sentences in their languages, and the row at which each sentence begins."""
 
     features: Float[Tensor, "words features"]
     first: dict[tuple[str, Sentence], int]
@@ -71,7 +71,7 @@ class _Encoded(NamedTuple):
 
 
 def _encode(model: Model, queries: Sequence[Query]) -> _Encoded:
-    """The vectors of all sentences, as those of each language that they are asked for in."""
+    """The features of all sentences, in each language that they are queried in."""
     sentences = list(dict.fromkeys(query.sentence for query in queries))
     place = {sentence: i for i, sentence in enumerate(sentences)}
     wanted: dict[str, dict[int, None]] = defaultdict(dict)
@@ -93,7 +93,7 @@ def _encode(model: Model, queries: Sequence[Query]) -> _Encoded:
 
 
 def _grouped(queries: Sequence[Query]) -> list[list[int]]:
-    """The numbers of queries that can be classified together, cell by cell: one task, draws and options alike."""
+    """Groups of queries that can be classified together (same task, draws and options), as indices, cell by cell."""
     groups: dict[object, dict[Cell, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, query in enumerate(queries):
         groups[query.cell.task, query.n_samples, query.options][query.cell].append(number)

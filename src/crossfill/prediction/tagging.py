@@ -1,4 +1,4 @@
-"""What comes out of tagging: a sentence with its labels in one cell, and how sure the model is of each."""
+"""The output of tagging: a sentence with its labels in one cell, and the uncertainty of each."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ from crossfill.grid.sentence import Sentence
 from crossfill.measures.metrics import TaskKind
 
 DIGITS = 6
-"""Digits of numbers that are written as JSON."""
+"""Decimal places of numbers that are written as JSON."""
 
 
 @dataclass(frozen=True)
@@ -21,20 +21,20 @@ class TaggingOptions:
     """Options for using uncertainty in the output."""
 
     alpha: float | None = None
-    """Give label sets that hold the right label in all but this share of words (see docs/uncertainty.md)."""
+    """Give label sets that contain the right label in all but this share of words (see docs/calibrate.md)."""
     abstain: float | None = None
-    """Mark words as sure as the least sure of this share of calibration words."""
+    """Mark words whose confidence would be in the lowest share of this size among the calibration words."""
     min_confidence: float = 0.0
-    """Give no label (`_`), and no span (`O`), of which the model is less sure."""
+    """Replace labels below this confidence by `_`, and spans below it by `O`."""
     temperature: bool = False
     """Scale probabilities by the temperature found on calibration words; sets and marks do not depend on it."""
     interval: float | None = None
-    """Give the bounds between which this share of the posterior samples' probabilities lies, before any temperature."""
+    """Give bounds that contain this central share of the posterior samples' probabilities, before any temperature."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaggedWord:
-    """A word and what the model believes of it."""
+    """A word with its label and the uncertainty of that label."""
 
     text: str
     label: str
@@ -42,13 +42,13 @@ class TaggedWord:
     entropy: float
     mutual_information: float
     label_set: tuple[str, ...]
-    """Labels of the conformal set, most probable first; empty where no level was asked for."""
+    """Labels of the conformal set, most probable first; empty if no `alpha` was given."""
     doubtful: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A name or phrase: words `start` to `end` of the sentence, the latter not included."""
+    """A name or phrase: words `start` to `end` (exclusive) of the sentence."""
 
     start: int
     end: int
@@ -58,7 +58,7 @@ class Span:
     """The probability of a span with exactly this start, end and type."""
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """The span as JSON values."""
         return asdict(self) | {"confidence": round(self.confidence, DIGITS)}
 
 
@@ -72,7 +72,7 @@ class Tagging:
     """The label of each word: the most probable one, or in tasks with spans that of the best valid sequence."""
     probabilities: Float[np.ndarray, "words labels"]
     label_names: tuple[str, ...]
-    """What the columns of `probabilities` stand for."""
+    """The labels that the columns of `probabilities` are for."""
     confidence: Float[np.ndarray, "words"]
     """The probability of each word's label."""
     entropy: Float[np.ndarray, "words"]
@@ -80,11 +80,11 @@ class Tagging:
     """The part of the entropy that more knowledge of the parameters would remove; zero in plug-in prediction."""
     spans: tuple[Span, ...] = ()
     sets: Bool[np.ndarray, "words labels"] | None = None
-    """The conformal label set of each word, where a level was asked for."""
+    """The conformal label set of each word, if an `alpha` was given."""
     doubtful: Bool[np.ndarray, "words"] | None = None
-    """Which words should go to a person, where that was asked for."""
+    """Whether a person should check each word, if `abstain` or `min_confidence` was given."""
     bounds: Float[np.ndarray, "2 words labels"] | None = None
-    """Lower and upper bound of each probability over the posterior samples, where an interval was asked for."""
+    """Lower and upper bound of each probability over the posterior samples, if an `interval` was given."""
 
     def __len__(self) -> int:
         return len(self.sentence)
@@ -96,7 +96,7 @@ class Tagging:
 
     @cached_property
     def label_sets(self) -> tuple[tuple[str, ...], ...]:
-        """The labels in each word's set, most probable first; empty sets where no level was asked for."""
+        """The labels in each word's set, most probable first; empty if no `alpha` was given."""
         if self.sets is None:
             return ((),) * len(self)
         order = np.argsort(-self.probabilities, axis=-1, kind="stable")
@@ -106,7 +106,7 @@ class Tagging:
 
     @cached_property
     def words(self) -> tuple[TaggedWord, ...]:
-        """Word by word."""
+        """The words with their labels and uncertainty."""
         doubtful: Sequence[bool] = [False] * len(self) if self.doubtful is None else self.doubtful.tolist()
         return tuple(
             TaggedWord(*row)

@@ -1,1 +1,1 @@
-"""A run folder into tables, figures and one page. Nothing here loads torch."""
+"""Reports: tables, figures and an HTML page from a run folder. Nothing here loads torch."""

@@ -1,4 +1,4 @@
-"""The paper's remaining comparisons, as tables: who wins where, by how much, and what a score goes with."""
+"""Tables that compare methods: differences and wins, score by training size, score by the encoder's languages."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from crossfill.studies.run_folder import Results
 
 
 def comparison_tables(results: Results) -> list[Table]:
-    """All that the study has results for."""
+    """All comparison tables; one without results has no rows."""
     runs: Runs = {
         method: [results.cells(entry) for entry in entries]
         for method in results.methods
@@ -23,7 +23,7 @@ def comparison_tables(results: Results) -> list[Table]:
 
 
 def difference_table(results: Results, runs: Runs) -> Table:
-    """Every method against the rival, and the one in focus against other factorised ones."""
+    """Every method against the study's `rival`, and its `focus` against the other factorised methods."""
     found: list[Difference] = []
     if len(runs) > 1 and results.rival in runs:
         found += comparisons.differences(runs, results.rival)
@@ -63,7 +63,7 @@ def difference_table(results: Results, runs: Runs) -> Table:
 
 
 def size_table(results: Results, runs: Runs) -> Table:
-    """How scores go with the training words that a language has in other tasks."""
+    """Correlation of scores with the number of training words that a language has in other tasks."""
     trends = comparisons.score_against_size(runs, words_elsewhere(results)) if words_elsewhere(results) else []
     rows = tuple(
         (
@@ -124,7 +124,7 @@ def knowledge_table(results: Results, runs: Runs) -> Table:
 
 
 def _surely(row: Difference, tests: Mapping[Place, tuple[Comparison, float]]) -> tuple[int, int]:
-    """In how many corpora of the row's task its method is significantly better, and worse."""
+    """The numbers of corpora of the row's task where its method is significantly better, and worse."""
     differences = [found.difference for (cell, _), (found, p) in tests.items() if cell.task == row.task and p < ALPHA]
     return sum(d > 0 for d in differences), sum(d < 0 for d in differences)
 

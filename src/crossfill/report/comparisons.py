@@ -1,7 +1,7 @@
-"""Comparisons of methods, each from lists of results to rows: who wins where, by how much, and what goes with it.
+"""Comparisons of methods from lists of results: wins, differences and their significance, correlations.
 
-Results come by method, one list for each run (a seed, a partition). Scores are plug-in scores of unseen cells; a
-corpus that several runs scored counts with its mean over them.
+Results are grouped by method, one list for each run (a seed and a partition). Scores are plug-in scores of unseen
+cells; a corpus that several runs scored counts with its mean over them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -41,7 +41,7 @@ class Difference:
     comparison: Comparison
     """Approximate randomisation over corpora."""
     interval: tuple[float, float]
-    """95 % of a paired bootstrap over corpora."""
+    """95 % interval of a paired bootstrap over corpora."""
     wins: int
     losses: int
     n: int
@@ -49,7 +49,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Trend:
-    """How a score goes with a quantity over corpora."""
+    """Correlation of the score with a quantity, over corpora."""
 
     task: str
     method: str
@@ -60,7 +60,7 @@ class Trend:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Mean scores where the encoder knows the language and where it does not; NaN where there is no such corpus."""
+    """Mean scores in languages the encoder was trained on and in others; NaN where there is no such corpus."""
 
     task: str
     method: str
@@ -100,7 +100,7 @@ def differences(
     methods: Collection[str] | None = None,
     seed: int = 0,
 ) -> list[Difference]:
-    """Every method against one (or a few, as pf-lr against pf-d) over unseen corpora, task by task."""
+    """Compare every method, or only `methods`, with `against` over unseen corpora, task by task."""
     if against not in runs:
         raise DataError(unknown("method", against, runs))
     found: list[Difference] = []
@@ -120,9 +120,9 @@ def within_corpora(
     second: Sequence[Sequence[CellResult]],
     seed: int = 0,
 ) -> dict[Place, tuple[Comparison, float]]:
-    """One method against another over the sentences of each unseen corpus; with Holm's correction.
+    """Compare two methods over the sentences of each unseen corpus; the second value is Holm's corrected p.
 
-    A sentence counts with the means of its counts over the runs that scored it.
+    The counts of a sentence are means over the runs that scored it.
     """
     a, b = sentence_counts(first), sentence_counts(second)
     shared = sorted(a.keys() & b.keys())
@@ -140,10 +140,10 @@ def sentence_counts(runs: Sequence[Sequence[CellResult]]) -> dict[Place, np.ndar
 
 
 def score_against_size(runs: Runs, words: Mapping[str, Mapping[str, int]]) -> list[Trend]:
-    """Score in unseen cells against the logarithm of the language's training words: `words` by task, then language.
+    """Correlate scores in unseen cells with the logarithm of training words: `words` by task, then language.
 
-    Pass the words of the other (seen) tasks of a language to ask how far its data elsewhere help, or those of the
-    corpora the encoder was trained on.
+    `words` can count a language's words in other (seen) tasks, to measure how far they help, or in the corpora the
+    encoder was trained on.
     """
     rows = []
     for task in tasks_of(runs):
@@ -161,7 +161,7 @@ def score_against_size(runs: Runs, words: Mapping[str, Mapping[str, int]]) -> li
 
 
 def score_by_encoder_knowledge(runs: Runs, known: Collection[str]) -> list[Knowledge]:
-    """Mean scores of unseen corpora in languages the encoder was trained on, as listed, and in others."""
+    """Mean scores of unseen corpora in languages the encoder was trained on (`known`), and in others."""
     rows = []
     for task in tasks_of(runs):
         for method, results in runs.items():
@@ -173,10 +173,10 @@ def score_by_encoder_knowledge(runs: Runs, known: Collection[str]) -> list[Knowl
 
 
 def pooled_uncertainty(results: Collection[CellResult]) -> dict[str, float]:
-    """Measures of doubt over all words of these results together, averaged prediction.
+    """Measures of uncertainty over the pooled words of these results, averaged prediction.
 
     nll, brier, entropy and mutual information are means over words, and ece comes from the bins of all cells; aurc
-    takes the words of a bin as equally confident. An adaptive ece cannot be had from results and is left out.
+    treats the words of a bin as equally confident. Adaptive ece cannot be computed from results and is left out.
     """
     words = np.array([r.n_words for r in results], dtype=np.float64)
     plain = ("nll", "brier", "entropy", "mutual_information")
@@ -189,7 +189,7 @@ def pooled_uncertainty(results: Collection[CellResult]) -> dict[str, float]:
 
 
 def pooled_reliability(results: Collection[CellResult]) -> Reliability:
-    """The reliability diagram of all words of these results."""
+    """The reliability diagram of the pooled words of these results."""
     counts = np.array([r.reliability["count"] for r in results], dtype=np.int64)
     total = counts.sum(0)
     sure, right = (
@@ -209,7 +209,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _common(scores: Mapping[str, Mapping[Place, float]]) -> dict[str, dict[Place, float]]:
-    """The corpora that every method has."""
+    """The scores restricted to the corpora that every method has."""
     shared = set.intersection(*(set(values) for values in scores.values()))
     if not shared:
         raise DataError(f"expected unseen corpora that all of {', '.join(scores)} were scored on, got none in common")

@@ -1,4 +1,4 @@
-"""One HTML page of a study: tables that sort, figures with words for those who cannot see them; all in one file."""
+"""The HTML report of a study: sortable tables and figures with alternative texts, in one file."""
 
 import base64
 from collections.abc import Sequence

@@ -29,24 +29,24 @@ _LATEX = {
 
 
 def shown(method: str) -> str:
-    """A method's name for people, initials in capitals: PF-lr, JM, JM-deep."""
+    """A method's name as shown to readers, initials in capitals: PF-lr, JM, JM-deep."""
     family, dash, kind = method.partition("-")
     return f"{family.upper()}{dash}{kind}" if len(family) <= 3 else method
 
 
 class Datum(NamedTuple):
-    """What stands in one place of a table."""
+    """One entry of a table."""
 
     text: str
     value: float | None = None
-    """What it is sorted by."""
+    """The value to sort by."""
     bold: bool = False
     mark: str = ""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table, to be shown in any form."""
+    """A table, independent of its output format."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ class Table:
 
 
 def terminal(table: Table) -> rich.table.Table:
-    """For a terminal."""
+    """The table for a terminal."""
     shown = rich.table.Table(title=table.title, caption=table.caption, box=box.SIMPLE_HEAD, title_justify="left")
     shown.caption_justify = "left"
     for name, right in zip(table.columns, numeric(table), strict=True):
@@ -67,7 +67,7 @@ def terminal(table: Table) -> rich.table.Table:
 
 
 def markdown(table: Table) -> str:
-    """GitHub's kind of Markdown."""
+    """The table in GitHub-flavoured Markdown."""
 
     def cell(datum: Datum) -> str:
         text = datum.text.replace("|", r"\|") + datum.mark
@@ -81,7 +81,7 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """A booktabs table, to be read in by a LaTeX document."""
+    """The table in LaTeX with booktabs, to be included in a document."""
 
     def cell(datum: Datum) -> str:
         text = tex(datum.text)
@@ -109,7 +109,7 @@ def latex(table: Table) -> str:
 
 
 def html(table: Table) -> str:
-    """A table whose columns a reader can sort by."""
+    """The table in HTML, with sortable columns."""
 
     def cell(datum: Datum, tag: str, right: bool) -> str:
         text = escape(datum.text) + (f"<sup>{escape(datum.mark)}</sup>" if datum.mark else "")
@@ -132,7 +132,7 @@ def html(table: Table) -> str:
 
 
 def tex(text: str) -> str:
-    """Text with what LaTeX would read as commands escaped."""
+    """Text with LaTeX's special characters escaped."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 
@@ -145,4 +145,4 @@ def numeric(table: Table) -> list[bool]:
 
 
 FORMS: dict[str, Callable[[Table], str]] = {"md": markdown, "tex": latex}
-"""Forms that are written to files, by their ending."""
+"""Output formats that are written to files, by file extension."""

@@ -36,7 +36,7 @@ FIGURES: tuple[Callable[[Results], list[Drawing]], ...] = (
 
 
 class Report(NamedTuple):
-    """What was made."""
+    """The tables, figures and page of a report."""
 
     tables: list[Table]
     drawings: list[Drawing]

@@ -1,25 +1,16 @@
 """The tables of a study, from its results alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from crossfill.evaluation.results import (
-    CellResult,
-    Place,
-    PredictionKind,
-    average,
-    entropy_correlation,
-    entropy_points,
-    place_means,
-)
-from crossfill.measures import significance
+from crossfill.evaluation.results import CellResult, PredictionKind, entropy_correlation, entropy_points
 from crossfill.measures.correlation import Correlation
 from crossfill.report.comparison_tables import comparison_tables
 from crossfill.report.comparisons import pooled_uncertainty
 from crossfill.report.rendering import Datum, Table, shown
+from crossfill.report.samples import Sample, compared, score_datum
 from crossfill.studies.run_folder import Entry, Results, is_subset
 
 MEASURES = {"nll": "NLL", "brier": "Brier", "ece": "ECE", "ece_adaptive": "adaptive ECE", "aurc": "AURC"}
@@ -34,34 +25,6 @@ METRICS = {
 KINDS: dict[PredictionKind, str] = {"plug_in": "plug-in", "averaged": "averaged"}
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Scores of a method on unseen cells: a mean for each seed, and for each place."""
-
-    by_seed: np.ndarray
-    by_place: dict[Place, float]
-
-    @classmethod
-    def of(
-        cls, results: Results, entries: Iterable[Entry], tasks: Sequence[str], kind: PredictionKind = "plug_in"
-    ) -> "Sample":
-        """Of these entries; of several tasks, each weighs the same."""
-        by_seed: dict[int, list[Entry]] = {}
-        for entry in entries:
-            by_seed.setdefault(entry.seed, []).append(entry)
-        means = []
-        for _, own in sorted(by_seed.items()):
-            found = [average(part, kind=kind) for task in tasks if (part := results.unseen(own, task))]
-            means += [float(np.mean(found))] if found else []
-        everything = [r for own in by_seed.values() for r in results.unseen(own) if r.cell.task in tasks]
-        return cls(np.array(means), place_means(everything, kind=kind))
-
-    @property
-    def mean(self) -> float:
-        """Over seeds."""
-        return float(self.by_seed.mean())
-
-
 def make_tables(results: Results) -> list[Table]:
     """All tables that the study has results for."""
     tables = [main_table(results, group, kind) for group in results.groups for kind in KINDS]
@@ -71,11 +34,11 @@ def make_tables(results: Results) -> list[Table]:
 
 
 def main_table(results: Results, group: str, kind: PredictionKind = "plug_in") -> Table:
-    """Table 1: the mean of each task and method over unseen cells, ± sd over seeds, and what differs from the best."""
+    """Table 1: mean score of each task and method on unseen cells, ± sd over seeds, with tests against the best."""
     entries = {m: found for m in results.methods if (found := results.proper(m, group))}
     tasks = _tasks(results, [entry for found in entries.values() for entry in found])
     samples = {task: {m: Sample.of(results, own, [task], kind) for m, own in entries.items()} for task in tasks}
-    rows = [(Datum(task), *_compared(by_method)) for task, by_method in samples.items()]
+    rows = [(Datum(task), *compared(by_method)) for task, by_method in samples.items()]
     if len(tasks) > 1:
         means = [Sample.of(results, found, tasks, kind) for found in entries.values()]
         best = max(sample.mean for sample in means)
@@ -95,7 +58,7 @@ def main_table(results: Results, group: str, kind: PredictionKind = "plug_in") -
 
 
 def subset_table(results: Results) -> Table:
-    """Table 2: the same number of similar (Sim) and of different (Dif) languages."""
+    """Table 2: scores on the same number of similar (Sim) and of different (Dif) languages."""
     groups = sorted({entry.group for entry in results.entries if is_subset(entry.group)}, key=_subset_order)
     rows = []
     for method in results.methods:
@@ -130,7 +93,7 @@ def metric_table(results: Results) -> Table:
 
 
 def calibration_table(results: Results) -> Table:
-    """How far probabilities can be trusted."""
+    """Calibration measures of each task and method on unseen cells."""
     rows = []
     for task, method, found in _by_task_and_method(results):
         for kind, name in KINDS.items():
@@ -152,7 +115,7 @@ def calibration_table(results: Results) -> Table:
 
 
 def entropy_table(results: Results) -> Table:
-    """Does doubt foretell error? Correlation of entropy and score over unseen cells."""
+    """Correlation of entropy and score over unseen cells."""
     rows = []
     for method in results.methods:
         found = results.unseen(results.proper(method))
@@ -169,7 +132,7 @@ def entropy_table(results: Results) -> Table:
 
 
 def ablation_table(results: Results) -> Table:
-    """What each choice is worth, against the study's own settings."""
+    """Scores of each ablation's variants, and their change from the study's own settings."""
     rows = []
     asked = dict.fromkeys((e.ablation, e.method) for e in results.entries if e.ablation)
     for ablation, method in asked:
@@ -217,7 +180,7 @@ def language_table(results: Results) -> Table:
 
 
 def cost_table(results: Results) -> Table:
-    """What each method takes."""
+    """Parameters, training words, steps, time and memory of each method."""
     rows = []
     for method in results.methods:
         jobs = [results.jobs[job] for job in dict.fromkeys(e.job for e in results.proper(method))]
@@ -239,34 +202,6 @@ def cost_table(results: Results) -> Table:
         "Means over jobs, the largest for memory; steps until training stopped. * one training serves several methods."
     )
     return Table("costs", "Costs", names, tuple(rows), caption)
-
-
-def score_datum(sample: Sample, bold: bool = False, mark: str = "") -> Datum:
-    """Mean ± sd, in percent."""
-    if not len(sample.by_seed):
-        return Datum("–")
-    mean, sd, n = significance.summarise((100 * sample.by_seed).tolist())
-    return Datum(f"{mean:.1f} ± {sd:.1f}" if n > 1 else f"{mean:.1f}", mean, bold, mark)
-
-
-def _compared(by_method: Mapping[str, Sample]) -> list[Datum]:
-    """Each method's datum, marked where it is below the best."""
-    means = {method: sample.mean for method, sample in by_method.items() if len(sample.by_seed)}
-    if not means:
-        return [Datum("–") for _ in by_method]
-    best = max(means, key=lambda method: means[method])
-    others = [method for method in means if method != best]
-    p_values = significance.holm([_p_value(by_method[best], by_method[method]) for method in others])
-    below = {method for method, p in zip(others, p_values, strict=True) if p < significance.ALPHA}
-    return [score_datum(s, bold=m in means and m not in below, mark="†" * (m in below)) for m, s in by_method.items()]
-
-
-def _p_value(first: Sample, second: Sample) -> float:
-    places = sorted(first.by_place.keys() & second.by_place.keys())
-    pairs = np.array([(first.by_place[place], second.by_place[place]) for place in places]).reshape(-1, 2)
-    if len(pairs) < 2:
-        return 1.0
-    return significance.approximate_randomisation(pairs[:, 0], pairs[:, 1]).p_value
 
 
 def _tasks(results: Results, entries: Sequence[Entry]) -> list[str]:

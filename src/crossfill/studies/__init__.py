@@ -1,1 +1,1 @@
-"""Runs: train, evaluate, compare."""
+"""Studies: many training runs, planned, executed and recorded in a run folder."""

@@ -1,7 +1,7 @@
-"""What a study will cost, before it runs: floating-point operations of every job, and seconds at this machine's speed.
+"""Cost estimates of a study: floating-point operations of every job, and seconds at this machine's speed.
 
-An estimate from above: it takes every training to its last step, while early stopping usually ends sooner. Features of
-a frozen encoder are counted as cached.
+Estimates are upper bounds: training is assumed to run to its last step, though early stopping usually ends it sooner.
+Features of a frozen encoder are assumed to be cached.
 """
 
 import time
@@ -17,15 +17,15 @@ from crossfill.studies.grids import StudyGrid
 from crossfill.studies.plan import Job
 
 SECONDS_PER_STEP, SECONDS_PER_CELL = 0.003, 0.003
-"""What a training step, and each cell drawn in it, cost besides arithmetic."""
+"""Overhead of a training step, and of each cell drawn in it, besides arithmetic."""
 EFFICIENCY = 0.4
-"""The share of a plain matrix product's speed that training gets."""
+"""Speed of training as a share of the speed of a plain matrix product."""
 PIECES_PER_WORD = 1.5
 FORWARD_AND_BACKWARD = 3
 
 
 def job_seconds(job: Job, grid: StudyGrid, operations_per_second: float) -> float:
-    """About how long a job takes on one core, at most."""
+    """Upper estimate of a job's seconds on one core."""
     config = job.config
     method = find_method(config.method)
     part = grid.with_sources() if method.uses_outside_languages else grid.grid
@@ -52,7 +52,7 @@ def machine_speed() -> float:
     size, rounds = 192, 0
     a = np.random.default_rng(0).random((size, size), dtype=np.float32)
     np.matmul(a, a)
-    started = time.process_time()  # not the clock on the wall: others may be using the machine
+    started = time.process_time()  # CPU time, not wall time: the machine may be shared
     while time.process_time() - started < 0.1:
         np.matmul(a, a)
         rounds += 1
@@ -60,7 +60,7 @@ def machine_speed() -> float:
 
 
 def calibration(estimates: Mapping[str, float], measured: Mapping[str, float]) -> float:
-    """What estimates have to be multiplied by, as jobs that are done tell."""
+    """The factor that corrects the estimates, from the measured seconds of finished jobs."""
     done = [job for job in measured if job in estimates]
     return sum(measured[job] for job in done) / sum(estimates[job] for job in done) if done else 1.0
 
@@ -71,7 +71,7 @@ def _features(config: Config) -> int:
 
 @cache
 def _network(name: str) -> tuple[int, int]:
-    """Size and layers of a pretrained encoder."""
+    """Hidden size and number of layers of a pretrained encoder."""
     from crossfill.encoders.huggingface import Source
 
     source = Source.find(name)
@@ -79,7 +79,7 @@ def _network(name: str) -> tuple[int, int]:
 
 
 def _word_operations(config: Config) -> float:
-    """Of the encoder, forward, for one word."""
+    """Floating-point operations of the encoder's forward pass for one word."""
     encoder = config.encoder
     if encoder.name == "compact":
         return 2 * encoder.layers * 3 * encoder.hidden**2 + 20 * encoder.hidden

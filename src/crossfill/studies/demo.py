@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from crossfill.checkpoint import EXAMPLES
-from crossfill.config import change_values, read_settings
 from crossfill.data.synthetic import SyntheticGrid, synthetic_grid
 from crossfill.errors import StudyError
 from crossfill.files import write_json
 from crossfill.grid.sentence import Sentence
+from crossfill.settings import change_values, read_settings
 from crossfill.studies.executors.base import build_executor
 from crossfill.studies.plan import CheckedStudy, check_study
 from crossfill.studies.run import Standing, run_study
@@ -20,7 +20,7 @@ N_EXAMPLES = 3
 
 
 def demo_study(seed: int = 0, steps: int | None = None, families: int | None = None) -> CheckedStudy:
-    """The demo's study; `seed` is that of the grid, the partition and the models."""
+    """The demo's study; `seed` seeds the grid, the partition and the models."""
     changes = {"config.training.steps": steps, "data.synthetic.families": families}
     values = change_values(read_settings(CONFIG), {name: value for name, value in changes.items() if value is not None})
     values = change_values(values, {"data.seed": seed, "seeds": [seed]})
@@ -32,19 +32,19 @@ def demo_study(seed: int = 0, steps: int | None = None, families: int | None = N
 
 
 def demo_grid(checked: CheckedStudy) -> SyntheticGrid:
-    """The grid of the demo, with the truth about its languages."""
+    """The demo's artificial grid, with the true settings of its languages."""
     if checked.study is None or checked.study.data.synthetic is None:
         raise StudyError(f"{CONFIG}: expected a study of artificial languages")
     return synthetic_grid(checked.study.data.synthetic, checked.study.data.seed)
 
 
 def run_demo(checked: CheckedStudy, run: Path, watch: Callable[[Standing, str], None]) -> None:
-    """Run what is missing, then move the trained models to `run/<method>`, with sentences to try them on."""
+    """Run the missing jobs, then move the trained models to `run/<method>`, with example sentences."""
     if checked.study is None:
         raise StudyError(f"{CONFIG}: expected a study that is valid")
     jobs = checked.plan.jobs.values()
     for job in jobs:
-        if not (run / job.config.method).is_dir():  # a model that is gone is trained again
+        if not (run / job.config.method).is_dir():  # train again if the model was deleted
             (job_folder(run, job.id) / RESULT).unlink(missing_ok=True)
     standing = run_study(checked, run, build_executor(checked.study.execution), watch)
     if standing.failed:
@@ -53,7 +53,7 @@ def run_demo(checked: CheckedStudy, run: Path, watch: Callable[[Standing, str], 
     for job in jobs:
         trained, model = job_folder(run, job.id) / TRAINING, run / job.config.method
         if trained.is_dir():
-            shutil.rmtree(model, ignore_errors=True)  # of another seed
+            shutil.rmtree(model, ignore_errors=True)  # left by an earlier demo
             trained.rename(model)
             write_json(model / EXAMPLES, examples)
 
@@ -65,7 +65,7 @@ def telling_sentence(sentences: Sequence[Sentence]) -> Sentence:
 
 
 def _example_texts(made: SyntheticGrid) -> dict[str, list[str]]:
-    """Some test sentences of each language, for whoever wants to try the model."""
+    """A few test sentences of each language, to try the model on."""
     texts = {}
     for language in made.grid.languages:
         cell = next(cell for cell in made.grid.cells if cell.language == language)

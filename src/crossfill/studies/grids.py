@@ -1,33 +1,41 @@
-"""The grid of a study: read from a folder or made, then cut to the tasks and languages that were asked for."""
+"""The grid of a study, read or generated and restricted to its tasks and languages, and the languages' typology."""
 
 import hashlib
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from crossfill.data.codes import language_code
 from crossfill.data.folder import read_folder
 from crossfill.data.labels import task_name
 from crossfill.data.splits import capped_grid
-from crossfill.data.synthetic import synthetic_grid
+from crossfill.data.synthetic import SETTINGS, synthetic_grid
 from crossfill.errors import ConfigError, CrossfillError, DataError, unknown
+from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.typology import Block, Typology, load_typology, unit_rows, vectors_beside
 from crossfill.studies.study import DataSettings
+
+ARTIFICIAL = "settings"
 
 
 @dataclass(frozen=True)
 class StudyGrid:
-    """The grid of a study, and what stands beside it."""
+    """The grid of a study, and further cells that serve only as sources."""
 
     grid: Grid
-    """What is parted into seen and unseen."""
+    """The cells that are divided into seen and unseen."""
     sources: Grid
-    """Cells of the languages that serve the largest-source method alone."""
+    """Cells of the languages used only by the largest-source method."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of every word and label, so that results of other data are never taken for results of these."""
+        """A hash of every word and label, so that results on other data are never reused."""
         digest = hashlib.blake2b(digest_size=16)
         for grid in (self.grid, self.sources):
             for cell in grid.cells:
@@ -39,16 +47,16 @@ class StudyGrid:
         return digest.hexdigest()
 
     def only(self, languages: Collection[str]) -> "StudyGrid":
-        """The part of it in these languages; sources stay."""
+        """The grid in these languages only; sources are kept."""
         return StudyGrid(part_of(self.grid, languages), self.sources)
 
     def with_sources(self) -> Grid:
-        """All of it as one grid."""
+        """The grid and its sources as one grid."""
         return Grid({**self.grid.corpora, **self.sources.corpora})
 
 
 def load_study_grid(data: DataSettings) -> StudyGrid:
-    """The grid of these settings; refused, with every reason, where it is not what they ask for."""
+    """The grid of these settings; DataError with every problem if there are any."""
     found, problems = check_study_grid(data)
     if found is None or problems:
         raise DataError("\n".join(problems))
@@ -56,7 +64,7 @@ def load_study_grid(data: DataSettings) -> StudyGrid:
 
 
 def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
-    """The grid of these settings, and everything that is wrong with it."""
+    """The grid of these settings, and every problem found in it."""
     problems: list[str] = []
     try:
         grid, problems = _read(data)
@@ -92,7 +100,7 @@ def _read(data: DataSettings) -> tuple[Grid, list[str]]:
         grid = synthetic_grid(data.synthetic, data.seed).grid
         grid = grid.where(lambda cell: not data.tasks or cell.task in data.tasks)
         return grid, [f"data: {unknown('task', task, grid.tasks)}" for task in data.tasks if task not in grid.tasks]
-    assert data.path is not None  # noqa: S101 - told above
+    assert data.path is not None  # noqa: S101 - checked above
     if not Path(data.path).is_dir():
         raise DataError(f"data: missing corpora: expected a folder at {data.path}, found none; name it with --data")
     cache = Path(data.cache) if data.cache else True
@@ -111,3 +119,44 @@ def _languages(data: DataSettings, grid: Grid) -> set[str]:
 
 def _place(data: DataSettings) -> str:
     return data.path or "the artificial grid"
+
+
+def typology_folder(data: DataSettings) -> str | None:
+    """The folder of the study's typological vectors; None to use those of the lang2vec package."""
+    if data.typology is not None:
+        return data.typology
+    return vectors_beside(data.path) if data.path else None
+
+
+def study_typology(data: DataSettings) -> Typology:
+    """The typology of a study's languages; on the artificial grid, their true settings."""
+    if data.synthetic is None:
+        return load_typology(typology_folder(data))
+    vectors = synthetic_grid(data.synthetic, data.seed).typology
+    rows = {language: i for i, language in enumerate(vectors)}
+    return Typology({ARTIFICIAL: Block(rows, unit_rows(np.stack(list(vectors.values()))))})
+
+
+def language_similarity(data: DataSettings, languages: Sequence[str], features: Sequence[str] = ()) -> dict[str, Any]:
+    """Similarity of all pairs of languages as JSON values: languages, similarity (a matrix), source.
+
+    Pairs that the typology does not cover have similarity 0. On the artificial grid, `features` is ignored.
+    """
+    typology = study_typology(data)
+    chosen = () if data.synthetic is not None else tuple(features)
+    matrix = [[typology.similarity(a, b, chosen) if a != b else 1.0 for b in languages] for a in languages]
+    return {
+        "languages": list(languages),
+        "similarity": [[0.0 if math.isnan(value) else round(value, 6) for value in row] for row in matrix],
+        "source": "true settings" if data.synthetic is not None else "URIEL",
+    }
+
+
+def write_vectors(data: DataSettings, folder: Path) -> None:
+    """Write the artificial languages' settings in the format of URIEL vectors; nothing for other data."""
+    if data.synthetic is None:
+        return
+    vectors = synthetic_grid(data.synthetic, data.seed).typology
+    lines = ["\t".join(("language", *SETTINGS))]
+    lines += ["\t".join((language, *(f"{value:g}" for value in vector))) for language, vector in vectors.items()]
+    write_atomically(folder / f"{ARTIFICIAL}.tsv", ("\n".join(lines) + "\n").encode())

@@ -1,4 +1,4 @@
-"""One job of a study: train, evaluate every method that shares the training, gather what tables and figures need."""
+"""One job of a study: train, evaluate every method that shares the training, collect the results."""
 
 import platform
 import sys
@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
-from crossfill.studies.grids import StudyGrid, load_study_grid
+from crossfill.studies.grids import StudyGrid, load_study_grid, typology_folder
 from crossfill.studies.plan import Job
 from crossfill.studies.run_folder import FORMAT, LOG, TRAINING, TYPOLOGY, job_folder
-from crossfill.studies.similarity import typology_folder
 from crossfill.studies.study import DataSettings
 
 if TYPE_CHECKING:
@@ -25,20 +24,21 @@ if TYPE_CHECKING:
     from crossfill.encoders.base import Encoder
     from crossfill.evaluation.results import CellResult
     from crossfill.model import Model
+    from crossfill.tagger.train import Trained
 
 DECIMALS = 6
 Report = Callable[[int, str], None]
-"""Told of every training step, with a note on how it goes."""
+"""Callback for every training step, with a progress note."""
 
 
 def run_job(job: Job, run: Path, threads: int = 1, report: Report | None = None) -> dict[str, Any]:
-    """Train and evaluate; what a killed attempt has left is taken up. The result is plain JSON."""
+    """Train and evaluate, resuming an attempt that was killed; returns the result as JSON values."""
     import torch
 
     torch.set_num_threads(threads)
     folder = job_folder(run, job.id)
     folder.mkdir(parents=True, exist_ok=True)
-    # a worker of a run that was killed may live a moment longer: it must not write into this one's checkpoint
+    # a worker of a killed run may live a moment longer: it must not write into this job's checkpoint
     with locked(folder / ".lock", wait=True), _logged(folder / LOG):
         return _run(job, run, threads, report)
 
@@ -61,7 +61,7 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
     )
     history = trained.progression.history
     fitted = time.monotonic()
-    results = {method: _evaluate(trained.model, part.grid, config, method) for method in job.methods}
+    results = {method: _evaluate(trained, part.grid, config, method) for method in job.methods}
     if job.keep_model and config.method in results:
         add_results(folder / TRAINING, results[config.method])
     if job.tensorboard:
@@ -101,7 +101,7 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
 
 
 def rounded(value: Any) -> Any:
-    """The same values with fewer digits: results are read by people, and kept by the thousand."""
+    """Round all floats but those of the config to six significant digits, to keep result files small."""
     if isinstance(value, float):
         return float(f"{value:.{DECIMALS}g}")
     if isinstance(value, dict):
@@ -109,18 +109,19 @@ def rounded(value: Any) -> Any:
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _evaluate(model: "Model", scored: Grid, config: "Config", method: str) -> "list[CellResult]":
+def _evaluate(trained: "Trained", scored: Grid, config: "Config", method: str) -> "list[CellResult]":
     """Results of a method on every cell of the study's grid."""
     from crossfill.evaluation.scoring import evaluate
     from crossfill.methods.registry import as_method
 
-    if method != config.method:
-        model, config = as_method(model, config, method)
-    return evaluate(model, scored, config)
+    if method == config.method:
+        return evaluate(trained.model, scored, config, trained.calibration)
+    model, changed = as_method(trained.model, config, method)
+    return evaluate(model, scored, changed)
 
 
 def _settings(job: Job, run: Path) -> "Config":
-    """The job's config, with the place of typological vectors: results do not depend on where they lie."""
+    """The job's config with the path of typological vectors; jobs leave it out, as results do not depend on it."""
     vectors = str(run / TYPOLOGY) if job.data.synthetic is not None else typology_folder(job.data)
     if vectors is None or job.config.sources.vectors is not None:
         return job.config
@@ -129,12 +130,12 @@ def _settings(job: Job, run: Path) -> "Config":
 
 @lru_cache(maxsize=1)
 def _study_grid(data: str) -> StudyGrid:
-    """The grid, kept by a worker from one job to the next."""
+    """The grid, cached by a worker from job to job."""
     return load_study_grid(DataSettings.model_validate_json(data))
 
 
 def _encoder(job: Job, grid: Grid) -> "Encoder | None":
-    """A pretrained encoder; none where the model builds its own from the seed."""
+    """The pretrained encoder; None if the model builds its own from the seed."""
     encoder = job.config.encoder
     if encoder.name == "compact":
         return None
@@ -147,7 +148,7 @@ def _encoder(job: Job, grid: Grid) -> "Encoder | None":
 
 @lru_cache(maxsize=4)
 def _frozen_encoder(config: str, languages: tuple[str, ...], cache: str | None) -> "Encoder":
-    """A frozen encoder: nothing of it trains, so a worker keeps it, with the features it has opened."""
+    """A frozen encoder, cached by a worker with its open feature files, as training never changes it."""
     from crossfill.config import EncoderConfig
     from crossfill.encoders.frozen import FrozenEncoder
 
@@ -173,7 +174,7 @@ def _posteriors(model: "Model", config: "Config", languages: Collection[str]) ->
 
 @contextmanager
 def _logged(path: Path) -> "Iterator[None]":
-    """Everything that is printed goes to the job's log."""
+    """Redirect printed output to the job's log."""
     with path.open("a", encoding="utf-8", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
         yield
 
@@ -184,7 +185,7 @@ def _versions() -> dict[str, str]:
 
 
 def _forget_peak() -> None:
-    """Begin to measure memory anew, where the system can: a worker runs many jobs."""
+    """Reset the peak of memory use where the system can: a worker runs many jobs."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
@@ -192,7 +193,7 @@ def _forget_peak() -> None:
 
 
 def _peak_memory() -> float:
-    """The most memory this process has held, in megabytes."""
+    """Peak memory of this process, in megabytes."""
     try:
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):

@@ -1,4 +1,4 @@
-"""A study into jobs: every training there is to do, named by a hash of all that its result depends on."""
+"""The plan of a study: its jobs, each identified by a hash of everything its result depends on."""
 
 import hashlib
 import json
@@ -19,10 +19,9 @@ from crossfill.grid.partition import (
     similar_languages,
 )
 from crossfill.methods.registry import all_methods, find_method
-from crossfill.studies.grids import StudyGrid, check_study_grid
+from crossfill.studies.grids import StudyGrid, check_study_grid, language_similarity
 from crossfill.studies.problems import encoder_problems, method_problems
 from crossfill.studies.run_folder import FORMAT, Entry
-from crossfill.studies.similarity import language_similarity
 from crossfill.studies.study import DataSettings, PartitionSettings, StudyConfig, parse_study
 
 PAPER_POSTERIORS = ("yor", "wol", "tam", "tel")
@@ -30,7 +29,7 @@ PAPER_POSTERIORS = ("yor", "wol", "tam", "tel")
 
 @dataclass(frozen=True)
 class StudyPartition:
-    """A partition with its name, as `random/1`: the first half of the group `random`."""
+    """A partition with its name, such as `random/1`: the first half of the group `random`."""
 
     name: str
     group: str
@@ -44,7 +43,7 @@ class StudyPartition:
 
 @dataclass(frozen=True)
 class Job:
-    """One training, and the evaluation of every method that shares it, as ns and bea share their heads."""
+    """One training, and the evaluation of every method that shares it (ns and bea share their heads)."""
 
     id: str
     config: Config
@@ -65,13 +64,13 @@ class Job:
         return f"{'+'.join(self.methods)}, seed {self.config.training.seed}"
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it, as JSON."""
+        """The job as JSON values."""
         models = {"config": self.config.model_dump(mode="json"), "data": self.data.model_dump(mode="json")}
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | models
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Job":
-        """The job that `as_dict` described."""
+        """The job from the output of `as_dict`."""
         lists = {name: tuple(values[name]) for name in ("methods", "seen", "unseen", "posteriors")}
         data = DataSettings.model_validate(values["data"])
         return cls(**{**values, **lists, "config": parse_config(values["config"]), "data": data})
@@ -79,15 +78,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """All jobs of a study, and where their results go."""
+    """The jobs of a study, and the table entries that use their results."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
     similarity: dict[str, Any] | None = None
-    """How alike the grid's languages are by typology; none where nothing is known of it."""
+    """Similarity of the grid's languages by typology; None if no typology is available."""
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it, as JSON."""
+        """The jobs and entries as JSON values."""
         return {
             "format": FORMAT,
             "jobs": {name: job.as_dict() for name, job in self.jobs.items()},
@@ -97,7 +96,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class CheckedStudy:
-    """A study that was looked through before anything trains."""
+    """A study after validation: its grid, its plan, and every problem found before any training."""
 
     study: StudyConfig | None
     grid: StudyGrid | None
@@ -106,7 +105,7 @@ class CheckedStudy:
 
 
 def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
-    """The study of these values with its grid and its plan, and every problem of any of them."""
+    """Validate the values of a study, load its grid and make its plan; collects every problem on the way."""
     study, problems = parse_study(values, where)
     if study is None:
         return CheckedStudy(None, None, Plan(), tuple(problems))
@@ -133,7 +132,7 @@ def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
 
 
 def make_partitions(study: StudyConfig, grid: StudyGrid) -> tuple[list[StudyPartition], list[str]]:
-    """The study's partitions, and what is wrong with them."""
+    """The study's partitions, and the problems found in them."""
     found: list[StudyPartition] = []
     problems: list[str] = []
     for settings in study.partitions:

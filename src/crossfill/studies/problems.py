@@ -1,10 +1,11 @@
-"""What is wrong with the methods and encoders that a study names, found before any training."""
+"""Problems with the methods and encoders that a study names, found before any training."""
 
 from pydantic import ValidationError
 
-from crossfill.config import EncoderConfig, merged
+from crossfill.config import EncoderConfig
 from crossfill.errors import CrossfillError
 from crossfill.methods.registry import find_method
+from crossfill.settings import merged
 from crossfill.studies.study import StudyConfig
 
 
@@ -20,13 +21,13 @@ def method_problems(study: StudyConfig) -> list[str]:
 
 
 def encoder_problems(study: StudyConfig) -> list[str]:
-    """What is wrong with the pretrained encoders that the study names."""
+    """Problems with the pretrained encoders that the study names."""
     problems: dict[str, None] = {}
     for own in study.methods.values():
         try:
             encoder = EncoderConfig.model_validate(merged(study.config, own).get("encoder", {}))
         except ValidationError:
-            continue  # told with the settings
+            continue  # reported with the settings
         if encoder.name != "compact":
             from crossfill.encoders.huggingface import Source, check_settings
 

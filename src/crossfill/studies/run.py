@@ -1,4 +1,4 @@
-"""Run a study: the jobs that are missing, on an executor, with every result written as it comes."""
+"""Run a study: the missing jobs, on an executor, with each result written as soon as it arrives."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,13 +12,13 @@ from crossfill.progress import duration
 from crossfill.studies import run_folder
 from crossfill.studies.costs import calibration, job_seconds, machine_speed
 from crossfill.studies.executors.base import Advanced, Executor, Failed, Finished, Lost, Started
+from crossfill.studies.grids import write_vectors
 from crossfill.studies.plan import CheckedStudy, Job
-from crossfill.studies.similarity import write_vectors
 
 
 @dataclass
 class Standing:
-    """How far a run is."""
+    """Progress of a run."""
 
     total: int
     done: int
@@ -28,21 +28,21 @@ class Standing:
     """Estimated seconds of the jobs that are still to do."""
     running: set[str] = field(default_factory=set)
     steps: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """Training steps of running jobs, and how they go, where the executor tells."""
+    """Training step and a progress note by job, where the executor reports them."""
     failed: dict[str, str] = field(default_factory=dict)
     lost: int = 0
     finished_cost: float = 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """At the pace so far; unknown until a job has ended."""
+        """Estimated seconds left at the pace so far; None until a job has finished."""
         if not self.finished_cost:
             return None
         pace = (time.monotonic() - self.started) / self.finished_cost
         return pace * sum(self.costs.values())
 
     def line(self) -> str:
-        """Where the run stands, for people."""
+        """The progress as a line of text."""
         left = self.seconds_left
         shown = "" if left is None else f", about {duration(left)} left"
         lost = f", {self.lost} workers lost" if self.lost else ""
@@ -50,7 +50,7 @@ class Standing:
 
 
 def estimate(checked: CheckedStudy, run: Path) -> dict[str, float]:
-    """Estimated seconds of each job on one core; jobs that are done in the folder make it a better one."""
+    """Estimated seconds of each job on one core, corrected by the finished jobs in the run folder."""
     if checked.grid is None:
         return {}
     speed = machine_speed()
@@ -72,9 +72,9 @@ def missing_jobs(checked: CheckedStudy, run: Path) -> list[Job]:
 def run_study(
     checked: CheckedStudy, run: Path, executor: Executor, watch: Callable[[Standing, str], None] = lambda _s, _m: None
 ) -> Standing:
-    """Run what is missing. Results are written one by one, so that the run can be killed at any time and taken up.
+    """Run the missing jobs. Results are written one by one, so that a killed run can be resumed.
 
-    `watch` is told where the run stands whenever something happens, with a line on what happened.
+    `watch` is called at every event, with the progress and a line on what happened (empty for mere progress).
     """
     if checked.study is None or checked.problems:
         raise StudyError("\n".join(checked.problems))
@@ -87,7 +87,7 @@ def run_study(
         jobs = checked.plan.jobs
         standing = Standing(len(jobs), len(jobs) - len(todo), time.monotonic(), {job.id: costs[job.id] for job in todo})
         watch(standing, "")
-        todo.sort(key=lambda job: -costs[job.id])  # long ones first, so that none is left alone at the end
+        todo.sort(key=lambda job: -costs[job.id])  # longest first, so that no long job runs alone at the end
         events = executor.run(todo, run) if todo else iter(())
         for event in events:
             match event:

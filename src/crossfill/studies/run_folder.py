@@ -1,11 +1,11 @@
-"""The RUN folder of a study: what is in it, how it is written, and how it is read again.
+"""The run folder of a study: its layout, and how it is written and read.
 
-    study.json            the study as it was asked for
-    plan.json             jobs, and the place of each in the tables
-    jobs/<id>/result.json all of a job's results: there if and only if the job is done
+    study.json            the study's settings
+    plan.json             the jobs, and the table entries that use each
+    jobs/<id>/result.json all of a job's results; exists if and only if the job is done
     jobs/<id>/log.txt     what the job printed
     jobs/<id>/failed.json why it failed, if it did
-    similarity.json       how alike the languages are by typology
+    similarity.json       similarity of the languages by typology
     results.jsonl         one line per method, partition, seed, variant and corpus of a cell: flat, for pandas
 
 docs/results-format.md lists every field. Nothing here loads torch: reports and figures are made from these files alone.
@@ -30,14 +30,14 @@ SIMILARITY, TYPOLOGY = "similarity.json", "typology"
 
 
 def job_folder(run: Path, job: str) -> Path:
-    """Where a job's files are."""
+    """The folder of a job's files."""
     return run / "jobs" / job
 
 
 def write_run(
     run: Path, study: Mapping[str, Any], plan: Mapping[str, Any], similarity: Mapping[str, Any] | None = None
 ) -> None:
-    """Write down what the run is to do, and how alike its languages are."""
+    """Write the study, its plan and the similarity of its languages."""
     if similarity is not None:
         write_json(run / SIMILARITY, similarity, indent=None)
     write_json(run / STUDY, study, indent=1)
@@ -45,7 +45,7 @@ def write_run(
 
 
 def write_result(run: Path, job: str, result: Mapping[str, Any], keep_model: bool = False) -> None:
-    """Write a finished job's result; then what it took to resume the job is no longer needed."""
+    """Write a finished job's result, and delete its training folder unless the model is kept."""
     folder = job_folder(run, job)
     write_json(folder / RESULT, result, indent=None)
     (folder / FAILED).unlink(missing_ok=True)
@@ -54,7 +54,7 @@ def write_result(run: Path, job: str, result: Mapping[str, Any], keep_model: boo
 
 
 def write_failure(run: Path, job: str, message: str, trace: str) -> None:
-    """Write down why a job failed."""
+    """Record why a job failed."""
     told = {"job": job, "message": message, "trace": trace.splitlines()}
     write_json(job_folder(run, job) / FAILED, told, indent=1)
 
@@ -70,7 +70,7 @@ def read_result(run: Path, job: str) -> dict[str, Any]:
 
 
 def write_rows(run: Path) -> int:
-    """Assemble results.jsonl from the jobs that are done; how many lines it has."""
+    """Write results.jsonl from the finished jobs; returns its number of lines."""
     lines = [json.dumps(row, ensure_ascii=False) for row in Results(run).rows()]
     write_atomically(run / ROWS, "".join(f"{line}\n" for line in lines).encode())
     return len(lines)
@@ -78,7 +78,7 @@ def write_rows(run: Path) -> int:
 
 @dataclass(frozen=True)
 class Entry:
-    """A place in the study's tables, and the job that fills it."""
+    """A combination of method, partition, seed and variant, and the job that has its results."""
 
     method: str
     partition: str
@@ -86,15 +86,15 @@ class Entry:
     """The partition without its number: `random` for `random/1`."""
     seed: int
     ablation: str
-    """What is varied; empty in the study proper."""
+    """Name of the ablation; empty in the main study."""
     variant: str
-    """`base` in the study proper."""
+    """`base` in the main study."""
     job: str
 
 
 @dataclass(frozen=True)
 class Results:
-    """A RUN folder, read."""
+    """The contents of a run folder, each part read when first used."""
 
     run: Path
 
@@ -116,7 +116,7 @@ class Results:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """The places of the tables that are filled."""
+        """The entries whose jobs are done."""
         return [Entry(**entry) for entry in self.plan["entries"] if entry["job"] in self.jobs]
 
     @cached_property
@@ -144,7 +144,7 @@ class Results:
 
     @cached_property
     def groups(self) -> list[str]:
-        """Groups of partitions, without subsets of languages, in the study's order; the first is what figures show."""
+        """Groups of partitions in the study's order, without subsets of languages; figures show the first."""
         names = list(dict.fromkeys(entry.group for entry in self.entries))
         return [name for name in names if not is_subset(name)] or names
 
@@ -153,13 +153,13 @@ class Results:
         return sorted({entry.seed for entry in self.entries})
 
     def proper(self, method: str | None = None, group: str | None = None) -> list[Entry]:
-        """Entries of the study proper, without ablations: those of a group of partitions, or else of the first."""
+        """Entries of the main study, without ablations, in a group of partitions (by default the first)."""
         return self.select(method, group)
 
     def select(
         self, method: str | None = None, group: str | None = None, ablation: str = "", variant: str | None = None
     ) -> list[Entry]:
-        """Entries of a method, a group of partitions (the first if none is named), an ablation and its variant."""
+        """Entries of a method, a group of partitions (by default the first), an ablation and a variant."""
         wanted = group or self.groups[0]
         return [
             entry
@@ -176,7 +176,7 @@ class Results:
         return [result for result in found if not result.seen and task in (None, result.cell.task)]
 
     def is_oracle(self, entries: Iterable[Entry]) -> bool:
-        """Whether any of these entries was selected on dev data of unseen cells."""
+        """Whether any of these entries' models was selected on dev data of unseen cells."""
         return any(self.jobs[entry.job]["config"]["training"]["selection"] == "oracle" for entry in entries)
 
     def encoder(self, entry: Entry) -> str:
@@ -203,7 +203,7 @@ class Results:
 
     @cached_property
     def similarity(self) -> dict[str, Any] | None:
-        """How alike the grid's languages are, and by what: languages, similarity (a matrix), source."""
+        """Similarity of the grid's languages, with keys languages, similarity (a matrix) and source."""
         path = self.run / SIMILARITY
         return _read(path) if path.exists() else None
 
@@ -244,7 +244,7 @@ class Results:
 
 
 def open_results(run: Path) -> Results:
-    """The results in a folder; an error where there are none."""
+    """The results in a run folder; ReportError if there are none."""
     if not (run / PLAN).exists():
         raise ReportError(f"{run}: expected the folder of a study ({PLAN}), found none; run crossfill experiment first")
     results = Results(run)
@@ -254,7 +254,7 @@ def open_results(run: Path) -> Results:
 
 
 def is_subset(group: str) -> bool:
-    """Whether a group of partitions is one of similar or different languages."""
+    """Whether a group of partitions covers only a subset of similar or different languages."""
     return group.startswith(("sim-", "dif-"))
 
 

@@ -1,4 +1,4 @@
-"""A study as its YAML file says it: data, settings, methods, partitions, seeds and ablations."""
+"""The settings of a study, as in its YAML file: data, run settings, methods, partitions, seeds and ablations."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,55 +6,56 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
 
-from crossfill.config import Config, MethodName, Settings, describe_problem, merged, parse_config, read_settings
+from crossfill.config import Config, MethodName, parse_config
 from crossfill.data.synthetic import SyntheticConfig
 from crossfill.errors import ConfigError
+from crossfill.settings import Settings, describe_problem, merged, read_settings
 
 
 class DataSettings(Settings):
-    """The grid."""
+    """The data of a study: where its grid comes from, and which part of it is used."""
 
     path: str | None = None
-    """Folder of corpora, as `crossfill grid` reads it; none for the artificial grid. `--data` names another."""
+    """Data folder, as `crossfill grid` reads it; none for the artificial grid. `--data` overrides it."""
     synthetic: SyntheticConfig | None = None
-    """The artificial grid, in place of a folder."""
+    """Settings of an artificial grid, used instead of a folder."""
     typology: str | None = None
-    """Folder of URIEL vectors (`*.tsv`); none looks for `typology/` in the data folder."""
+    """Folder of URIEL vectors (`*.tsv`); none: look for `typology/` in the data folder."""
     tasks: tuple[str, ...] = ()
-    """Only these tasks; none for all."""
+    """Only these tasks; empty for all."""
     languages: tuple[str, ...] | Literal["all", "both-tasks"] = "all"
     """Only these languages; `both-tasks` keeps those that have data in every task."""
     source_only: tuple[str, ...] = ()
-    """Languages that serve the largest-source method alone, as English does in the paper."""
+    """Languages used only by the largest-source method, as English is in the paper."""
     complete: bool = False
     """Refuse a grid in which any task lacks a corpus in any of the languages."""
     max_train: PositiveInt | None = None
-    """Most training sentences per corpus."""
+    """Maximum number of training sentences per corpus."""
     max_dev: PositiveInt | None = None
-    """Most dev sentences per corpus."""
+    """Maximum number of dev sentences per corpus."""
     max_test: PositiveInt | None = None
-    """Most test sentences per corpus."""
+    """Maximum number of test sentences per corpus."""
     seed: int = 0
-    """Seed of random splits and caps, and of the artificial grid."""
+    """Seed of random splits, of subsampling (`max_train` and so on), and of the artificial grid."""
     cache: str | None = None
-    """Folder for parsed corpora and features; none is the user's cache."""
+    """Cache folder for parsed corpora and features; none for the user's cache."""
 
 
 class PartitionSettings(Settings):
-    """One way to part the cells into seen and unseen."""
+    """One way to divide the cells into seen and unseen."""
 
     kind: Literal["random", "alternating", "hold-out", "similar", "different"]
-    """Halves at random or alternating, a list of cells, or random halves within similar or different languages."""
+    """Random or alternating halves, a list of cells, or random halves of a set of similar or different languages."""
     seed: int = 0
     """Seed of random halves."""
     halves: tuple[PositiveInt, ...] | None = None
-    """Which of the halves to run; none for all."""
+    """Which halves to run, counted from 1; none for all."""
     cells: tuple[str, ...] = ()
-    """What is unseen (`hold-out` only)."""
+    """The unseen cells (`hold-out` only)."""
     size: PositiveInt | None = None
-    """|L|, how many languages (`similar` and `different` only)."""
+    """Number of languages, |L| in the paper (`similar` and `different` only)."""
     features: tuple[str, ...] = ("fam",)
-    """URIEL features by which languages are alike (`similar` and `different` only); the paper takes families."""
+    """URIEL features that define similarity (`similar` and `different` only); the paper uses families."""
     methods: tuple[MethodName, ...] | None = None
     """Methods to run; none for all of the study's."""
 
@@ -70,18 +71,18 @@ class PartitionSettings(Settings):
 
 
 class AblationSettings(Settings):
-    """One question, and the settings that answer it; the study's own settings stand beside them as `base`."""
+    """One ablation: variants of the settings, compared with the study's own settings (`base`)."""
 
     name: str
-    """What is varied."""
+    """Name of the ablation: what is varied."""
     variants: dict[str, dict[str, Any]]
-    """Settings by the name of the variant, nested as in a run's config."""
+    """Changed settings by name of the variant, nested as in a run's config."""
     methods: tuple[MethodName, ...] | None = None
-    """Methods it is asked of; none for all of the study's."""
+    """Methods to run it with; none for all of the study's."""
 
 
 class ExecutionSettings(Settings):
-    """Where jobs run; nothing here changes results."""
+    """How jobs are executed; nothing here changes results."""
 
     executor: Literal["local", "ray"] = "local"
     jobs: NonNegativeInt = 0
@@ -95,7 +96,7 @@ class ExecutionSettings(Settings):
 
 
 class StudyConfig(Settings):
-    """One study: all it takes to make a RUN folder."""
+    """One study: everything needed to produce a run folder."""
 
     title: str = ""
     """Heading of the report."""
@@ -103,23 +104,23 @@ class StudyConfig(Settings):
     config: dict[str, Any] = Field(default={})
     """Settings of every run, as in `crossfill train --config`."""
     methods: dict[MethodName, dict[str, Any]]
-    """Methods in the order of tables, each with the settings in which it differs."""
+    """Methods in the order of tables, each with its changes to `config`."""
     partitions: tuple[PartitionSettings, ...] = (PartitionSettings(kind="random"),)
     seeds: tuple[int, ...] = (0,)
     """Seeds of training."""
     ablations: tuple[AblationSettings, ...] = ()
     encoder_languages: tuple[str, ...] = ()
-    """Languages that the encoder was trained on; with them the report has a table of scores inside and outside."""
+    """Languages the encoder was trained on; if given, the report compares scores in these and in other languages."""
     posteriors: tuple[str, ...] = ()
-    """Languages whose posteriors are drawn; none: yor, wol, tam and tel, or else the first four of the grid."""
+    """Languages whose posteriors are plotted; empty: those of yor, wol, tam and tel in the grid, or its first four."""
     focus: MethodName = "pf-lr"
-    """The method whose uncertainty the report shows; where it is not among them, the last with posteriors."""
+    """The method whose uncertainty the report shows; if the study lacks it, its last method with posteriors."""
     rival: MethodName = "jm"
-    """The method that the others are compared with in the report; the study's first where it is not among them."""
+    """The method the others are compared with in the report; if the study lacks it, its first method."""
     keep_models: bool = False
-    """Keep the trained models in the RUN folder."""
+    """Keep the trained models in the run folder."""
     tensorboard: bool = False
-    """Write TensorBoard event files of every job."""
+    """Write TensorBoard event files for every job."""
     execution: ExecutionSettings = ExecutionSettings()
 
     def settings(self, method: str, variant: Mapping[str, Any] | None = None, seed: int | None = None) -> Config:
@@ -131,10 +132,10 @@ class StudyConfig(Settings):
 
 
 def parse_study(values: dict[str, Any], where: str = "study") -> tuple[StudyConfig | None, list[str]]:
-    """The study of these values and all that is wrong with them.
+    """Validate the values of a study; returns the study and a message for every problem.
 
-    What is wrong is left out of the study, so that the rest of it can be checked too; where that leaves no study at
-    all, there is none.
+    Invalid values are dropped, so that the rest can be checked too. The study is None if a required value is missing
+    or the values stay invalid.
     """
     problems: list[str] = []
     for _ in range(20):
@@ -153,7 +154,7 @@ def parse_study(values: dict[str, Any], where: str = "study") -> tuple[StudyConf
 
 
 def load_run_config(path: Path, method: str | None = None) -> Config:
-    """The settings of one run, from a file of settings or a study's: there those of the method, or else of pf-lr."""
+    """The config of one run, from a settings file or a study; of a study's methods, by default pf-lr or the first."""
     values = read_settings(path)
     if "methods" not in values:
         return parse_config(values, str(path))
@@ -164,7 +165,7 @@ def load_run_config(path: Path, method: str | None = None) -> Config:
 
 
 def _setting_problems(study: StudyConfig, where: str) -> list[str]:
-    """What is wrong with the run settings that methods and variants amount to."""
+    """Problems of the run settings of every method and variant, and methods that are used but not listed."""
     asked: dict[str, tuple[str, Mapping[str, Any]]] = {f"methods.{m}": (m, {}) for m in study.methods}
     for ablation in study.ablations:
         for name, values in ablation.variants.items():
@@ -199,7 +200,7 @@ def _settings_are_wrong(values: Mapping[str, Any], message: str) -> bool:
 
 
 def _place(values: Any, location: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    """The part of pydantic's location that is a path in the values: it also names types and the keys of mappings."""
+    """The leading part of a pydantic error location that is a path in the values, without types and key markers."""
     place: list[int | str] = []
     for part in location:
         children: Mapping[Any, Any] = values if isinstance(values, Mapping) else {}

@@ -12,7 +12,7 @@ from crossfill.evaluation.results import CellResult
 
 
 def require_tensorboard() -> None:
-    """Refuse to go on without the package."""
+    """Raise ConfigError if TensorBoard is not installed."""
     if find_spec("tensorboard") is None:
         raise ConfigError("event files need TensorBoard; install it with: pip install 'crossfill[tensorboard]'")
 
@@ -20,12 +20,12 @@ def require_tensorboard() -> None:
 def write_events(
     folder: Path, history: Sequence[Mapping[str, Any]], results: Mapping[str, Sequence[CellResult]]
 ) -> None:
-    """One event file: the training curves by step, and at the last step the score of every cell and method."""
+    """Write an event file: the training curves by step, and at the last step the score of every cell and method."""
     require_tensorboard()
     events: Any = import_module("tensorboard.compat.proto.event_pb2")
     summaries: Any = import_module("tensorboard.compat.proto.summary_pb2")
     writers: Any = import_module("tensorboard.summary.writer.event_file_writer")
-    for old in folder.glob("events.out.tfevents.*"):  # of an attempt that was killed
+    for old in folder.glob("events.out.tfevents.*"):  # from an attempt that was killed
         old.unlink()
     writer = writers.EventFileWriter(str(folder))
 

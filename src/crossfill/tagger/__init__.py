@@ -1,1 +1,1 @@
-"""The front door: train, load, tag, save."""
+"""The main interface: train, load, tag, save."""

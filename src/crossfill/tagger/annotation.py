@@ -1,4 +1,4 @@
-"""Which sentences are most worth annotating: those the model knows least about, and that differ from each other."""
+"""Active learning: choose the sentences, or rank the empty cells, that are most worth annotating."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ from crossfill.prediction.tagging import Tagging
 from crossfill.tagger.tagger import Tagger
 
 Strategy = Literal["entropy", "bald", "diversity"]
-"""`entropy`: most doubt. `bald`: most doubt that knowing the parameters would end. `diversity`: doubt, spread out."""
+"""`entropy`: highest entropy. `bald`: highest mutual information. `diversity`: high entropy, and far apart."""
 Cost = Literal["sentences", "words"]
-"""What a budget counts: with `words` doubt is taken per word, so that long sentences have no advantage."""
+"""Unit of annotation effort: with `words`, uncertainty is taken per word, so long sentences have no advantage."""
 SKETCH = 64
-"""Numbers that stand for a sentence when its distance to others is taken."""
+"""Size of the sentence vectors that distances are computed from."""
 _AT_ONCE = 256
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Sentences that could be annotated, with what the choice goes by."""
+    """Sentences that could be annotated, with the values that the choice is based on."""
 
     sentences: list[Sentence]
     entropy: Float[np.ndarray, "sentences"]
     """Sum over words, averaged prediction."""
     mutual_information: Float[np.ndarray, "sentences"]
     sketches: Float[np.ndarray, "sentences sketch"]
-    """The mean of a sentence's word vectors, projected at random to few numbers."""
+    """The mean features of each sentence, randomly projected to `SKETCH` dimensions."""
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -59,7 +59,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class CellNeed:
-    """An empty cell, and what is known of the text that could be annotated there."""
+    """An empty cell, and the model's uncertainty about text that could be annotated there."""
 
     cell: Cell
     n_words: int
@@ -71,7 +71,7 @@ class CellNeed:
 def candidates(
     tagger: Tagger, sentences: Iterable[Sentence], cell: Cell, samples: int | None = None, seed: int = 0
 ) -> Candidates:
-    """The sentences with their doubts in a cell; empty ones are left out."""
+    """The sentences with the model's uncertainty about them in a cell; empty ones are left out."""
     n_samples = tagger.config.prediction.samples if samples is None else samples
     waiting = (sentence for sentence in sentences if len(sentence))
     parts = []
@@ -89,10 +89,10 @@ def candidates(
 
 
 def choose(pool: Candidates, budget: int, strategy: Strategy = "diversity", cost: Cost = "sentences") -> list[int]:
-    """The positions of the sentences to annotate, most worthwhile first; recurring sentences are chosen once.
+    """The indices of the sentences to annotate, most useful first; repeated sentences are chosen once.
 
-    `diversity` takes, one after the other, the sentence with the largest entropy × distance to the nearest one chosen
-    before: √(1 − cos), from 0 to √2, of the vectors without their mean.
+    `diversity` repeatedly takes the sentence with the largest entropy × distance to the nearest one already chosen.
+    The distance is √(1 − cos), from 0 to √2, between mean-centred sentence vectors.
     """
     if budget < 1:
         raise DataError(f"expected a budget of at least 1 sentence, got {budget}")
@@ -121,9 +121,9 @@ def choose(pool: Candidates, budget: int, strategy: Strategy = "diversity", cost
 
 
 def rank_cells(tagger: Tagger, grid: Grid, most_sentences: int = 200) -> list[CellNeed]:
-    """The empty cells of a grid by what annotating them would teach: mutual information per word, largest first.
+    """Rank the empty cells of a grid by mutual information per word, largest first.
 
-    A cell is judged on text of its language from other tasks; cells of languages without any text are not listed.
+    A cell is ranked by text of its language from other tasks; cells of languages without any text are not listed.
     """
     found = []
     for cell in tagger.cells:

@@ -1,4 +1,4 @@
-"""The card of a model: what it is, what it was trained on, how well it does, and where not to trust it."""
+"""Model cards: method, training data, scores, calibration and limits."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
@@ -26,7 +26,7 @@ _CITATION = """```bibtex
 
 
 def describe_data(grid: Grid, seen: Sequence[Cell]) -> dict[str, Any]:
-    """What each seen cell was trained on: corpora, sentences, words."""
+    """The training data of each seen cell: names of corpora, numbers of sentences and words."""
     found = {}
     for cell in seen:
         if cell in grid.corpora:
@@ -37,7 +37,7 @@ def describe_data(grid: Grid, seen: Sequence[Cell]) -> dict[str, Any]:
 
 
 def write_card(folder: Path) -> None:
-    """Write the card of the model in a folder, from what lies in it."""
+    """Write the card of the model in a folder, from the files in it."""
     config, inventory, seen = checkpoint.read_description(folder)
     data = checkpoint.read_json(folder / checkpoint.DATA) or {}
     text = render_card(config, inventory, sorted(seen), load_results(folder), load_calibration(folder), data)
@@ -45,7 +45,7 @@ def write_card(folder: Path) -> None:
 
 
 def load_results(folder: Path) -> list[CellResult]:
-    """The results in a model folder; none where it was not evaluated."""
+    """The results in a model folder; empty if it was not evaluated."""
     path = folder / checkpoint.RESULTS
     found = checkpoint.read_json(path)
     try:
@@ -56,7 +56,7 @@ def load_results(folder: Path) -> list[CellResult]:
 
 
 def load_examples(folder: Path) -> dict[str, list[str]]:
-    """Sentences to try the model on, by language; none where nobody put any there."""
+    """Example sentences to try the model on, by language; empty if the folder has none."""
     path = folder / checkpoint.EXAMPLES
     found = checkpoint.read_json(path)
     if not isinstance(found, dict | None) or not all(isinstance(texts, list) for texts in (found or {}).values()):

@@ -1,4 +1,4 @@
-"""Model folders: a trained model written to one, and read from one that may come from anywhere."""
+"""Writing and reading of model folders, also of folders from untrusted sources."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,12 +36,13 @@ def save_model(
 def complete_folder(folder: Path, model: Model, grid: Grid, config: Config, calibration: Calibration | None) -> None:
     """Complete the folder of a training run, which has its weights: calibration, encoder files, card."""
     write_json(folder / checkpoint.DATA, describe_data(grid, sorted(model.seen)))
-    (folder / checkpoint.RESULTS).unlink(missing_ok=True)  # of another run
+    for name in (checkpoint.RESULTS, checkpoint.CALIBRATION):  # of an earlier run
+        (folder / name).unlink(missing_ok=True)
     _save_surroundings(folder, model, config, calibration)
 
 
 def add_results(folder: Path, results: Sequence[CellResult]) -> None:
-    """Write how the model in a folder was scored, and its card anew."""
+    """Write results into a model folder, and update its card."""
     write_json(folder / checkpoint.RESULTS, [result.as_dict() for result in results], indent=None)
     write_card(folder)
 
@@ -51,8 +52,8 @@ def load_model(
 ) -> tuple[Model, Config]:
     """The model in a folder, ready to predict, and its config.
 
-    The encoder is the one named, else the one in the folder, else the one it was trained over. The folder may come
-    from anywhere: the model is first built as an outline without memory, and all shapes compared with those on file.
+    The encoder is the one given, else the one in the folder, else the one it was trained with. The folder is not
+    trusted: a model is first built on the meta device, without memory, and its shapes compared with those on file.
     """
     config, inventory, seen = checkpoint.read_description(folder)
     path = folder / checkpoint.WEIGHTS
@@ -106,7 +107,7 @@ def _save_surroundings(
 
 
 def _check_counts(config: Config, inventory: Inventory, n_tensors: int, folder: Path) -> None:
-    """Refuse a description of more parts than there are tensors, before any of them is made."""
+    """Reject a description with more tasks or layers than there are tensors, before any of them is built."""
     counts = {"tasks": len(inventory.tasks), "generator.hidden": len(config.generator.hidden)}
     if config.encoder.name == "compact":
         counts["encoder.layers"] = config.encoder.layers

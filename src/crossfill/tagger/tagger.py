@@ -1,4 +1,4 @@
-"""The front door: a trained model that tags sentences in any cell of its grid, one at a time or as a stream."""
+"""The tagger: a trained model that tags sentences in any cell of its grid, one at a time or as a stream."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,9 +27,9 @@ from crossfill.tagger.folder import load_model, save_model
 from crossfill.tagger.train import train_model
 
 CHUNK_SENTENCES, CHUNK_WORDS = 256, 8192
-"""What is held of a stream at once."""
+"""A stream is processed in chunks that end at this many sentences or words."""
 Text = str | Sequence[str] | Sentence
-"""A sentence: cut into words already, or a string that is still to be."""
+"""A sentence, as words or as a string that is split into words."""
 
 
 class Tagger:
@@ -44,7 +44,7 @@ class Tagger:
     ) -> None:
         self.model, self.config, self.calibration = model.eval(), config, calibration
         self.results = list(results)
-        """How it did where it was evaluated last."""
+        """Results of the last evaluation."""
         self._known = frozenset(self.cells)
 
     @property
@@ -59,7 +59,7 @@ class Tagger:
         return self.model.seen
 
     def cell(self, name: str | Cell) -> Cell:
-        """The cell of this name, in the codes of ISO 639, UD or WikiANN: `ner/wol`, `ner/wo`."""
+        """The cell of this name, with a language code of ISO 639, UD or WikiANN: `ner/wol`, `ner/wo`."""
         return find_cell(name, self._known)
 
     def tag(
@@ -71,7 +71,7 @@ class Tagger:
     def tag_many(
         self, texts: Iterable[Text], cell: str | Cell, samples: int | None = None, options: TaggingOptions | None = None
     ) -> Iterator[Tagging]:
-        """Tag sentences as they come, in their order and in constant memory."""
+        """Tag a stream of sentences lazily, in their order and in constant memory."""
         return (taggings[0] for taggings in self.tag_cells(texts, [cell], samples, options))
 
     def tag_cells(
@@ -82,7 +82,7 @@ class Tagger:
         options: TaggingOptions | None = None,
         chunk_sentences: int = CHUNK_SENTENCES,
     ) -> Iterator[tuple[Tagging, ...]]:
-        """The same in several cells, which share one pass through the encoder."""
+        """Tag a stream of sentences, each in several cells, with one pass through the encoder."""
         found = [self.cell(cell) for cell in cells]
         if not found:
             raise DataError("expected at least one cell, such as ner/wol; got none")
@@ -95,7 +95,7 @@ class Tagger:
     def query(
         self, text: Text, cell: str | Cell, samples: int | None = None, options: TaggingOptions | None = None
     ) -> Query:
-        """A sentence to tag in a cell, checked; see `tag_queries`."""
+        """A validated query for `tag_queries`: a sentence to tag in a cell."""
         found, options = self.cell(cell), options or TaggingOptions()
         n_samples = self.config.prediction.samples if samples is None else samples
         if n_samples < 0:
@@ -106,25 +106,25 @@ class Tagger:
         return Query(as_sentence(text, found.language), found, n_samples, options, calibration)
 
     def tag_queries(self, queries: Sequence[Query], head_of: HeadOf | None = None) -> list[Tagging]:
-        """Tag sentences in a cell each, all over one pass through the encoder, with heads from `head_of` if given."""
+        """Tag each sentence in its own cell, with one pass through the encoder, and heads from `head_of` if given."""
         return answer(self.model, queries, head_of or self.head) if queries else []
 
     def head(self, cell: Cell, n_samples: int) -> Classifier:
-        """Draws of a cell's head, the same ones every time; 0 gives the head at the posterior means."""
+        """Draws of a cell's head, the same at every call; 0 gives the head at the posterior means."""
         return draw_head(self.model, cell, n_samples, self.config.prediction.seed)
 
     def features(self, sentences: Sequence[Sentence], language: str) -> Float[Tensor, "words features"]:
-        """The features of all words, as those of a language."""
+        """The features of all words of the sentences, encoded as text of this language."""
         return encode(self.model, self.model.encoder.prepare(Corpus.from_text(sentences), language))
 
     def predict(self, features: Float[Tensor, "words features"], cell: Cell, n_samples: int) -> Prediction:
-        """What the model believes of words whose features are at hand."""
+        """Predict words that are already encoded, in a cell."""
         return predict_features(self.model, features, cell, n_samples, self.config.prediction.seed)
 
     def evaluate(self, grid: Grid, alpha: float = ALPHA) -> list[CellResult]:
         """Results on every cell of a grid that has test data the model was not trained on.
 
-        Where the model is calibrated, they say how label sets at level `alpha` do.
+        If the model is calibrated, they include measures of label sets at level `alpha`.
         """
         self.results = evaluate(self.model, grid, self.config, self.calibration, alpha)
         return self.results
@@ -132,14 +132,14 @@ class Tagger:
     def save(self, folder: str | Path, with_encoder: bool = False) -> Path:
         """Write a model folder: settings, weights, calibration, results and a card.
 
-        A frozen encoder is named, not copied, unless `with_encoder` asks for all of it to be in the folder.
+        A frozen encoder is saved by name only, unless `with_encoder` asks for a copy in the folder.
         """
         out = Path(folder)
         save_model(out, self.model, self.config, self.calibration, self.results, with_encoder)
         return out
 
     def push_to_hub(self, name: str, private: bool = True, with_encoder: bool = False) -> str:
-        """Put the model folder on the Hugging Face hub, with the login that huggingface_hub finds; its address."""
+        """Upload the model folder to the Hugging Face hub, with the login of huggingface_hub; returns its address."""
         from tempfile import TemporaryDirectory
 
         from huggingface_hub import HfApi
@@ -163,9 +163,9 @@ class Tagger:
 
 
 def load(folder: str | Path, encoder: str | None = None, cache: Path | bool = False) -> Tagger:
-    """The tagger in a model folder; `encoder` names its encoder where that lies elsewhere now.
+    """Load the tagger in a model folder; `encoder` is the name or folder of its encoder, if that has moved.
 
-    Features of text that is tagged are not kept on disk, unless `cache` says where, or true for the user's cache.
+    Features of tagged text are not kept on disk unless `cache` is a folder, or true for the user's cache.
     """
     path = Path(folder)
     model, config = load_model(path, encoder, cache)
@@ -182,9 +182,9 @@ def train(
     cache: Path | bool = True,
     quiet: bool = True,
 ) -> Tagger:
-    """Train on the cells of a grid, all but those held out; the model is kept in `out` where that is named.
+    """Train on the cells of a grid except those held out; the model is written to `out` if that is given.
 
-    `method` and `encoder` change those settings of the config; what is not given stays as the config has it.
+    `method` and `encoder` override these settings of the config if given.
     """
     named = {"method": method, "encoder.name": encoder}
     settings = (config or Config()).change({name: value for name, value in named.items() if value is not None})
@@ -196,7 +196,7 @@ def train(
 
 
 def as_sentence(text: Text, language: str) -> Sentence:
-    """Words as a sentence; a string is cut into words by the rules of a language."""
+    """Convert words to a sentence; a string is first split into words by the rules of the language."""
     if isinstance(text, Sentence):
         return text
     return split_words(text, language) if isinstance(text, str) else Sentence(tuple(text))

@@ -22,15 +22,15 @@ from crossfill.training.processes import Processes
 
 
 class Trained(NamedTuple):
-    """A trained model, and how it came about."""
+    """A trained model, with its plan, progress and calibration."""
 
     model: Model
     plan: Plan
-    """What it was trained on."""
+    """The data and cells that it was trained on."""
     progression: Progression
     """Steps, validations and scores of the run."""
     calibration: Calibration | None
-    """None where no dev sentences were kept back (`training.calibration_share`)."""
+    """None if no dev sentences were kept back (`training.calibration_share`)."""
 
 
 def train_model(
@@ -44,10 +44,10 @@ def train_model(
     report: Callable[[int, str], None] | None = None,
     tell: Callable[[str], None] = lambda _note: None,
 ) -> Trained:
-    """Train a model of the config's method on the seen cells, or on what its plan makes of them.
+    """Train a model of the config's method on the seen cells, or on those that its plan chooses.
 
-    With `out`, the model lands in that folder, from which a killed run can `resume`. `report` is told of every step
-    in place of a progress bar; `tell` of what a user should know of the plan.
+    With `out`, the model is written to that folder, from which an interrupted run can `resume`. `report` is called
+    after every step, in place of a progress bar; `tell` is called with the notes of the plan.
     """
     processes = Processes(config.training)
     method = find_method(config.method)
@@ -73,9 +73,9 @@ def train_model(
 
 
 def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:
-    """Give a frozen encoder each language's unlabelled text: training text of any of its tasks, seen or not.
+    """Centre a frozen encoder on each language's unlabelled text: training text of all its tasks, seen or not.
 
-    Test text serves only where it trains, in seen cells that have nothing else.
+    Test text is used only where it is also trained on: in seen cells without other data.
     """
     if not isinstance(encoder, CentredEncoder):
         return

@@ -2,8 +2,8 @@
 
     L = −(1/V) Σᵥ Σₓ log p(y | x, θ⁽ᵛ⁾) / words  +  w(step) · [Σ KL(q(t) ‖ p) + Σ KL(q(l) ‖ p) + Σ KL(q(θ) ‖ p)] / N
 
-A step sees one cell. It computes the KL of that cell's rows alone and divides each by the probability of drawing it,
-so that its expectation is the sum over all rows.
+A draw is of one cell. Only the KL terms of that cell's rows are computed, each divided by the probability of drawing
+its row, so that the expectation is the sum over all rows.
 """
 
 import math
@@ -26,9 +26,9 @@ class Objective(NamedTuple):
 
     loss: Float[Tensor, ""]
     nll: Float[Tensor, ""]
-    """Per word."""
+    """Negative log-likelihood per word."""
     kl: Float[Tensor, ""]
-    """Of all rows together, in nats, before weighting."""
+    """Estimated KL of all rows together, in nats, before weighting."""
 
 
 def log_likelihood(
@@ -40,7 +40,7 @@ def log_likelihood(
 
 
 def total_divergence(divergences: Sequence[Divergence], probability: Callable[[Scope], float]) -> Float[Tensor, ""]:
-    """The unbiased estimate Σ KL / P(its row is drawn) of the KL over all rows."""
+    """Unbiased estimate of the KL over all rows: Σ KL / P(its row is drawn)."""
     zero = torch.zeros(())
     return sum((value / probability(scope) for value, scope in divergences), start=zero)
 
@@ -56,13 +56,13 @@ def negative_elbo(
 
 @dataclass(frozen=True)
 class KlWeight:
-    """What the KL is multiplied by at a step: its share of a word (or batch) times the schedule."""
+    """The weight of the KL at a step: 1/N per word (or 1/|K| per batch), times the factor and the schedule."""
 
     config: ObjectiveConfig
     n_words: int
-    """N, training words in seen cells."""
+    """N, the number of training words in seen cells."""
     n_batches: int
-    """|K|, mini-batches in seen cells."""
+    """|K|, the number of mini-batches in seen cells."""
     n_steps: int
 
     def __call__(self, step: int) -> float:
@@ -71,10 +71,10 @@ class KlWeight:
 
 
 def schedule(kind: KlSchedule, step: int, n_steps: int, n_batches: int) -> float:
-    """The KL's weight at a step, relative to the constant one.
+    """The weight of the KL at a step, relative to the constant schedule.
 
-    `linear` and `logistic` rise from 0 to 1 over training. `blundell` spends half of an epoch's KL on its first
-    batch, half of the rest on the second, and so on (2^(M−i) / (2^M − 1) of it on batch i of M): its mean is 1.
+    `linear` and `logistic` rise from 0 to 1 over training. `blundell` puts half of an epoch's KL on its first batch,
+    half of the rest on the second, and so on (2^(M−i) / (2^M − 1) of it on batch i of M), with a mean weight of 1.
     """
     progress = step / max(1, n_steps - 1)
     match kind:

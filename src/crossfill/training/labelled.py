@@ -1,4 +1,4 @@
-"""Corpora made ready for training and scoring: an encoder's inputs with the label of every word."""
+"""Corpora prepared for training and scoring: an encoder's inputs with the label of every word."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ class Labelled:
     labels: Int[Tensor, "words"]
 
     def take(self, sentences: Int[Tensor, "chosen"]) -> "Labelled":
-        """These sentences only."""
+        """The subset with these sentences only."""
         lengths = self.inputs.lengths
         words = ranges((lengths.cumsum(0) - lengths)[sentences], lengths[sentences])
         return Labelled(self.inputs.take(sentences), self.labels[words])
 
 
 def prepare(encoder: Encoder, inventory: Inventory, cell: Cell, corpus: Corpus) -> Labelled:
-    """A corpus made ready for a cell."""
+    """Prepare a corpus of a cell for the encoder, and look up its labels."""
     labels = torch.from_numpy(inventory.label_ids(cell.task, corpus.labels))
     if len(labels) != corpus.n_words:
         raise DataError(f"{cell}: expected a label for each of {corpus.n_words} words, got {len(labels)}")
@@ -54,7 +54,7 @@ def prepare_grid(
 
 
 def prepare_unseen_development(model: Model, grid: Grid) -> dict[Cell, Labelled]:
-    """Development data of unseen cells: what `training.selection: oracle` looks at, and nothing else may."""
+    """Development data of unseen cells, for `training.selection: oracle` and nothing else."""
     unseen = [cell for cell in grid.cells if cell not in model.seen]
     development = {cell: grid.development(cell) for cell in unseen}
     return {c: prepare(model.encoder, model.inventory, c, corpus) for c, corpus in development.items() if len(corpus)}

@@ -1,4 +1,4 @@
-"""One loop for every method: draw a cell, take a step down the negative ELBO, validate on seen cells, keep the best."""
+"""The training loop of all methods: draw cells, minimise the negative ELBO, validate on seen cells, keep the best."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -30,20 +30,20 @@ from crossfill.training.sampling import CellSampler, CellSize, Draw
 
 @dataclass
 class Progression:
-    """Where a run stands."""
+    """Progress of a training run."""
 
     step: int = 0
     best_score: float = -math.inf
     best_step: int = 0
     worse: int = 0
-    """Validations since the best one."""
+    """Number of validations since the best one."""
     finished: bool = False
     history: list[dict[str, Any]] = field(default_factory=list)
-    """One entry a validation: step, mean nll, kl and loss since the last, and scores."""
+    """One entry per validation: step, mean nll, kl and loss since the previous one, and scores."""
 
 
 class Trainer:
-    """A run: a model, its data, and where it stands."""
+    """A training run: a model, its data and its progress."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Trainer:
         self.description = checkpoint.describe(config, model.inventory, model.seen)
 
     def run(self, resume: bool = False, report: Callable[[int, str], None] = lambda _step, _note: None) -> Progression:
-        """Train to the end; the model then has the weights of the best validation. `report` is told of every step."""
+        """Train to the end, then load the weights of the best validation. `report` is called after every step."""
         torch.manual_seed(self.config.training.seed)
         if self.out is not None:
             self._open(self.out, resume)
@@ -87,9 +87,9 @@ class Trainer:
         return at
 
     def objectives(self, draws: Sequence[Draw]) -> list[Objective]:
-        """The estimate of the negative ELBO that each draw gives; all of them pass the encoder as one batch.
+        """An estimate of the negative ELBO from each draw; all draws go through the encoder in one batch.
 
-        Of several processes each takes its share of the sentences, and the mean of their estimates is the estimate.
+        Each process takes its share of the sentences, so the full estimate is the mean over processes.
         """
         share, n_processes, device = self.processes.share, self.processes.size, self.processes.device
         batches = [self.train_data[draw.cell].take(torch.from_numpy(draw.sentences[share])) for draw in draws]
@@ -128,7 +128,7 @@ class Trainer:
         return scores | {"mean": float(np.mean(list(scores.values())))} if scores else {}
 
     def advance(self) -> None:
-        """One step, with whatever is due after it."""
+        """Take one step, then validate and save a checkpoint where they are due."""
         at, settings = self.progression, self.config.training
         self.model.train()
         draws = self.sampler.draw(at.step)
@@ -155,7 +155,7 @@ class Trainer:
         nll, kl, loss = np.mean(self.recent, axis=0).tolist()
         at.history.append({"step": at.step, "nll": nll, "kl": kl, "loss": loss, "scores": scores})
         self.recent.clear()
-        value = scores.get("mean", math.inf)  # with no dev data at all, the last weights count as the best
+        value = scores.get("mean", math.inf)  # without any dev data, the last weights count as the best
         if value > at.best_score or not scores:
             at.best_score, at.best_step, at.worse = value, at.step, 0
             self._save_best()
@@ -179,7 +179,7 @@ class Trainer:
         self.model.eval()
 
     def _open(self, out: Path, resume: bool) -> None:
-        """Start a run folder, or take up the run that is in it."""
+        """Start a run folder, or resume the run in it."""
         state = out / checkpoint.STATE
         if self.processes.is_first:
             out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Adam for dense parameters, and lazy Adam for rows of tasks and languages: it moves only the rows that a step drew."""
+"""Adam for dense parameters, and lazy Adam for the posteriors' rows, which updates only the rows drawn in a step."""
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from crossfill.model import Model
 
 
 class Optimisers:
-    """Both optimisers, one learning-rate schedule and one gradient norm over all parameters."""
+    """Both optimisers, with one learning-rate schedule and one gradient norm over all parameters."""
 
     def __init__(self, model: Model, config: TrainingConfig) -> None:
         sparse = [p for p in model.heads.rows if p.requires_grad]
@@ -28,7 +28,7 @@ class Optimisers:
         self.rates = [[group["lr"] for group in optimiser.param_groups] for optimiser in self.optimisers]
 
     def step(self, step: int) -> None:
-        """Clip the gradients that a step has left, move the parameters, and clear the gradients."""
+        """Clip the gradients, update the parameters, and clear the gradients."""
         clip_gradients(self.parameters, self.config.clip)
         share = 1.0 if self.config.decay == "constant" else 1.0 - step / self.config.steps
         for optimiser, rates in zip(self.optimisers, self.rates, strict=True):
@@ -38,7 +38,7 @@ class Optimisers:
             optimiser.zero_grad(set_to_none=True)
 
     def state(self) -> dict[str, Tensor]:
-        """All that the optimisers remember, as named tensors."""
+        """The state of the optimisers, as named tensors."""
         return {
             f"{which}/{parameter}/{name}": torch.as_tensor(value)
             for which, optimiser in enumerate(self.optimisers)
@@ -47,7 +47,7 @@ class Optimisers:
         }
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take up that state again."""
+        """Restore the state that `state` returned."""
         for which, optimiser in enumerate(self.optimisers):
             state = optimiser.state_dict()
             state["state"] = {}

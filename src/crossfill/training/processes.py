@@ -1,9 +1,8 @@
-"""The processes that train one model together, on one machine or several; Accelerate starts and drives them.
+"""Training of one model by several processes, on one machine or several, with Accelerate.
 
-All of them draw the same cells and the same heads, and each takes its share of every batch's sentences: the encoder's
-work is divided, and the posterior draws are shared. Gradients are averaged after the backward pass. So the loss, the
-KL in it (divided by all training words, as ever) and the step are those of one process with the whole batch. Dropout
-inside the encoder is each process's own.
+All processes draw the same cells and the same heads, and each encodes its share of every batch's sentences. Gradients
+are averaged after the backward pass, so the loss, its KL term (divided by the number of all training words) and the
+update are those of one process with the whole batch. Only dropout inside the encoder differs between processes.
 """
 
 import os
@@ -18,16 +17,16 @@ from torch import Tensor, nn
 from crossfill.config import TrainingConfig
 
 _PATIENCE = timedelta(days=1)
-"""How long processes wait for the first one: it may be encoding a grid."""
+"""Timeout of processes that wait for each other: the first one may be encoding a whole grid."""
 
 
 def is_first_process() -> bool:
-    """Whether this process is the one that writes and shows, among those that were launched together."""
+    """Whether this is the process that writes files and prints, among those launched together."""
     return int(os.environ.get("RANK", "0")) == 0
 
 
 class Processes:
-    """A process among its peers. One alone on a CPU, the common case, does without Accelerate."""
+    """The current process among those that train together; one alone on a CPU in float32 needs no Accelerate."""
 
     def __init__(self, config: TrainingConfig) -> None:
         self.seed = config.seed
@@ -52,25 +51,25 @@ class Processes:
 
     @property
     def share(self) -> slice:
-        """The part of anything divided that this process takes: every size-th item."""
+        """The items of a divided sequence that this process takes: every `size`-th one."""
         return slice(self.rank, None, self.size)
 
     def autocast(self) -> AbstractContextManager[None]:
-        """What the encoder computes under: training.precision."""
+        """The context that the encoder computes in, which sets `training.precision`."""
         return self.accelerator.autocast() if self.accelerator is not None else nullcontext()
 
     def first_goes_first(self) -> AbstractContextManager[None]:
-        """Let the first process of each machine do this alone, so that the others find its files in the cache."""
+        """A context that each machine's first process runs first, so that the others find its files in the cache."""
         return self.accelerator.local_main_process_first() if self.accelerator is not None else nullcontext()
 
     def wait(self) -> None:
-        """Until all processes are here."""
+        """Block until all processes have reached this point."""
         if self.accelerator is not None:
             self.accelerator.wait_for_everyone()
 
     @contextmanager
     def own_randomness(self, step: int) -> Iterator[None]:
-        """Random numbers of this process alone, so that the stream that all share stays in step."""
+        """A context with random numbers of this process alone; the stream shared by all stays synchronised."""
         if self.size == 1:
             yield
             return
@@ -80,20 +79,20 @@ class Processes:
             yield
 
     def randomness(self) -> dict[str, Tensor]:
-        """Where the generators of random numbers stand, the device's own beside the CPU's."""
+        """The states of the random number generators of the CPU and of the device, if that is another."""
         found = {"rng": torch.get_rng_state()}
         if self.device.type != "cpu":
             found["device_rng"] = torch.get_device_module(self.device).get_rng_state()
         return found
 
     def restore_randomness(self, found: Mapping[str, Tensor]) -> None:
-        """Go on from what `randomness` told; a run that moves to another kind of device starts that one's anew."""
+        """Restore the states that `randomness` returned; a device without a saved state keeps its current one."""
         torch.set_rng_state(found["rng"])
         if self.device.type != "cpu" and "device_rng" in found:
             torch.get_device_module(self.device).set_rng_state(found["device_rng"])
 
     def total(self, values: Float[Tensor, "n"]) -> Float[Tensor, "n"]:
-        """The sum over processes."""
+        """The sum over processes, computed in place."""
         if self.size > 1:
             torch.distributed.all_reduce(values)
         return values
@@ -102,8 +101,8 @@ class Processes:
     def average_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         """Replace every gradient by its mean over processes.
 
-        A process without sentences has no gradient for the encoder, so it is first settled who has one. Sparse
-        gradients have the same rows everywhere, because all processes draw the same cells: their values are averaged.
+        A process without sentences has no gradient for the encoder, so processes first agree on the parameters that
+        have one. Sparse gradients have the same rows everywhere, as all processes draw the same cells.
         """
         if self.size == 1:
             return
@@ -123,6 +122,6 @@ class Processes:
 
 
 def leave() -> None:
-    """End the connection to the other processes."""
+    """Disconnect from the other processes, if there are any."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()

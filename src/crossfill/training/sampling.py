@@ -1,4 +1,4 @@
-"""Which sentences of which seen cell a training step takes."""
+"""Sampling of cells and sentences for training steps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from crossfill.model import Scope
 
 
 class Draw(NamedTuple):
-    """Some sentences of one cell."""
+    """A mini-batch: some sentences of one cell."""
 
     cell: Cell
     sentences: np.ndarray
     expected_words: float
-    """Words in such a batch on average: dividing by it, not by the words found, keeps the loss per word unbiased."""
+    """Mean number of words in such a batch; dividing by it, not by the actual number, keeps the loss unbiased."""
 
 
 @dataclass(frozen=True)
 class CellSize:
-    """Training sentences and words of a seen cell."""
+    """Numbers of training sentences and words of a seen cell."""
 
     sentences: int
     words: int
@@ -31,7 +31,7 @@ class CellSize:
 class CellSampler:
     """Draws a cell, uniformly or in proportion to its words, then its next sentences in a shuffled order.
 
-    A draw depends only on the seed, the step and how often each cell was drawn, so `drawn` is all the state there is.
+    A draw depends only on the seed, the step and how often each cell was drawn, so `drawn` is the only state.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class CellSampler:
         return sum(-(-size.sentences // self.batch_sentences) for size in self.sizes.values())
 
     def draw(self, step: int) -> list[Draw]:
-        """The batch of this step: independent draws of cells, or of cells of one task, itself drawn by its share."""
+        """The batches of this step: cells are drawn independently, or (`one_task`) from one task drawn beforehand."""
         rng = np.random.default_rng([self.seed, step])
         places = rng.random(self.cells_per_step)
         if self.one_task:
@@ -79,7 +79,7 @@ class CellSampler:
         return [self._draw_from(int(which)) for which in found]
 
     def _task_range(self, place: float) -> tuple[float, float]:
-        """Where the cells of the task at this place begin and end; cells are sorted by task."""
+        """The range of cumulative probability of the task that contains `place`; cells are sorted by task."""
         which = int(np.searchsorted(self._cumulative, place, side="right").clip(max=len(self.cells) - 1))
         same = [i for i, cell in enumerate(self.cells) if cell.task == self.cells[which].task]
         return float(self._cumulative[same[0] - 1]) if same[0] else 0.0, float(self._cumulative[same[-1]])
@@ -93,11 +93,11 @@ class CellSampler:
         return Draw(cell, np.array(sentences), self.batch_sentences * size.words / size.sentences)
 
     def probability(self, scope: Scope, cell: Cell) -> float:
-        """How likely a step draws this cell's task, its language, the cell itself, or anything at all."""
+        """The probability that a draw has this cell's task, its language or both, by scope; 1 for the scope `all`."""
         return self._row_probability[scope, _name(scope, cell)]
 
     def _order(self, which: int, epoch: int) -> np.ndarray:
-        """The order of a cell's sentences in one of its epochs; the last one asked for is kept."""
+        """The shuffled order of a cell's sentences in one of its epochs; the latest one is cached."""
         kept, order = self._orders.get(which, (-1, np.empty(0)))
         if kept != epoch:
             order = np.random.default_rng([self.seed, which, epoch, 1]).permutation(

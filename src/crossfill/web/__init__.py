@@ -1,1 +1,1 @@
-"""A trained model behind HTTP: an API, and a page to look at what the model believes."""
+"""A trained model served over HTTP: an API, and a page that shows predictions and their uncertainty."""

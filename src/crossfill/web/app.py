@@ -1,4 +1,4 @@
-"""The app: three addresses of an API, the page, and a word on every problem."""
+"""The web app: three API endpoints, the page, and error responses."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -65,7 +65,7 @@ def build_app(
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
-        docs_url=None,  # it would load scripts from elsewhere; /docs is a page of our own
+        docs_url=None,  # FastAPI's page loads scripts from other hosts; ours is at /docs
         redoc_url=None,
         openapi_url="/api/openapi.json",
         redirect_slashes=False,
@@ -157,7 +157,7 @@ def _file(asset: Asset) -> Callable[[Request], Awaitable[Response]]:
 
 
 def read_request(body: bytes) -> TagRequest:
-    """The request in a body; problems are told without what was sent."""
+    """Parse the body of a request; errors do not repeat what was sent."""
     try:
         return TagRequest.model_validate_json(body)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The page's files, read once: what is not among them cannot be asked for."""
+"""The page's files, read once at start; no other file can be requested."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Requests that come at the same time are worked on together: a bounded queue, and one thread that empties it."""
+"""Batching of concurrent requests: a bounded queue, and one thread that empties it."""
 
 import asyncio
 from collections import deque
@@ -12,11 +12,11 @@ Result = TypeVar("Result")
 
 
 class OverloadedError(Exception):
-    """As many requests wait as may wait."""
+    """The queue is full."""
 
 
 class StoppingError(Exception):
-    """The server is on its way down."""
+    """The server is stopping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class _Waiting(Generic[Job, Result]):
 
 
 class Batcher(Generic[Job, Result]):
-    """Runs jobs in batches of whatever has come in while the last batch ran, so that a lone client never waits.
+    """Runs jobs in batches of whatever arrived during the last batch, so that a single client is served at once.
 
-    `run` gives a result or an exception for each job. If it raises, the jobs of the batch are run one by one, so that
-    one bad job does not take others down.
+    `run` returns a result or an exception for each job. If it raises, the jobs of the batch are run one by one, so that
+    one bad job does not fail the others.
     """
 
     def __init__(
@@ -49,15 +49,15 @@ class Batcher(Generic[Job, Result]):
 
     @property
     def n_waiting(self) -> int:
-        """Jobs that no batch has taken up."""
+        """Number of jobs that are not yet in a batch."""
         return len(self._waiting)
 
     def start(self) -> None:
-        """Begin to work; needs a running event loop."""
+        """Start to process jobs; needs a running event loop."""
         self._worker = asyncio.create_task(self._work())
 
     async def close(self) -> None:
-        """Finish the batch at hand, and let go of what waits."""
+        """Finish the current batch; waiting jobs fail with StoppingError."""
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
@@ -67,7 +67,7 @@ class Batcher(Generic[Job, Result]):
         await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
 
     async def submit(self, job: Job, cost: int, timeout: float) -> Result:
-        """The result of a job; refused at once if too many wait, given up after `timeout` seconds."""
+        """The result of a job; OverloadedError if the queue is full, TimeoutError after `timeout` seconds."""
         if self._worker is None or self._worker.done():
             raise StoppingError
         if len(self._waiting) >= self.capacity:
@@ -81,7 +81,7 @@ class Batcher(Generic[Job, Result]):
         loop = asyncio.get_running_loop()
         while True:
             await self._arrived.wait()
-            await asyncio.sleep(0)  # whoever is ready to hand in a job may do so before the batch is closed
+            await asyncio.sleep(0)  # let other ready clients submit before the batch is formed
             if batch := self._next_batch():
                 self.n_batches, self.n_jobs = self.n_batches + 1, self.n_jobs + len(batch)
                 running = loop.run_in_executor(self._thread, self._run_batch, [waiting.job for waiting in batch])
@@ -96,7 +96,7 @@ class Batcher(Generic[Job, Result]):
                 self._arrived.clear()
 
     def _next_batch(self) -> list[_Waiting[Job, Result]]:
-        """What has waited longest, as much as fits; jobs that nobody waits for any more are dropped."""
+        """The jobs that have waited longest, as many as fit; those that timed out or were cancelled are dropped."""
         batch, cost = [], 0
         while self._waiting and len(batch) < self._most_jobs:
             if self._waiting[0].future.done():

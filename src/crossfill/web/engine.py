@@ -1,4 +1,4 @@
-"""From requests to answers: text cut into words, all requests of a batch tagged at once, answers as JSON."""
+"""From requests to answers: split text into words, tag all requests of a batch at once, answer in JSON."""
 
 import json
 from collections import OrderedDict
@@ -23,20 +23,20 @@ from crossfill.web.schemas import TagRequest
 from crossfill.web.settings import ServeSettings
 
 INTERVAL = 0.9
-"""Error bars hold this share of the posterior samples."""
+"""Error bars cover this share of the posterior samples."""
 HEAD_BYTES = 2**28
-"""What the drawn heads of cells that were asked for lately may take."""
+"""Maximum size of the cache of sampled heads."""
 
 
 class Engine:
-    """Tags whole batches of requests. Every answer is what it would be alone."""
+    """Tags batches of requests; batching does not change any answer."""
 
     def __init__(self, tagger: Tagger, settings: ServeSettings) -> None:
         self.tagger, self.settings = tagger, settings
         self.heads = Heads(tagger)
 
     def check(self, request: TagRequest) -> int:
-        """Refuse what is too much or unknown before it waits in line; what the request costs, in characters."""
+        """Reject a request over the limits or for unknown cells before it is queued; returns its cost in characters."""
         limits = self.settings
         if len(request.cells) > limits.max_cells:
             raise invalid(f"cells: expected at most {limits.max_cells}, got {len(request.cells)}; ask in parts")
@@ -58,7 +58,7 @@ class Engine:
         return characters * len(request.cells)
 
     def run(self, requests: Sequence[TagRequest]) -> list[bytes | Exception]:
-        """The answer to each request, or why there is none."""
+        """The answer to each request, or the exception that prevented it."""
         found: list[bytes | Exception | None] = [None] * len(requests)
         asked: dict[int, list[Query]] = {}
         for number, request in enumerate(requests):
@@ -74,7 +74,7 @@ class Engine:
         return [result for result in found if result is not None]
 
     def _together(self, numbers: list[int]) -> list[list[int]]:
-        """Voters vote over all that is tagged at once, so there every request is tagged alone."""
+        """Groups of requests to tag together; each alone if heads vote (BEA), as votes depend on all words tagged."""
         if self.tagger.model.heads.vote is not None:
             return [[number] for number in numbers]
         return [numbers] if numbers else []
@@ -118,14 +118,14 @@ class Engine:
 
 
 class Heads:
-    """Draws of heads that were asked for lately: they are the same every time, and making them is much of the work."""
+    """Cache of recently used sampled heads: sampling them is deterministic, and a large part of the work."""
 
     def __init__(self, tagger: Tagger, most_bytes: int = HEAD_BYTES) -> None:
         self._tagger, self._most_bytes, self.n_bytes = tagger, most_bytes, 0
         self._kept: OrderedDict[tuple[Cell, int], Classifier] = OrderedDict()
 
     def of(self, cell: Cell, n_samples: int) -> Classifier:
-        """The draws of a cell's head."""
+        """The sampled heads of a cell."""
         if (cell, n_samples) in self._kept:
             self._kept.move_to_end((cell, n_samples))
             return self._kept[cell, n_samples]

@@ -1,4 +1,4 @@
-"""One JSON object a line on standard error, for machines and people; never what a user sent."""
+"""The log: one JSON object per line on standard error, never with anything a user sent."""
 
 import json
 import logging
@@ -18,14 +18,14 @@ class JsonFormatter(logging.Formatter):
     """A record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Time, level and event first."""
+        """Format a record: time, level and event, then its values."""
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
         found = {"time": moment, "level": record.levelname.lower(), "event": record.getMessage()}
         return json.dumps(found | getattr(record, "values", {}), ensure_ascii=False)
 
 
 def set_up(quiet: bool = False) -> None:
-    """Send the server's log to standard error; `quiet` leaves warnings and worse."""
+    """Send the server's log to standard error; `quiet` keeps only warnings and errors."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     for name in ("crossfill.web", "uvicorn.error"):

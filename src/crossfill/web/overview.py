@@ -1,4 +1,4 @@
-"""The grid of a model as the page shows it: cells with scores, languages on a map, sentences to try."""
+"""The grid of a model as the page shows it: cells with scores, a map of languages, example sentences."""
 
 import json
 from collections import defaultdict
@@ -23,7 +23,7 @@ from crossfill.web.settings import ServeSettings
 def describe(
     tagger: Tagger, name: str, examples: Mapping[str, Sequence[str]], settings: ServeSettings
 ) -> schemas.GridAnswer:
-    """All that is to be said of a model before it tags anything."""
+    """Describe a model: its grid, scores and labels, a map of its languages, example sentences and limits."""
     inventory, config = tagger.model.inventory, tagger.config
     places, spreads, shares = language_map(tagger)
     return schemas.GridAnswer(
@@ -64,9 +64,9 @@ def describe(
 def language_map(
     tagger: Tagger,
 ) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]], list[float]]:
-    """Posterior means along their two principal components, the posteriors' deviations there, shares of variance.
+    """Posteriors of languages along two principal components: means, standard deviations, shares of variance.
 
-    Nothing of it where a method has no vectors of languages, or fewer than three of them.
+    All are empty if the method has no language vectors, or there are fewer than three languages.
     """
     languages, read = tagger.model.inventory.languages, find_method(tagger.config.method).language_vectors
     if read is None or len(languages) < 3:
@@ -90,7 +90,7 @@ def _by_cell(tagger: Tagger) -> dict[Cell, list[CellResult]]:
 
 
 def _cell(tagger: Tagger, cell: Cell, results: Sequence[CellResult]) -> schemas.CellAnswer:
-    """Scores are means over a cell's corpora. Without any evaluation nothing tells unseen cells from empty ones."""
+    """A cell with its mean scores over corpora. Without any evaluation, empty cells count as unseen."""
     known = bool(results) or not tagger.results
     return schemas.CellAnswer(
         cell=str(cell),

@@ -1,4 +1,4 @@
-"""Requests that cannot be answered: each kind has a status, a name for programs, and a message for people."""
+"""Errors of the API: each has an HTTP status, a name for programs, and a message for people."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(eq=False)  # not frozen: Python writes the traceback into it
 class ApiError(Exception):
-    """A request that is answered with a problem."""
+    """An error that is sent to the client as a problem."""
 
     status: int
     error: str
@@ -15,13 +15,13 @@ class ApiError(Exception):
 
 
 def too_large(what: str, most: int, found: int | str) -> ApiError:
-    """More than a request may hold."""
+    """A request over a size limit."""
     number = f"{found:,}" if isinstance(found, int) else found
     return ApiError(413, "too_large", f"expected at most {most:,} {what}, got {number}; send the text in parts")
 
 
 def invalid(message: str) -> ApiError:
-    """A request that makes no sense."""
+    """A request with invalid values."""
     return ApiError(422, "invalid", message)
 
 
@@ -31,5 +31,5 @@ def busy() -> ApiError:
 
 
 def unavailable(message: str) -> ApiError:
-    """No answer in time, or no longer."""
+    """No answer in time, or the server is stopping."""
     return ApiError(503, "unavailable", message, {"Retry-After": "5"})

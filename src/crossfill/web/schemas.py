@@ -1,4 +1,4 @@
-"""What goes over the wire: requests, answers and problems, as the OpenAPI document shows them."""
+"""Schemas of requests, answers and problems, as the OpenAPI document shows them."""
 
 from typing import Literal
 
@@ -14,13 +14,13 @@ class TagRequest(BaseModel):
 
     cells: list[str] = Field(min_length=1, description="Cells, as ner/wol; all share one pass through the encoder.")
     text: str | None = Field(
-        default=None, description="Raw text, cut into sentences and words by the first cell's language."
+        default=None, description="Raw text, split into sentences and words by the rules of the first cell's language."
     )
-    sentences: list[list[str]] | None = Field(default=None, description="Sentences that are cut into words already.")
+    sentences: list[list[str]] | None = Field(default=None, description="Sentences that are already split into words.")
     samples: int | None = Field(
         default=None,
         ge=0,
-        description="Posterior samples to average over; 0 plugs in the posterior means; none: the model's.",
+        description="Posterior samples to average over; 0 plugs in the posterior means; default: the model's.",
     )
     distributions: bool = Field(default=False, description="Give the probability of every label, with error bars.")
 
@@ -32,7 +32,7 @@ class TagRequest(BaseModel):
 
 
 class Answer(BaseModel):
-    """What every answer says."""
+    """What every answer contains."""
 
     version: str = Field(default=__version__, description="The version of crossfill that answers.")
 
@@ -63,7 +63,7 @@ class SpanAnswer(BaseModel):
 
 
 class SentenceAnswer(BaseModel):
-    """A sentence as it was cut."""
+    """A sentence, split into words."""
 
     words: list[str]
     spaces: list[bool] = Field(description="Whether a space follows each word.")
@@ -87,26 +87,26 @@ class CellTagging(BaseModel):
 
     cell: str
     seen: bool
-    label_names: list[str] = Field(description="What the columns of probabilities stand for.")
+    label_names: list[str] = Field(description="The labels of the columns of probabilities.")
     sentences: list[SentenceTagging]
 
 
 class TagAnswer(Answer):
     """A tagged text."""
 
-    samples: int = Field(description="0 is plug-in prediction.")
+    samples: int = Field(description="Posterior samples averaged over; 0 is plug-in prediction.")
     sentences: list[SentenceAnswer]
     taggings: list[CellTagging] = Field(description="One for each cell asked for, in that order.")
 
 
 class ModelAnswer(BaseModel):
-    """Which model it is."""
+    """The model that is served."""
 
     name: str
     method: str
     encoder: str
-    samples: int = Field(description="Posterior samples, unless a request says otherwise.")
-    bayesian: bool = Field(description="Whether posterior samples differ at all.")
+    samples: int = Field(description="Posterior samples by default.")
+    bayesian: bool = Field(description="Whether the method has a posterior to sample from.")
 
 
 class TaskAnswer(BaseModel):

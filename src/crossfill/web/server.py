@@ -1,4 +1,4 @@
-"""The process that serves a model: loads it, listens, and finishes what it has begun when it is told to stop."""
+"""The server process: loads a model, listens, and answers pending requests before it stops."""
 
 import gc
 import signal
@@ -27,7 +27,7 @@ def serve(
     quiet: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the model in a folder until the process is told to stop; `ready` is told the address once it listens."""
+    """Serve the model in a folder until the process is told to stop; `ready` is called with the address."""
     set_up(quiet)
     tagger = load(folder, encoder)
     app = build_app(tagger, settings, folder.resolve().name, load_examples(folder))
@@ -46,10 +46,10 @@ def serve(
         log("warning", "anyone who can reach this address can use the model; --token-file asks for a token")
     if ready is not None:
         ready(address)
-    # what is loaded stays: looking through it for garbage would halt all answers for a fifth of a second at a time
+    # leave loaded objects out of garbage collection, which would halt all answers for a fifth of a second at a time
     gc.collect()
     gc.freeze()
-    # uvicorn hands signals on when it is done; to be told to stop is no failure
+    # uvicorn raises signals again when it is done: SIGTERM must not make a normal stop look like a failure
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         with suppress(KeyboardInterrupt):
@@ -62,7 +62,7 @@ def serve(
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens: whoever comes from now on waits for the server instead of being refused."""
+    """A listening socket: clients that connect before the server is ready wait instead of being refused."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)

@@ -1,24 +1,24 @@
-"""How a model is served: where, to whom, and how much at once."""
+"""Settings of the server: address, access and limits."""
 
 from dataclasses import dataclass
 
 from crossfill.errors import ConfigError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_BYTES_PER_CHARACTER = 12  # two escapes of six bytes, for a character outside the first plane
+_BYTES_PER_CHARACTER = 12  # two JSON escapes of six bytes, for a character outside the BMP
 _BYTES_PER_WORD = 8
 _BYTES_BESIDES = 2**16
 
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """Limits and locks of a server."""
+    """Address, access and limits of a server."""
 
     host: str = "127.0.0.1"
     port: int = 8000
-    """0 takes any that is free."""
+    """0 for any free port."""
     token: str | None = None
-    """What clients have to show as `Authorization: Bearer …`; none lets everyone in who can reach the port."""
+    """Token that clients send as `Authorization: Bearer …`; none admits everyone who can reach the port."""
     origins: tuple[str, ...] = ()
     """Other web sites whose pages may call the API (CORS)."""
     max_characters: int = 20_000
@@ -26,13 +26,13 @@ class ServeSettings:
     max_samples: int = 500
     max_cells: int = 8
     queue: int = 256
-    """Requests that wait; more are turned away with 429."""
+    """Maximum number of waiting requests; more are rejected with 429."""
     batch_requests: int = 64
-    """Requests that are encoded together."""
+    """Maximum number of requests encoded together."""
     batch_characters: int = 40_000
-    """Characters, times cells, that are encoded together."""
+    """Maximum of characters × cells encoded together."""
     timeout: float = 30.0
-    """Seconds until a request that is not answered gets 503, and one that does not arrive 408."""
+    """Seconds until a request without an answer gets 503, and one that has not fully arrived 408."""
 
     def __post_init__(self) -> None:
         lowest = {"port": 0, "max_samples": 0} | dict.fromkeys(
@@ -53,10 +53,10 @@ class ServeSettings:
 
     @property
     def max_bytes(self) -> int:
-        """Of a request's body."""
+        """Maximum size of a request's body."""
         return _BYTES_PER_CHARACTER * self.max_characters + _BYTES_PER_WORD * self.max_words + _BYTES_BESIDES
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the server."""
         return self.host in LOOPBACK

@@ -1,4 +1,4 @@
-"""What stands between the network and the app: hosts, tokens, sizes, headers, and a log without text."""
+"""Protection of the app: checks of host, token and size, security headers, and a log without texts."""
 
 import asyncio
 import hashlib
@@ -38,7 +38,7 @@ HEADERS = {
 
 
 class Shield:
-    """ASGI middleware; the outermost, so that no answer goes out without its headers and no request without a check."""
+    """The outermost ASGI middleware: every request is checked, and every answer gets the security headers."""
 
     def __init__(self, app: App, settings: ServeSettings, paths: frozenset[str]) -> None:
         self.app, self.settings, self.paths = app, settings, paths
@@ -83,12 +83,12 @@ class Shield:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if self.settings.is_local and name.strip("[]") not in LOOPBACK:
-            # a page from elsewhere whose name points here (DNS rebinding)
+            # DNS rebinding: a page of another site whose name resolves to this machine
             raise ApiError(421, "misdirected", "expected a request for this machine, by the name localhost")
         if self._token is None or not scope["path"].startswith("/api/") or scope["path"] in OPEN_PATHS:
             return
         if scope["method"] == "OPTIONS" and self.settings.origins:
-            return  # browsers ask without a token whether they may ask
+            return  # CORS preflight requests carry no token
         kind, _, given = headers.get(b"authorization", b"").partition(b" ")
         right = hmac.compare_digest(_digest(given.strip()), self._token)
         if kind.lower() != b"bearer" or not right:
@@ -96,7 +96,7 @@ class Shield:
             raise ApiError(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
 
     async def _read(self, scope: Scope, receive: Receive) -> Receive:
-        """The body, all of it, if it is not too long and arrives in time; then as if nobody had read it."""
+        """Read the whole body within the limits of size and time; returns a `receive` that replays it."""
         most = self.settings.max_bytes
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length) > most:
@@ -137,5 +137,5 @@ async def _answer(problem: ApiError, send: Send) -> None:
 
 
 def _digest(token: bytes) -> bytes:
-    """Of one length for every token, so that a comparison does not tell the right one's."""
+    """Hash of a token: all have one length, so that the comparison does not reveal that of the right token."""
     return hashlib.sha256(token).digest()

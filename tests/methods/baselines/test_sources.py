@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.config import Config, parse_assignments
+from crossfill.config import Config
 from crossfill.errors import DataError
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Grid
@@ -13,6 +13,7 @@ from crossfill.methods.baselines.largest_source import cut
 from crossfill.methods.baselines.nearest_source import nearest
 from crossfill.methods.method import Plan
 from crossfill.methods.registry import build_model, find_method
+from crossfill.settings import parse_assignments
 from crossfill.tagger.train import train_model
 from tests.methods.grids import GRID, SEEN, SETTINGS, corpus, splits, write_vectors
 

@@ -1,1 +1,1 @@
-"""One file per figure; reads results only, never torch."""
+"""The figures of a report, one module each; drawn from results alone, without torch."""

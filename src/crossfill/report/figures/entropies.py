@@ -1,4 +1,4 @@
-"""The entropy of predictions in every unseen cell, as the paper's entropy study has it."""
+"""The entropy of predictions in every unseen cell, as in the paper's analysis of entropy."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from crossfill.studies.run_folder import Results
 
 
 def draw(results: Results) -> list[Drawing]:
-    """Boxes per cell, sorted by median, a row for each task; of the Bayesian method."""
+    """Box plots of each cell, sorted by median, one row per task, for the method in focus."""
     method = results.focus
     found = _entropies(results, method)
     if not found:

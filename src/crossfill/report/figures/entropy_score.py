@@ -11,7 +11,7 @@ from crossfill.studies.run_folder import Results
 
 
 def draw(results: Results) -> list[Drawing]:
-    """The Bayesian method beside the best of the point estimates."""
+    """One panel each for the method in focus and its rival."""
     methods = dict.fromkeys((results.focus, results.rival))
     chosen = [method for method in methods if entropy_points(results.unseen(results.proper(method)))]
     if not chosen:
@@ -26,7 +26,7 @@ def draw(results: Results) -> list[Drawing]:
 
 
 def scatter(axes: Axes, results: Results, method: str) -> str:
-    """Draw a method's panel; what it shows, in words."""
+    """Draw a method's panel; returns a description of it for the alternative text."""
     name, found = shown(method), results.unseen(results.proper(method))
     told = []
     for i, task in enumerate(results.tasks):

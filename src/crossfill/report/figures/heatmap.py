@@ -15,7 +15,7 @@ Scores = dict[tuple[str, str], tuple[float, bool]]
 
 
 def draw(results: Results) -> list[Drawing]:
-    """A block for each partition: tasks × languages, framed where unseen; of the Bayesian method, mean over seeds."""
+    """One panel per partition: tasks × languages, unseen cells framed; for the method in focus, mean over seeds."""
     method = results.focus
     partitions = list(dict.fromkeys(entry.partition for entry in results.proper(method)))
     found = {partition: _scores(results, method, partition) for partition in partitions}

@@ -1,4 +1,4 @@
-"""How alike languages are by their posterior means, against URIEL (or the truth, on the artificial grid)."""
+"""Similarity of languages by posterior means, against URIEL (or true settings, on the artificial grid)."""
 
 import numpy as np
 from jaxtyping import Float
@@ -9,7 +9,7 @@ from crossfill.studies.run_folder import Results
 
 
 def draw(results: Results) -> list[Drawing]:
-    """Two matrices in the same order, and a point for every pair of languages."""
+    """Two similarity matrices in the same order, and a scatter plot of all pairs of languages."""
     known = results.similarity
     means = [p["means"] for e in results.proper(results.focus) if (p := results.jobs[e.job]["posteriors"])]
     if known is None or not means:
@@ -44,14 +44,14 @@ def draw(results: Results) -> list[Drawing]:
 
 
 def cosines(vectors: Float[np.ndarray, "rows latent"]) -> Float[np.ndarray, "rows rows"]:
-    """Cosine similarity of all pairs, around their common mean: what languages share says nothing about them."""
+    """Cosine similarity of all pairs after centring: what all languages share does not tell them apart."""
     centred = vectors - vectors.mean(0)
     unit = centred / np.maximum(1e-12, np.linalg.norm(centred, axis=1, keepdims=True))
     return unit @ unit.T
 
 
 def _ordered(similarity: Float[np.ndarray, "rows rows"]) -> list[int]:
-    """An order in which neighbours are alike: always on to the nearest language not yet placed."""
+    """A greedy order: each language is followed by the most similar one not yet placed."""
     left = set(range(1, len(similarity)))
     order = [0]
     while left:

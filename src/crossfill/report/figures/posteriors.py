@@ -15,7 +15,7 @@ DASHES = ((1, 0), (4, 1.5), (1, 1), (5, 1, 1, 1))
 
 
 def draw(results: Results) -> list[Drawing]:
-    """The densities along each dimension, from the first partition and seed of the Bayesian method."""
+    """The densities along each dimension, from the first partition and seed of the method in focus."""
     found = next((p for e in results.proper(results.focus) if (p := results.jobs[e.job]["posteriors"])), None)
     if not found or not found["chosen"]:
         return []
@@ -44,7 +44,7 @@ def draw(results: Results) -> list[Drawing]:
 
 
 def sample(posterior: Mapping[str, Any], seed: int) -> Float[np.ndarray, "samples latent"]:
-    """m + δ ⊙ ε + B ζ, ε and ζ ~ N(0, I)."""
+    """Samples m + δ ⊙ ε + B ζ of a posterior, with ε and ζ ~ N(0, I)."""
     rng = np.random.default_rng(seed)
     mean, scale = np.array(posterior["mean"]), np.sqrt(posterior["variance"])
     factor = np.array(posterior["factor"]).reshape(len(mean), -1)
@@ -55,7 +55,7 @@ def sample(posterior: Mapping[str, Any], seed: int) -> Float[np.ndarray, "sample
 def kernel_density(
     points: Float[np.ndarray, "points"], grid: Float[np.ndarray, "places"]
 ) -> Float[np.ndarray, "places"]:
-    """A Gaussian kernel's estimate of the density, with Scott's bandwidth."""
+    """Gaussian kernel density estimate, with Scott's bandwidth."""
     width = max(float(points.std(ddof=1)), 1e-9) * len(points) ** -0.2
     z = (grid[:, None] - points) / width
     return np.exp(-0.5 * z**2).mean(1) / (width * np.sqrt(2 * np.pi))

@@ -1,4 +1,4 @@
-"""Reliability diagrams: how often predictions of a confidence are right, on unseen cells."""
+"""Reliability diagrams: accuracy against confidence on unseen cells."""
 
 from crossfill.report.comparisons import pooled_reliability
 from crossfill.report.figures.style import MARKERS, WIDTH, Drawing, canvas, colour, dashes, legend_above, row_of_axes
@@ -6,7 +6,7 @@ from crossfill.report.rendering import shown
 from crossfill.studies.run_folder import Results
 
 LEAST_SHARE = 0.001
-"""Bins with a smaller share of the words say nothing, and are not drawn."""
+"""Bins with a smaller share of the words are too noisy, and are not drawn."""
 
 
 def draw(results: Results) -> list[Drawing]:

@@ -1,4 +1,4 @@
-"""Risk–coverage curves: the error rate that is left if a method may abstain where it is least sure."""
+"""Risk–coverage curves: the error rate that is left if a method abstains on the words it is least sure of."""
 
 import numpy as np
 

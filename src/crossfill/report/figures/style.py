@@ -1,4 +1,4 @@
-"""What all figures have in common: colours that the colour-blind can tell apart, sizes for print, files to write."""
+"""The shared style of all figures: a palette safe for colour-blind readers, sizes for print, output files."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 WIDTH = 7.2
 """Inches: the text width of a two-column page."""
-# Okabe and Ito's palette; markers and dashes tell the methods apart in grey too
+# Okabe and Ito's palette; markers and dashes keep the methods distinct in greyscale
 COLOURS = {
     "bea": "#999999",
     "ns": "#CC79A7",
@@ -47,7 +47,7 @@ SETTINGS: Any = {
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure with its name, its caption, and what it shows in words."""
+    """A figure with its file name, its title and its alternative text."""
 
     name: str
     title: str
@@ -59,14 +59,14 @@ class Drawing:
         folder.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context(SETTINGS):
             self.figure.draw_without_rendering()
-            self.figure.set_layout_engine("none")  # the layout is found: to find it again for each file is slow
+            self.figure.set_layout_engine("none")  # keep the layout: computing it again for each file is slow
             self.figure.savefig(folder / f"{self.name}.pdf", metadata={"CreationDate": None})
             self.figure.savefig(folder / f"{self.name}.png", dpi=180)
 
 
 @contextmanager
 def canvas(width: float, height: float) -> Iterator[Figure]:
-    """An empty figure in the house's style."""
+    """An empty figure in the shared style."""
     with mpl.rc_context(SETTINGS):
         yield Figure(figsize=(width, height), layout="constrained")
 
@@ -103,6 +103,6 @@ def signed(value: float, digits: int = 2) -> str:
 
 
 def legend_above(figure: Figure, columns: int, **more: Any) -> None:
-    """One legend over all panels, beside the title; they have the same entries as the first."""
+    """One legend above all panels, with the entries of the first, which they share."""
     entries = figure.axes[0].get_legend_handles_labels()
     figure.legend(*entries, loc="outside upper right", ncols=columns, **more)

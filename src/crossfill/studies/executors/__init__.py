@@ -1,1 +1,1 @@
-"""Where jobs run: processes of this machine, or Ray."""
+"""Executors, which run jobs: local processes, or Ray."""

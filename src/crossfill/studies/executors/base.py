@@ -1,4 +1,4 @@
-"""What every executor offers: jobs in, events out, in whatever order they come."""
+"""The interface of executors: they take jobs and yield events, in any order of jobs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ RETRIES = 3
 
 @dataclass(frozen=True)
 class Started:
-    """A worker has taken up a job."""
+    """A worker has started a job."""
 
     job: str
 
@@ -40,14 +40,14 @@ class Failed:
 
 @dataclass(frozen=True)
 class Lost:
-    """A job's worker has died; the job goes to another."""
+    """A job's worker has died; the job is given to another."""
 
     job: str
 
 
 @dataclass(frozen=True)
 class Advanced:
-    """A job has taken some training steps."""
+    """A job has reached a training step."""
 
     job: str
     step: int
@@ -62,7 +62,7 @@ class Executor(ABC):
 
     @abstractmethod
     def run(self, jobs: Sequence[Job], run: Path) -> Iterator[Event]:
-        """Run jobs and tell of each as it starts and ends; closing the iterator stops all workers."""
+        """Run jobs and yield an event as each starts, advances and ends; closing the iterator stops all workers."""
 
     @property
     @abstractmethod
@@ -84,7 +84,7 @@ def build_executor(settings: ExecutionSettings) -> Executor:
 def attempt(
     job: dict[str, Any], run: str, threads: int, report: Callable[[int, str], None] | None = None
 ) -> dict[str, Any]:
-    """Run a job from its plain form; a failure is a value too: {"failed": message, "trace": …}."""
+    """Run a job given as a dict; returns {"result": …}, or {"failed": message, "trace": …} if it raised."""
     import traceback
 
     from crossfill.studies.job import run_job
@@ -96,7 +96,7 @@ def attempt(
 
 
 def ended(job: str, outcome: dict[str, Any]) -> Finished | Failed:
-    """The event that the outcome of an attempt is."""
+    """The event for the outcome of an attempt."""
     if "result" in outcome:
         return Finished(job, outcome["result"])
     if "failed" not in outcome:

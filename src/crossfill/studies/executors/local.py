@@ -1,4 +1,4 @@
-"""Processes of this machine: one worker per slot, each keeping its grid and features from job to job."""
+"""Executor on local processes: one worker per slot, which keeps its grid and features from job to job."""
 
 import multiprocessing
 import os
@@ -22,7 +22,7 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS
 
 
 class LocalExecutor(Executor):
-    """A pool of processes that outlives the loss of any of them."""
+    """A pool of processes that replaces workers that die."""
 
     def __init__(self, settings: ExecutionSettings) -> None:
         self.threads = settings.threads
@@ -84,13 +84,13 @@ class _Worker:
         return self.job
 
     def take(self, job: Job, run: Path) -> None:
-        """Give the worker a job; one that has just died is found out when its outcome is asked for."""
+        """Send the worker a job; if the worker has just died, `outcome` finds out."""
         self.job = job
         with suppress(OSError):
             self.pipe.send({"job": job.as_dict(), "run": str(run)})
 
     def outcome(self) -> dict[str, Any] | None:
-        """What has become of the job: its end, or the steps taken so far; none where the worker died."""
+        """The worker's next message: the outcome of its job, or its progress; None if the worker died."""
         try:
             found = self.pipe.recv()
         except (EOFError, OSError):
@@ -101,7 +101,7 @@ class _Worker:
         return found
 
     def stop(self) -> None:
-        """End the process; files are written whole or not at all, so this is safe at any time."""
+        """End the process; safe at any time, because files are written atomically."""
         self.process.terminate()
         self.process.join(timeout=5)
         if self.process.is_alive():
@@ -111,8 +111,8 @@ class _Worker:
 
 
 def _work(pipe: Connection, threads: int, parent: int) -> None:
-    """Take jobs until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends its workers
+    """Run jobs in a worker process until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
     for variable in _THREAD_VARIABLES:
         os.environ[variable] = str(threads)
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
@@ -125,7 +125,7 @@ def _work(pipe: Connection, threads: int, parent: int) -> None:
 
 
 class _Reports:
-    """Tells the parent of training steps, a few times a second."""
+    """Reports training steps to the parent, a few times a second at most."""
 
     def __init__(self, pipe: Connection) -> None:
         self.pipe, self.told = pipe, time.monotonic()
@@ -137,7 +137,7 @@ class _Reports:
 
 
 def _leave_with(parent: int) -> None:
-    """End this process as soon as its parent is gone, even if that was killed: nobody would take the result."""
+    """End this process when its parent is gone, even if that was killed: nothing would receive the result."""
     while os.getppid() == parent:
         time.sleep(0.2)
     os._exit(1)

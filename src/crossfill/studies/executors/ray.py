@@ -1,4 +1,4 @@
-"""Ray: the same jobs on a cluster, or on a Ray of this machine. Lost workers are Ray's to replace.
+"""Executor on Ray: a cluster, or a Ray instance on this machine. Ray itself replaces lost workers.
 
 Every machine needs the data, the cache and the RUN folder under the same path; results come back through Ray and are
 written by the machine that runs the study.
@@ -17,7 +17,7 @@ from crossfill.studies.study import ExecutionSettings
 
 
 class RayExecutor(Executor):
-    """Jobs as Ray tasks."""
+    """Runs jobs as Ray tasks."""
 
     def __init__(self, settings: ExecutionSettings) -> None:
         try:

@@ -23,7 +23,9 @@ class KnownLatents(Posterior):
         super().__init__()
         self.mean = nn.Parameter(vectors, requires_grad=False)
 
-    def sample(self, index: Int[Tensor, "rows"], n_samples: int) -> Float[Tensor, "samples rows latent"]:
+    def sample(
+        self, index: Int[Tensor, "rows"], n_samples: int, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "samples rows latent"]:
         return self.mean[index].expand(n_samples, -1, -1)
 
     def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:

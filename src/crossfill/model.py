@@ -9,12 +9,13 @@ Methods differ only in where heads come from. The paper's method generates them 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from crossfill.encoders.base import Encoder
 from crossfill.grid.cells import Cell, Inventory
@@ -116,8 +117,13 @@ class HeadSource(nn.Module, ABC):
         """The head of each cell at the posterior means: one draw, or one per voter."""
 
     @abstractmethod
-    def sample(self, cells: Sequence[Cell], n_samples: int) -> Sequence[Classifier]:
-        """Posterior draws of the head of each cell; methods without a posterior return the same as `plug_in`."""
+    def sample(
+        self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None
+    ) -> Sequence[Classifier]:
+        """Posterior draws of the head of each cell; methods without a posterior return the same as `plug_in`.
+
+        `generator` draws them; none is torch's own.
+        """
 
     @abstractmethod
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
@@ -131,6 +137,28 @@ class Model(nn.Module):
         super().__init__()
         self.encoder, self.heads = encoder, heads
         self.inventory, self.seen = inventory, frozenset(seen)
+
+
+class Outline(TorchFunctionMode):
+    """Context in which modules are built with shapes alone: no memory, no initial values.
+
+    Random numbers and arithmetic on meta tensors would import torch's compiler, which takes seconds; here tensors that
+    would be initialised or computed are left as they are.
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        named = kwargs or {}
+        if func in (torch.randn, torch.rand):
+            return torch.empty(*args, device="meta")
+        if func in _CHANGES or (func.__name__.endswith("_") and not func.__name__.startswith("__")):
+            return args[0] if args else named["tensor"]
+        return func(*args, **(named | {"device": "meta"} if func in _FACTORIES else named))
+
+
+_FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.full, torch.tensor, torch.arange)
+_CHANGES = (torch.Tensor.mul, torch.Tensor.__mul__, torch.Tensor.__rmul__, torch.Tensor.__setitem__)
 
 
 def n_parameters(module: nn.Module) -> int:

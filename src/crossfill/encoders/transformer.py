@@ -1,7 +1,8 @@
 """A pretrained network that can stop at a layer, or start from the states of a lower one."""
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,6 +25,9 @@ class LayerMix(nn.Module):
 
     def forward(self, states: Float[Tensor, "words layers features"]) -> Float[Tensor, "words features"]:
         return self.gamma * torch.einsum("k,wkf->wf", self.weights.softmax(0), states)
+
+
+_SWAPPING = threading.Lock()
 
 
 class _Tap(nn.Module):
@@ -85,20 +89,19 @@ class LayeredNetwork(nn.Module):
     @contextmanager
     def _cut(self, start: int, stop: int, states: Tensor | None) -> Iterator[_Tap | None]:
         """Replace the layers that should not run by taps; they are restored afterwards."""
-        kept = list(self.layers)
         tap = _Tap() if stop < self.n_layers else None
-        try:
-            if states is not None:
-                for i in range(start):
+        swaps = tap is not None or states is not None
+        with _SWAPPING if swaps else nullcontext():  # layers are replaced for all threads
+            kept = list(self.layers)
+            try:
+                for i in range(start if states is not None else 0):
                     self.layers[i] = _Tap(states if i == start - 1 else None)
-            if tap is not None:
-                self.layers[stop] = tap
-                for i in range(stop + 1, self.n_layers):
-                    self.layers[i] = _Tap()
-            yield tap
-        finally:
-            for i, layer in enumerate(kept):
-                self.layers[i] = layer
+                for i in range(stop, self.n_layers):
+                    self.layers[i] = tap if i == stop and tap is not None else _Tap()
+                yield tap
+            finally:
+                for i, layer in enumerate(kept):
+                    self.layers[i] = layer
 
 
 def _needed(mask: Tensor) -> Tensor | None:

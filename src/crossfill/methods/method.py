@@ -40,7 +40,7 @@ class LanguageVectors(NamedTuple):
     """B, which has no columns if the covariance is diagonal."""
 
 
-def train_on_seen(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:  # noqa: ARG001
+def train_on_seen(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
     """Train on all training data of the seen cells, and nothing else."""
     return Plan(grid, seen, seen)
 
@@ -49,7 +49,7 @@ def settle_nothing(model: Model, plan: Plan, config: Config) -> None:
     """Do nothing: for methods whose heads are complete once built."""
 
 
-def affine_operations(config: Config, n_features: int, n_labels: int) -> float:  # noqa: ARG001
+def affine_operations(config: Config, n_features: int, n_labels: int) -> float:
     """Operations for a head that is looked up rather than generated."""
     return 2 * n_labels * (n_features + 1)
 

@@ -89,9 +89,8 @@ def draw_head(model: Model, cell: Cell, n_samples: int, seed: int = 0) -> Classi
     """The cell's head: at the posterior means for `n_samples` 0, else that many draws, the same for the same seed."""
     if n_samples == 0:
         return model.heads.plug_in([cell])[0]
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return model.heads.sample([cell], n_samples)[0]
+    device = next(model.heads.parameters()).device
+    return model.heads.sample([cell], n_samples, torch.Generator(device).manual_seed(seed))[0]
 
 
 @torch.inference_mode()

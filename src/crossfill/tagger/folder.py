@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
 from crossfill import checkpoint
 from crossfill.config import Config
 from crossfill.encoders.build import build_encoder
@@ -13,7 +11,7 @@ from crossfill.evaluation.results import CellResult
 from crossfill.files import write_json
 from crossfill.grid.cells import Grid, Inventory
 from crossfill.methods.registry import build_model
-from crossfill.model import Model
+from crossfill.model import Model, Outline
 from crossfill.prediction.calibration import Calibration, save_calibration
 from crossfill.tagger.card import describe_data, write_card
 
@@ -70,7 +68,7 @@ def load_model(
         return build_model(named, inventory, seen, own)
 
     try:
-        with torch.device("meta"):
+        with Outline():
             outline = build()
     except (RuntimeError, OverflowError, MemoryError) as error:
         reason = str(error).partition("\n")[0][:200]

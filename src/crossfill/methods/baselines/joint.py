@@ -26,17 +26,18 @@ class JointHeads(HeadSource):
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
         return [self._head(cell) for cell in cells]
 
-    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:
+    def sample(self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None) -> list[Head]:
         heads = self.plug_in(cells)
         if not self.dropout:
             return heads
         weight = self.heads[0].get_parameter("weight")
-        kept = torch.rand(n_samples, 1, weight.shape[1], device=weight.device, dtype=weight.dtype) >= self.dropout
+        drawn = torch.rand(n_samples, 1, weight.shape[1], device=weight.device, dtype=weight.dtype, generator=generator)
+        kept = drawn >= self.dropout
         scale = kept / (1 - self.dropout)
         masks = torch.cat([scale, torch.ones_like(scale[..., :1])], dim=-1)  # the bias is never dropped
         return [Head(head.parameters * masks) for head in heads]
 
-    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:  # noqa: ARG002
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         return [TrainingDraw(self._head(cell), []) for cell in cells]
 
     def _head(self, cell: Cell) -> Head:
@@ -44,12 +45,12 @@ class JointHeads(HeadSource):
         return Head.of(self.heads[self.inventory.task_index(cell.task)])
 
 
-def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> JointHeads:  # noqa: ARG001
+def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> JointHeads:
     """A head per task."""
     return JointHeads(inventory, n_features)
 
 
-def build_dropout(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> JointHeads:  # noqa: ARG001
+def build_dropout(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> JointHeads:
     """A head per task, sampled by Monte Carlo dropout at the rate that the features were trained with."""
     return JointHeads(inventory, n_features, config.encoder.dropout)
 

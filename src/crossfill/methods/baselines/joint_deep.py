@@ -12,7 +12,7 @@ from crossfill.config import Config
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.factorized.heads import FactorizedHeads
 from crossfill.methods.method import Method
-from crossfill.model import Classifier, HeadSource, TrainingDraw, n_parameters
+from crossfill.model import Classifier, HeadSource, Outline, TrainingDraw, n_parameters
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class DeepHeads(HeadSource):
     def plug_in(self, cells: Sequence[Cell]) -> list[DeepHead]:
         return [self._head(cell) for cell in cells]
 
-    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[DeepHead]:  # noqa: ARG002
+    def sample(self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None) -> list[DeepHead]:
         return self.plug_in(cells)
 
-    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:  # noqa: ARG002
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         return [TrainingDraw(self._head(cell), []) for cell in cells]
 
     def _head(self, cell: Cell) -> DeepHead:
@@ -64,7 +64,7 @@ class DeepHeads(HeadSource):
 
 def matched_width(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> int:
     """The width at which the number of parameters of the deep heads is closest to that of pf-lr with these settings."""
-    with torch.device("meta"):
+    with Outline():
         target = n_parameters(FactorizedHeads(inventory, seen, n_features, config.change({"method": "pf-lr"})))
 
     def size(width: int) -> int:

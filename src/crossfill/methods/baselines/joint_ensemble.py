@@ -29,10 +29,10 @@ class EnsembleHeads(HeadSource):
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
         return [Head(self._theta(cell)[:1]) for cell in cells]
 
-    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:  # noqa: ARG002
+    def sample(self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None) -> list[Head]:
         return [Head(self._theta(cell)) for cell in cells]
 
-    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:  # noqa: ARG002
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         drawn = torch.randint(self.members, (len(cells), self.members), device=self.heads[0].device)
         return [TrainingDraw(Head(self._theta(c)[rows]), []) for c, rows in zip(cells, drawn, strict=True)]
 
@@ -41,7 +41,7 @@ class EnsembleHeads(HeadSource):
         return self.heads[self.inventory.task_index(cell.task)]
 
 
-def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> EnsembleHeads:  # noqa: ARG001
+def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> EnsembleHeads:
     """`joint.members` heads per task."""
     return EnsembleHeads(inventory, n_features, config.joint.members)
 

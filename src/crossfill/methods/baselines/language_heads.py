@@ -36,10 +36,10 @@ class LanguageHeads(HeadSource):
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
         return [self._head(*self.serving(cell)) for cell in cells]
 
-    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:  # noqa: ARG002
+    def sample(self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None) -> list[Head]:
         return self.plug_in(cells)
 
-    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:  # noqa: ARG002
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         return [TrainingDraw(self._head(cell), []) for cell in cells]
 
     def serving(self, cell: Cell) -> list[Cell]:
@@ -61,7 +61,7 @@ class LanguageHeads(HeadSource):
         return Head.of(*(self.heads[self.places[cell]] for cell in cells))
 
 
-def settle(model: Model, plan: Plan, config: Config) -> None:  # noqa: ARG001
+def settle(model: Model, plan: Plan, config: Config) -> None:
     """Set the source languages that the plan has chosen."""
     if not isinstance(model.heads, LanguageHeads):
         raise TypeError(f"expected heads of languages, got {type(model.heads).__name__}")

@@ -13,7 +13,7 @@ from crossfill.methods.baselines.joint import JointHeads
 from crossfill.methods.method import Method, Plan
 
 
-def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> JointHeads:  # noqa: ARG001
+def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> JointHeads:
     """A head per task, as in the joint baseline, but trained on one language."""
     return JointHeads(inventory, n_features)
 

@@ -16,7 +16,7 @@ TIE = 1e-9
 """Similarities that differ by less are ties, broken by more training words, then alphabetically."""
 
 
-def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> LanguageHeads:  # noqa: ARG001
+def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> LanguageHeads:
     """A head per seen cell."""
     return LanguageHeads(inventory, seen, n_features)
 

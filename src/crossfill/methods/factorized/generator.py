@@ -23,9 +23,10 @@ class HeadDistribution:
     mean: Float[Tensor, "samples labels features_and_bias"]
     variance: Float[Tensor, "samples labels features_and_bias"]
 
-    def sample(self) -> Head:
+    def sample(self, generator: torch.Generator | None = None) -> Head:
         """One re-parametrised draw of θ for each draw of (t, l)."""
-        return Head(self.mean + self.variance.sqrt() * torch.randn_like(self.mean))
+        noise = torch.randn(self.mean.shape, dtype=self.mean.dtype, device=self.mean.device, generator=generator)
+        return Head(self.mean + self.variance.sqrt() * noise)
 
     def kl(self) -> Float[Tensor, "samples"]:
         """KL(q(θ | t, l) ‖ N(0, I)), for the untied prior."""

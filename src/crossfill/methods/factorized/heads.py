@@ -66,13 +66,13 @@ class FactorizedHeads(HeadSource):
         means = self.tasks.mean[task_rows].unsqueeze(0), self.language_means()[language_rows].unsqueeze(0)
         return [Head(head.mean) for head in self.generator(task_rows.tolist(), *means)]
 
-    def sample(self, cells: Sequence[Cell], n_samples: int) -> list[Head]:
+    def sample(self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None) -> list[Head]:
         task_rows, language_rows = self._rows(cells)
         tasks, task_of = task_rows.unique(return_inverse=True)  # one draw of t for all cells of a task
         languages, language_of = language_rows.unique(return_inverse=True)
-        t = self.tasks.sample(tasks, n_samples)[:, task_of]
-        l = (self.anchors[languages] + self.languages.sample(languages, n_samples))[:, language_of]
-        return [head.sample() for head in self.generator(task_rows.tolist(), t, l)]
+        t = self.tasks.sample(tasks, n_samples, generator)[:, task_of]
+        l = (self.anchors[languages] + self.languages.sample(languages, n_samples, generator))[:, language_of]
+        return [head.sample(generator) for head in self.generator(task_rows.tolist(), t, l)]
 
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         tasks, languages = self._rows(cells)
@@ -101,7 +101,7 @@ class FactorizedHeads(HeadSource):
         return torch.tensor(tasks, device=device), torch.tensor(languages, device=device)
 
 
-def settle(model: Model, plan: Plan, config: Config) -> None:  # noqa: ARG001
+def settle(model: Model, plan: Plan, config: Config) -> None:
     """Centre the priors of language vectors on anchors if the config asks for it; the encoder is centred by now."""
     if config.latents.prior == "similar":
         _heads(model).anchor(language_anchors(model.inventory.languages, model.encoder, config))

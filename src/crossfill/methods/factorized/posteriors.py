@@ -28,7 +28,9 @@ class Posterior(nn.Module, ABC):
     """m, rows × latent."""
 
     @abstractmethod
-    def sample(self, index: Int[Tensor, "rows"], n_samples: int) -> Float[Tensor, "samples rows latent"]:
+    def sample(
+        self, index: Int[Tensor, "rows"], n_samples: int, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "samples rows latent"]:
         """Re-parametrised draws of the rows in `index`."""
 
     @abstractmethod
@@ -56,11 +58,13 @@ class DiagonalPosterior(Posterior):
         self.mean = _normal(n_rows, config.size, config.mean_scale)
         self.rho = _uniform(n_rows, config.size, config.rho_range)
 
-    def sample(self, index: Int[Tensor, "rows"], n_samples: int) -> Float[Tensor, "samples rows latent"]:
+    def sample(
+        self, index: Int[Tensor, "rows"], n_samples: int, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "samples rows latent"]:
         """m + δ ⊙ ε, ε ~ N(0, I)."""
         with torch.autocast(self.mean.device.type, enabled=False):
             mean, scale = _rows(self.mean, index), _variance(_rows(self.rho, index)).sqrt()
-            epsilon = torch.randn(n_samples, *mean.shape, dtype=mean.dtype, device=mean.device)
+            epsilon = _noise((n_samples, *mean.shape), mean, generator)
             return mean + scale * epsilon
 
     def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:
@@ -93,14 +97,16 @@ class LowRankPosterior(Posterior):
         self.rho = _uniform(n_rows, config.size, config.rho_range)
         self.factor = _uniform(n_rows, config.size * config.rank, config.factor_range)
 
-    def sample(self, index: Int[Tensor, "rows"], n_samples: int) -> Float[Tensor, "samples rows latent"]:
+    def sample(
+        self, index: Int[Tensor, "rows"], n_samples: int, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "samples rows latent"]:
         """m + δ ⊙ ε + B ζ, ε and ζ ~ N(0, I)."""
         with torch.autocast(self.mean.device.type, enabled=False):
             mean, scale = _rows(self.mean, index), _variance(_rows(self.rho, index)).sqrt()
             factor = self._factor(index)
-            epsilon = torch.randn(n_samples, *mean.shape, dtype=mean.dtype, device=mean.device)
+            epsilon = _noise((n_samples, *mean.shape), mean, generator)
             n_zetas = len(index) if self.independent else 1
-            zeta = torch.randn(n_samples, n_zetas, self.rank, dtype=mean.dtype, device=mean.device)
+            zeta = _noise((n_samples, n_zetas, self.rank), mean, generator)
             return mean + scale * epsilon + (factor @ zeta.unsqueeze(-1)).squeeze(-1)
 
     def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:
@@ -131,6 +137,11 @@ class LowRankPosterior(Posterior):
 
     def _factor(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "rows latent rank"]:
         return _rows(self.factor, index).unflatten(-1, (-1, self.rank))
+
+
+def _noise(shape: tuple[int, ...], like: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Draws from N(0, 1)."""
+    return torch.randn(shape, dtype=like.dtype, device=like.device, generator=generator)
 
 
 def _normal(n_rows: int, size: int, scale: float) -> nn.Parameter:

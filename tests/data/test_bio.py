@@ -40,7 +40,7 @@ def test_states_that_corpora_come_in(text: str):
 
 
 def test_words_may_hold_spaces_between_tabs_and_hashes_are_words():
-    assert parse("Hà Nội\tB-LOC\n#\tO\n# O\n") == [TaggedSentence(("Hà Nội", "#", "#"), ("B-LOC", "O", "O"))]
+    assert parse("Hà Nội\tB-LOC\n#\tO\n") == [TaggedSentence(("Hà Nội", "#"), ("B-LOC", "O"))]
     assert parse("# O\n\xa0 O\n")[0].words == ("#", "\xa0")
 
 

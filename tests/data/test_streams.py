@@ -1,11 +1,102 @@
 """Text to be tagged, as it is read."""
 
+import json
 from io import BytesIO
 
-from crossfill.data.streams import read_items
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crossfill.data.streams import Cutting, Format, Item, read_items
+from crossfill.errors import DataError
+
+TEXT = "Dakar mooy péeyu.  Helsinki on kaupunki.\n\n ฉันเป็นนักเรียน 👨‍👩‍👧 🇸🇳 !\n"
+
+
+def read(text: str, form: Format, cutting: Cutting = "raw", blank_lines: bool = False) -> list[Item]:
+    return list(read_items(BytesIO(text.encode()), f"in.{form}", form, "wol", cutting, blank_lines))
+
+
+def objects(*found: object, cutting: Cutting = "raw") -> list[Item]:
+    return read("".join(json.dumps(line) + "\n" for line in found), "jsonl", cutting)
 
 
 def test_a_word_that_looks_like_a_comment_is_a_word():
     text = "# a comment before the words\n# O\nDakar O\n-DOCSTART- O\n# O\n\n# id\twol\tdomain\nmooy\n"
     items = read_items(BytesIO(text.encode()), "in.bio", "bio", "wol")
     assert [item.sentence.words for item in items] == [("#", "Dakar", "#"), ("mooy",)]
+
+
+@pytest.mark.parametrize("cutting", ["raw", "lines", "words"])
+def test_texts_in_json_are_cut_as_text_files_are(cutting: Cutting):
+    plain = [item.sentence for item in read(TEXT, "text", cutting) if item.sentence]
+    found = objects({"id": 7, "text": TEXT}, cutting=cutting)
+    assert [item.sentence for item in found] == plain
+    assert [item.fields["sentence"] for item in found] == list(range(len(found)))
+    assert {item.fields["id"] for item in found} == {7}
+    assert ["text" in item.fields for item in found] == [True] + [False] * (len(found) - 1)
+    for item in found:
+        assert item.sentence.original == TEXT
+        assert [TEXT[start:end] for start, end in item.sentence.offsets] == list(item.sentence.words)
+
+
+def test_lines_of_text_are_numbered():
+    found = [(item.fields["line"], item.fields["sentence"], item.sentence.words[0]) for item in read(TEXT, "text")]
+    assert found == [(1, 0, "Dakar"), (1, 1, "Helsinki"), (3, 0, "ฉัน")]
+
+
+def test_a_text_without_words_is_still_an_object():
+    first, second = objects({"id": 1, "text": " \n "}, {"id": 2, "text": ""})
+    assert (first.fields, len(first.sentence)) == ({"id": 1, "text": " \n ", "sentence": 0}, 0)
+    assert second.fields["id"] == 2
+
+
+def test_words_are_placed_in_their_text_where_that_is_clear():
+    words = ["Dakar", ",", "mooy"]
+    (clear,) = objects({"words": words, "text": "Dakar,  mooy"})
+    assert (clear.sentence.offsets, clear.sentence.spaces) == (((0, 5), (5, 6), (8, 12)), (False, True, False))
+    assert clear.fields == {"text": "Dakar,  mooy"}
+    (other,) = objects({"words": words, "text": "Dakar , muy"})
+    assert (other.sentence.original, other.fields) == ("Dakar , mooy", {})
+    (told,) = objects({"words": ["a", "b"], "text": "a b. a b.", "offsets": [[5, 6], [7, 8]], "sentence": 1})
+    assert (told.sentence.starts, told.fields["sentence"]) == ((5, 7), 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (
+            {"words": ["a"], "text": "ab", "offsets": [[1, 2]]},
+            "in.jsonl:1: expected the word 'a' at [1, 2] of the text, got 'b'",
+        ),
+        ({"words": ["a", "b"], "text": "a b", "offsets": [[0, 1]]}, "one per word"),
+        ({"words": ["a"], "text": "a", "offsets": [[0, True]]}, "expected offsets as a list of [start, end]"),
+        ({"words": ["a"], "text": "a", "offsets": 3}, "expected offsets as a list of [start, end]"),
+        ({"text": "Dakar \ud83d"}, "in.jsonl:1: expected whole characters, got half of a surrogate pair, \\ud83d"),
+        ({"words": ["\udc00"]}, "half of a surrogate pair"),
+    ],
+)
+def test_objects_that_contradict_themselves_are_refused(found: object, message: str):
+    with pytest.raises(DataError) as refused:
+        objects(found)
+    assert message in str(refused.value)
+
+
+SPACES = st.sampled_from([" ", "  ", "\t", "\u00a0", "\n", "\r\n", "\u2028", "\x0c", ""])
+WORDS = st.sampled_from(["Dakar", "mooy.", "ฉันเป็น", "👨‍👩‍👧!", "pe\u0301ey", "مُحَمَّد؟", "J.", "। नमस्ते"])
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(SPACES, WORDS), max_size=12), SPACES, st.sampled_from(["raw", "lines", "words"]))
+def test_nothing_of_a_text_is_lost_between_its_sentences(drawn: list[tuple[str, str]], last: str, cutting: Cutting):
+    text = "".join(space + word for space, word in drawn) + last
+    in_file, in_object = read(text, "text", cutting, True), objects({"text": text}, cutting=cutting)
+    assert "".join(item.before + between(item) + item.after for item in in_file) == text
+    assert "".join(item.before + between(item) + item.after for item in in_object) == text + "\n"
+    assert all("\n" in item.after for item in (*in_file[:-1], *in_object[:-1]) if item.after)
+
+
+def between(item: Item) -> str:
+    """The text from the first word to the last."""
+    offsets = item.sentence.offsets
+    return item.sentence.original[offsets[0][0] : offsets[-1][1]] if offsets else ""

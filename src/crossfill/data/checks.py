@@ -13,8 +13,9 @@ from crossfill.data.splits import texts
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import EMPTY
 
-Level = Literal["error", "warning", "note"]
-"""`error`: data that was left out; `warning`: data that looks wrong; `note`: what was changed while reading."""
+Level = Literal["error", "warning", "note", "unread"]
+"""`error`: data that had to be left out; `warning`: data that looks wrong; `note`: what was changed while reading;
+`unread`: files that are no corpora, or are not asked for."""
 MOST_DUPLICATES = 0.05
 """Largest share, without a warning, of sentences that repeat an earlier one of the same split."""
 MOST_OTHER_SCRIPT = 0.1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crossfill.data.labels import LabelColumn
-from crossfill.data.lines import Block, blocks, decode
+from crossfill.data.lines import Block, Lose, blocks, decode
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 
@@ -57,31 +57,22 @@ class ConlluSentence:
         return Sentence(tuple(words), tuple(labels), () if all(spaces) else tuple(spaces))
 
 
-def parse(data: bytes, where: str) -> Iterator[ConlluSentence]:
+def parse(data: bytes, where: str, lose: Lose | None = None) -> Iterator[ConlluSentence]:
     """The sentences of a CoNLL-U file; `where` names it in errors."""
-    return parse_blocks(blocks(decode(data, where)), where)
+    return parse_blocks(blocks(decode(data, where)), where, lose)
 
 
-def parse_blocks(parts: Iterable[Block], where: str) -> Iterator[ConlluSentence]:
-    """The sentences in blocks of lines, parsed one at a time."""
+def parse_blocks(parts: Iterable[Block], where: str, lose: Lose | None = None) -> Iterator[ConlluSentence]:
+    """The sentences in blocks of lines, parsed one at a time; a bad line is an error, or loses its sentence."""
     for start, lines in parts:
         n_comments = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
         rows = [line.split("\t") for line in lines[n_comments:]]
-        expected, covered = 1, 0
-        for i, row in enumerate(rows):
-            if len(row) == N_COLUMNS and row[0] == str(expected) and row[1]:
-                expected += 1
-            elif problem := _problem(row, expected, covered):
-                raise DataError(f"{where}:{start + n_comments + i}: {problem}")
-            elif "-" in row[0]:
-                covered = int(row[0].partition("-")[2])
-        if max(covered, 1) >= expected and rows:
-            missing = max(covered, 1)
-            raise DataError(
-                f"{where}:{start + len(lines) - 1}: expected word number {missing} before the sentence ends, got "
-                f"{expected - 1} words; restore the missing lines"
-            )
-        if rows:
+        if bad := _bad_line(rows):
+            number, problem = start + n_comments + bad[0], bad[1]
+            if lose is None:
+                raise DataError(f"{where}:{number}: {problem}")
+            lose(number, problem)
+        elif rows:
             yield ConlluSentence(tuple(lines[:n_comments]), rows)
 
 
@@ -100,6 +91,25 @@ def render(sentences: Iterable[ConlluSentence]) -> str:
 def _space_after(row: list[str]) -> bool:
     misc = row[9]
     return misc == "_" or "SpaceAfter=No" not in misc.split("|")
+
+
+def _bad_line(rows: list[list[str]]) -> tuple[int, str] | None:
+    """The first bad line of a sentence, counted from 0, and what is wrong with it."""
+    expected, covered = 1, 0
+    for i, row in enumerate(rows):
+        if len(row) == N_COLUMNS and row[0] == str(expected) and row[1]:
+            expected += 1
+        elif problem := _problem(row, expected, covered):
+            return i, problem
+        elif "-" in row[0]:
+            covered = int(row[0].partition("-")[2])
+    missing = max(covered, 1)
+    if rows and missing >= expected:
+        return len(rows) - 1, (
+            f"expected word number {missing} before the sentence ends, got {expected - 1} words; restore the missing "
+            "lines"
+        )
+    return None
 
 
 def _problem(row: list[str], expected: int, covered: int) -> str | None:

@@ -2,14 +2,16 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crossfill.data import bio, storage
+from crossfill.data.beside import look_beside
 from crossfill.data.checks import Level, Problem
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, Split, find_sources
-from crossfill.data.readers import READERS, VERSION
+from crossfill.data.readers import VERSION, read_corpus
 from crossfill.data.splits import capped, eighty_ten_ten, without_leaks
 from crossfill.data.storage import Reading
 from crossfill.errors import DataError, unknown
@@ -70,7 +72,7 @@ def read_folder(
             cell = Cell(task, source.language)
             where = f"{cell} {source.path.relative_to(root)}"
             try:
-                found = _read(source, task, where, store)
+                found = _read(source, task, where, root, store)
             except DataError as error:
                 place, _, message = str(error).partition(": ")
                 problems.append(Problem("error", place, message))
@@ -131,22 +133,22 @@ def _corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile,
     }
 
 
-def _read(source: SourceFile, task: str, where: str, store: Path | None) -> Reading:
-    read = READERS.get(source.path.suffix, READERS[""])  # the suffix may be the split: `wo.train`
+def _read(source: SourceFile, task: str, where: str, root: Path, store: Path | None) -> Reading:
     try:
         data = source.path.read_bytes()
     except OSError as error:
         raise DataError(f"{where}: expected a readable file; {error.strerror}") from None
-    if store is None:
-        return read(data, where, task)
-    entry = store / "corpora" / storage.entry_name(data, VERSION, read.__name__, task)
-    found = storage.load(entry)
-    if found is None:
-        found = read(data, where, task)
-        try:
+    beside = look_beside(source.path, root, task)
+    entry = None
+    if store is not None:
+        name = storage.entry_name(data, VERSION, source.suffix, str(source.packed), task, repr(beside))
+        entry = store / "corpora" / name
+        if (found := storage.load(entry)) is not None:
+            return found
+    found = read_corpus(data, where, task, beside, source.suffix, source.packed)
+    if entry is not None:
+        with suppress(OSError):  # a cache that cannot be written only costs time
             storage.save(entry, found)
-        except OSError:
-            return found  # a cache that cannot be written only costs time
     return found
 
 

@@ -2,13 +2,36 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from crossfill.errors import DataError
 
 Scheme = Literal["IOB2", "IOB1", "IO", "BIOES", "BILOU", "BMES", "mixed", "none"]
 """How a corpus encodes spans; `mixed`: IOB2 with spans that begin with I- or stray labels; `none`: plain labels."""
+
+UPOS = frozenset(
+    [
+        "ADJ",
+        "ADP",
+        "ADV",
+        "AUX",
+        "CCONJ",
+        "DET",
+        "INTJ",
+        "NOUN",
+        "NUM",
+        "PART",
+        "PRON",
+        "PROPN",
+        "PUNCT",
+        "SCONJ",
+        "SYM",
+        "VERB",
+        "X",
+    ]
+)
+"""The parts of speech of Universal Dependencies."""
 
 _TAG = re.compile(r"(?:([BIESLUM])-(.+)|([BI]))", re.DOTALL)
 _BEGINS, _ENDS = frozenset("BSU"), frozenset("ESLU")
@@ -20,6 +43,11 @@ def task_name(text: str) -> str:
     """The canonical name of a task: `upos` is `pos`, and the folder name `feats_Case` is `feats:Case`."""
     keyed = re.fullmatch(r"(feats|misc)[:_=-](.+)", text)
     return f"{keyed[1]}:{keyed[2]}" if keyed else {"upos": "pos"}.get(text.lower(), text)
+
+
+def is_ner(task: str) -> bool:
+    """Whether a task's name says that it labels named entities: `ner`, `ner_news`."""
+    return "ner" in re.split(r"[^a-z]+", task.lower())
 
 
 class LabelColumn:
@@ -53,6 +81,28 @@ def split_tag(tag: str) -> tuple[str, str] | None:
     """The prefix and type of a span's tag; none for `O` and for labels that are not span tags."""
     found = _TAG.fullmatch(tag)
     return (found[1] or found[3], found[2] or "") if found else None
+
+
+def recased(counts: Mapping[str, int], task: str) -> dict[str, str]:
+    """What to write for tags in another case than is usual: `b-per` and `B-per` are B-PER, `o` is O, `noun` is NOUN.
+
+    Types that are not all in lower case stay as they are (`B-OtherPER`), and so do labels of other tasks.
+    """
+    if task == "pos" and all(tag.upper() in UPOS or tag == "_" for tag in counts):
+        return {tag: tag.upper() for tag in counts if not tag.isupper() and tag != "_"}
+    found = {tag: _span_in_upper_case(tag) for tag in counts}
+    if sum(n for tag, n in counts.items() if found[tag]) < 0.9 * sum(counts.values()):
+        return {}
+    return {tag: upper for tag, upper in found.items() if upper and upper != tag}
+
+
+def _span_in_upper_case(tag: str) -> str | None:
+    """A span's tag or O with its prefix in upper case, and its type if that is in lower case; none for other labels."""
+    if tag in ("O", "o"):
+        return "O"
+    prefix, dash, kind = tag.partition("-")
+    upper = prefix.upper() + dash + (kind.upper() if kind.islower() else kind)
+    return upper if split_tag(upper) else None
 
 
 def iob2(tags: Sequence[str]) -> list[str]:

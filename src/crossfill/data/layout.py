@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from crossfill.data.checks import Problem
+from crossfill.data.beside import COLUMNS_FILE, is_beside, label_files
+from crossfill.data.checks import Level, Problem
 from crossfill.data.codes import find_language
 from crossfill.data.labels import task_name
 from crossfill.data.readers import PLAIN, READERS
+from crossfill.data.unread import KNOWN_FOLDERS, why_unread
 from crossfill.errors import DataError
 
 Split = Literal["train", "dev", "test", "surplus", "whole"]
@@ -28,9 +30,13 @@ _SPLITS: dict[str, Split] = {
     "surplus": "surplus",
     "extra": "surplus",
 }
-_NAMED_SPLIT = re.compile(rf"(?:(?P<corpus>.+)[._-])?(?P<split>{'|'.join(_SPLITS)})(?P<suffix>\.[a-z0-9]+)?")
-_TREEBANK = re.compile(r"(?P<language>[a-z]{2,3})_(?P<corpus>[a-z0-9]+)-ud-(?P<split>train|dev|test)(?:-.*)?\.conllu")
-_WIKIANN = re.compile(r"wikiann-(?P<language>[a-z-]+)\.bio")
+_NAMED_SPLIT = re.compile(
+    rf"(?:(?P<corpus>.+)[._-])?(?P<split>{'|'.join(_SPLITS)})(?P<suffix>\.[a-z0-9_-]+)?", re.IGNORECASE
+)
+_TREEBANK = re.compile(
+    r"(?P<language>[a-z]{2,3})_(?P<corpus>[a-z0-9]+)-ud-(?P<split>train|dev|test)(?:-.*)?\.conllu", re.IGNORECASE
+)
+_WIKIANN = re.compile(r"wikiann-(?P<language>[a-z-]+)\.bio", re.IGNORECASE)
 # also ISO 639-3 codes (Yahadian and Sayula Popoluca), but a folder of that name is nearly always a task
 _TASKS = frozenset({"ner", "pos"})
 
@@ -46,10 +52,22 @@ class SourceFile:
     split: Split
     home: Path
     """The folder of the task or of the treebank."""
+    suffix: str
+    """What its reader goes by: the ending of its name, without that of packed files."""
+
+    @property
+    def packed(self) -> bool:
+        return self.path.name.lower().endswith(".gz")
+
+    @property
+    def stem(self) -> str:
+        """Its path without endings."""
+        path = str(self.path)[: -len(".gz")] if self.packed else str(self.path)
+        return path[: len(path) - len(self.suffix)]
 
 
 def find_sources(root: Path) -> tuple[list[SourceFile], list[Problem]]:
-    """The corpus files under a folder, in a fixed order, and problems with misplaced files.
+    """The corpus files under a folder, in a fixed order, and why each other file is not read.
 
     Recognised: `<task>/<language>/{train,dev,test,surplus}.*`, one file per language (`<task>/<language>.bio`), UD
     releases (`UD_Wolof-WTF/wo_wtf-ud-train.conllu`) and WikiANN as it is distributed (`wikiann-wo.bio`, `wo/train`).
@@ -57,53 +75,103 @@ def find_sources(root: Path) -> tuple[list[SourceFile], list[Problem]]:
     if not root.is_dir():
         found = "a file" if root.exists() else "nothing"
         raise DataError(f"{root}: expected a folder of corpora, <task>/<language>/train.conllu or .bio; got {found}")
-    sources, problems = [], []
-    for path in _files(root):
-        found = _classify(path)
+    sources: list[SourceFile] = []
+    left: list[tuple[Path, Level, str]] = []
+    beside: list[Path] = []
+    for path, why in _walk(root, (), root):
+        found = _classify(path) if why is None else why
         if isinstance(found, SourceFile):
             sources.append(found)
-        elif found:
-            problems.append(Problem("error", str(path.relative_to(root)), found))
-    annotated = {source.path.with_suffix("") for source in sources if source.path.suffix not in PLAIN}
-    # UD releases contain the plain text of a treebank beside it, as .txt
-    return [s for s in sources if s.path.suffix not in PLAIN or s.path.with_suffix("") not in annotated], problems
+        elif is_beside(path.name) and why is None:
+            beside.append(path)
+        else:
+            left.append((path, *found))
+    sources, twins = _without_twins(sources)
+    for path, why in [*((p, "speaks of no corpus here") for p in beside if not _is_heeded(p, sources)), *twins]:
+        left.append((path, "unread", why))
+    return sources, [Problem(level, str(path.relative_to(root)), why) for path, level, why in sorted(left)]
 
 
-def _files(root: Path) -> Iterator[Path]:
-    for folder, folders, files in os.walk(root.resolve(), followlinks=True):
-        depth = len(Path(folder).relative_to(root.resolve()).parts)
-        folders[:] = sorted(name for name in folders if not name.startswith(".")) if depth < _DEPTH else []
-        for name in sorted(files):
-            if not name.startswith("."):
-                yield root / Path(folder).relative_to(root.resolve()) / name
+def _walk(folder: Path, above: tuple[Path, ...], root: Path) -> Iterator[tuple[Path, tuple[Level, str] | None]]:
+    """Every file and every folder that is not entered, files first, with why it cannot hold a corpus, if so."""
+    above = (*above, folder.resolve())
+    try:
+        entries = [(entry, entry.is_dir(), entry.is_file()) for entry in sorted(folder.iterdir())]
+    except OSError as error:
+        yield folder, ("error", f"expected a readable folder; {error.strerror}")
+        return
+    for entry, is_folder, is_file in sorted(entries, key=lambda found: found[1]):
+        if entry.name.startswith("."):
+            yield entry, ("unread", "hidden")
+        elif folder == root and is_folder and entry.name in KNOWN_FOLDERS:
+            yield entry, ("unread", KNOWN_FOLDERS[entry.name])
+        elif is_folder and entry.resolve() in above:
+            yield entry, ("unread", "a link to a folder that it is in")
+        elif is_folder and len(above) > _DEPTH:
+            yield entry, ("unread", f"a folder more than {_DEPTH} folders deep")
+        elif is_folder:
+            yield from _walk(entry, above, root)
+        elif is_file:
+            yield entry, None
+        else:
+            yield entry, ("unread", "a link to nothing" if entry.is_symlink() else "no regular file")
 
 
-def _classify(path: Path) -> SourceFile | str | None:
-    """The corpus file at a path, a message if it is misplaced, or none if it is not a corpus."""
-    name, (parent, grandparent) = path.name, _parents(path)
+def _without_twins(sources: list[SourceFile]) -> tuple[list[SourceFile], list[tuple[Path, str]]]:
+    """The sources without those that another one holds as well, and which one that is."""
+    whole = {source.path for source in sources}
+    annotated = {source.stem: source.path.name for source in sources if source.suffix not in PLAIN}
+    kept: dict[tuple[str, str, str, Split], SourceFile] = {}
+    twins = []
+    for source in sources:
+        key = (os.path.realpath(source.path), source.task, source.language, source.split)
+        if source.packed and (unpacked := source.path.with_suffix("")) in whole:
+            twins.append((source.path, f"{unpacked.name} beside it is read instead"))
+        elif source.suffix in PLAIN and source.stem in annotated:  # UD releases have their plain text, as .txt
+            twins.append((source.path, f"{annotated[source.stem]} beside it is read instead"))
+        elif key in kept:
+            twins.append((source.path, f"a link to {kept[key].path.name}, which is read already"))
+        else:
+            kept[key] = source
+    return list(kept.values()), twins
+
+
+def _is_heeded(path: Path, sources: list[SourceFile]) -> bool:
+    """Whether there are corpora of which a file beside them speaks."""
+    return any(
+        path.parent in source.path.parents and path.name in (COLUMNS_FILE, *label_files(source.task))
+        for source in sources
+    )
+
+
+def _classify(path: Path) -> SourceFile | tuple[Level, str]:
+    """The corpus file at a path, or why it is not read."""
+    packed, (parent, grandparent) = path.name.lower().endswith(".gz"), _parents(path)
+    name = path.name[: -len(".gz")] if packed else path.name
     if treebank := _TREEBANK.fullmatch(name):
-        split = _SPLITS[treebank["split"]]
-        return _placed(path, UD, treebank["language"], treebank["corpus"], split, path.parent)
+        split = _SPLITS[treebank["split"].lower()]
+        return _placed(path, UD, treebank["language"], treebank["corpus"], split, path.parent, ".conllu")
     if wikiann := _WIKIANN.fullmatch(name):
-        return _placed(path, "ner", wikiann["language"], "wikiann", "whole", path.parent)
-    named = _NAMED_SPLIT.fullmatch(name)
-    suffix = path.suffix if not named else named["suffix"] or ""
+        return _placed(path, "ner", wikiann["language"], "wikiann", "whole", path.parent, ".bio")
+    named, inner = _NAMED_SPLIT.fullmatch(name), Path(name)
+    suffix = (inner.suffix if not named else named["suffix"] or "").lower()
     in_language = _is_language(parent, grandparent)
     if suffix not in READERS or (suffix in PLAIN and not (named and in_language)):
-        return None
+        return why_unread(path, suffix, named is not None, in_language or _is_language(inner.stem, parent))
     if in_language:
         task, corpus = _task(grandparent)
         if not named:
-            return _placed(path, task, parent, path.stem, "whole", path.parent.parent)
+            return _placed(path, task, parent, inner.stem, "whole", path.parent.parent, suffix)
         own = named["corpus"] or corpus
-        split = _SPLITS[named["split"]]
-        return _placed(path, task, parent, corpus if own == parent else own, split, path.parent.parent)
-    if not named and _is_language(path.stem, parent):
+        split = _SPLITS[named["split"].lower()]
+        return _placed(path, task, parent, corpus if own == parent else own, split, path.parent.parent, suffix)
+    if not named and _is_language(inner.stem, parent):
         task, corpus = _task(parent)
-        return _placed(path, task, path.stem, corpus, "whole", path.parent)
+        return _placed(path, task, inner.stem, corpus, "whole", path.parent, suffix)
     return (
-        f"expected it in a folder named by its language, <task>/<language>/{name}, but '{parent}' is none; "
-        "move it, or rename the folder to an ISO 639 code"
+        "error",
+        f"expected it in a folder named by its language, <task>/<language>/{path.name}, but '{parent}' is none; "
+        "move it, or rename the folder to an ISO 639 code",
     )
 
 
@@ -126,7 +194,9 @@ def _task(folder: str) -> tuple[str, str]:
     return task_name(folder), folder
 
 
-def _placed(path: Path, task: str, code: str, corpus: str, split: Split, home: Path) -> SourceFile | str:
+def _placed(
+    path: Path, task: str, code: str, corpus: str, split: Split, home: Path, suffix: str
+) -> SourceFile | tuple[Level, str]:
     if (language := find_language(code)) is None:
-        return f"expected a language code of ISO 639, UD or WikiANN, got '{code}'; rename it"
-    return SourceFile(path, task, language, corpus, split, home)
+        return "error", f"expected a language code of ISO 639, UD or WikiANN, got '{code}'; rename it"
+    return SourceFile(path, task, language, corpus, split, home, suffix)

@@ -1,7 +1,7 @@
 """Decode text files into lines, with or without a byte order mark, and with LF or CRLF line ends."""
 
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase
 
 from crossfill.errors import DataError
@@ -10,6 +10,32 @@ Block = tuple[int, list[str]]
 """The number of a block's first line, from 1, and its lines."""
 LONGEST_LINE = 1_000_000
 """Most bytes in a line of text to be tagged."""
+Lose = Callable[[int, str], None]
+"""Told the number of a bad line and what is wrong with it, after which its sentence is left out."""
+MOST_LOST = 0.1
+"""Largest share of sentences that may be left out of a file for a bad line."""
+_KEPT = 3  # bad lines that are told one by one
+
+
+class BadLines:
+    """The bad lines of a file, for each of which a sentence is left out."""
+
+    def __init__(self, where: str) -> None:
+        self.where, self.lost, self.n_lost = where, [], 0
+
+    def __call__(self, line: int, problem: str) -> None:
+        """Keep the first few, and count the others."""
+        self.n_lost += 1
+        if self.n_lost <= _KEPT:
+            self.lost.append((line, problem))
+
+    def check(self, n_read: int) -> None:
+        """Refuse the file if more than one sentence in ten is bad, and more than one, or if nothing is left."""
+        total = n_read + self.n_lost
+        if self.n_lost and (not n_read or self.n_lost > max(1, MOST_LOST * total)):
+            line, problem = self.lost[0]
+            told = f" ({self.n_lost:,} of {total:,} sentences are bad)" if self.n_lost > 1 else ""
+            raise DataError(f"{self.where}:{line}: {problem}{told}")
 
 
 def decode(data: bytes, where: str) -> list[str]:
@@ -32,8 +58,8 @@ def decode(data: bytes, where: str) -> list[str]:
     return text.split("\n")
 
 
-def stream(file: BufferedIOBase, where: str, longest: int = LONGEST_LINE) -> Iterator[str]:
-    """Read the lines of UTF-8 text one at a time, without byte order mark and line ends."""
+def stream(file: BufferedIOBase, where: str, longest: int = LONGEST_LINE, keep_ends: bool = False) -> Iterator[str]:
+    """Read the lines of UTF-8 text one at a time, without byte order mark; without line ends, or with `keep_ends`."""
     number = 0
     while data := file.readline(longest + 1):
         number += 1
@@ -48,17 +74,18 @@ def stream(file: BufferedIOBase, where: str, longest: int = LONGEST_LINE) -> Ite
                 f"{where}:{number}: expected lines of at most {longest:,} bytes, got more; break the line up"
             )
         try:
-            line = data.decode("utf-8").removesuffix("\n").removesuffix("\r")
+            text = data.decode("utf-8")
         except UnicodeDecodeError as error:
             byte = error.object[error.start]
             raise DataError(
                 f"{where}:{number}: expected UTF-8, got byte 0x{byte:02x}; save the file as UTF-8"
             ) from None
+        line = text.removesuffix("\n").removesuffix("\r")
         if "\r" in line:
             raise DataError(
                 f"{where}:{number}: expected lines that end in LF or CRLF, got CR alone; convert the line ends"
             )
-        yield line
+        yield text if keep_ends else line
 
 
 def blocks(lines: Iterable[str], longest: int | None = None, where: str = "") -> Iterator[Block]:

@@ -1,37 +1,68 @@
 """Readers of corpus files, by file suffix. To add a format, write a reader and add its suffix to `READERS`."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from unicodedata import is_normalized
 
 from crossfill.data import bio, conllu
-from crossfill.data.labels import LabelColumn, iob2, scheme
+from crossfill.data.beside import NOTHING, Beside
+from crossfill.data.columns import recognise
+from crossfill.data.gzipped import MAGIC, unpacked
+from crossfill.data.labels import LabelColumn, iob2, recased, scheme
+from crossfill.data.lines import BadLines, decode
 from crossfill.data.storage import Reading
+from crossfill.data.table import Table
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 
-Reader = Callable[[bytes, str, str], Reading]
-"""Reads a corpus from the bytes of a file, its name for error messages, and the task to read."""
-VERSION = "2"
+Reader = Callable[[bytes, str, str, Beside], Reading]
+"""Reads a corpus from the bytes of a file, its name for error messages, the task to read, and what stands beside it."""
+VERSION = "3"
 """To be raised when the same bytes would be read differently, so that older cache entries are ignored."""
 
 
-def read_conllu(data: bytes, where: str, task: str) -> Reading:
+def read_corpus(data: bytes, where: str, task: str, beside: Beside, suffix: str, packed: bool = False) -> Reading:
+    """Read a corpus with the reader of a suffix, unpacked first if it is packed with gzip."""
+    content = unpacked(data, where) if packed or data.startswith(MAGIC) else data
+    return READERS[suffix](content, where, task, beside)
+
+
+def read_conllu(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:  # noqa: ARG001
     """Read the words of a CoNLL-U file, with labels from the column that the task names."""
     try:
         label = LabelColumn(task)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
-    return composed(Corpus.from_sentences(sentence.sentence(label) for sentence in conllu.parse(data, where)))
+    bad = BadLines(where)
+    corpus = Corpus.from_sentences(sentence.sentence(label) for sentence in conllu.parse(data, where, bad))
+    bad.check(len(corpus))
+    return replace(composed(corpus), lost=tuple(bad.lost), n_lost=bad.n_lost)
 
 
-def read_columns(data: bytes, where: str, task: str) -> Reading:  # noqa: ARG001
-    """Read words and labels from the first and last token column; span tags of any scheme become IOB2."""
-    tagged, prefix = bio.without_prefix(list(bio.parse(data, where)))
-    found, repaired = scheme(sentence.tags for sentence in tagged)
-    tags = (sentence.tags if found == "none" else tuple(iob2(sentence.tags)) for sentence in tagged)
-    corpus = Corpus.from_sentences(Sentence(s.words, t) for s, t in zip(tagged, tags, strict=True))
-    return replace(composed(corpus), scheme=found, repaired=repaired, prefix=prefix)
+def read_columns(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
+    """Read words and labels from token columns; span tags of any scheme and case become IOB2."""
+    table, bad = Table.of(decode(data, where)), BadLines(where)
+    columns = recognise(table, task, beside, where)
+    tagged, prefix = bio.without_prefix(list(bio.sentences(table, columns, where, bad)))
+    bad.check(len(tagged))
+    counts = Counter(tag for sentence in tagged for tag in sentence.tags)
+    upper = recased(counts, task)
+    tags = [tuple(upper.get(tag, tag) for tag in s.tags) if upper else s.tags for s in tagged]
+    found, repaired = scheme(tags)
+    strict = tags if found == "none" else [tuple(iob2(sentence)) for sentence in tags]
+    corpus = Corpus.from_sentences(Sentence(s.words, labels) for s, labels in zip(tagged, strict, strict=True))
+    return replace(
+        composed(corpus),
+        scheme=found,
+        repaired=repaired,
+        prefix=prefix,
+        recased=sum(counts[tag] for tag in upper),
+        columns=columns.how,
+        doubtful=columns.doubtful,
+        lost=tuple(bad.lost),
+        n_lost=bad.n_lost,
+    )
 
 
 def composed(corpus: Corpus) -> Reading:

@@ -42,6 +42,15 @@ class Reading:
     """Words that were not in Unicode's composed form (NFC)."""
     prefix: str = ""
     """The language prefix that was removed from every word."""
+    recased: int = 0
+    """Tags that were written in another case."""
+    columns: str = ""
+    """How the columns of words and tags were recognised; empty if that was no question."""
+    doubtful: bool = False
+    """Whether these columns are so unusual that a person should look at them."""
+    lost: tuple[tuple[int, str], ...] = ()
+    """The first sentences that were left out: the number of a bad line, and what is wrong with it."""
+    n_lost: int = 0
 
 
 def entry_name(data: bytes, *how: str) -> str:
@@ -74,7 +83,8 @@ def load(path: Path) -> Reading | None:
         columns["spaces"],
         columns["offsets"],
     )
-    return Reading(corpus, **header["reading"])
+    told = header["reading"] | {"lost": tuple((line, problem) for line, problem in header["reading"]["lost"])}
+    return Reading(corpus, **told)
 
 
 def save(path: Path, reading: Reading) -> None:

@@ -1,8 +1,9 @@
 """Text to be tagged, sentence by sentence as it is read: plain text, CoNLL-U, token columns or JSON lines."""
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -11,7 +12,7 @@ from crossfill.data.bio import is_skipped, split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
 from crossfill.data.labels import LabelColumn
 from crossfill.data.lines import blocks, stream
-from crossfill.data.segmentation import split_text, split_words
+from crossfill.data.segmentation import split_at_spaces, split_text, split_words
 from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import Sentence
 
@@ -20,6 +21,8 @@ Cutting = Literal["raw", "lines", "words"]
 """Form of plain text: `raw` paragraphs; `lines`, a sentence per line; `words`, with spaces between words."""
 MOST_WORDS = 5000
 """Most words in a sentence; with more, a sentence break is probably missing."""
+_READ_KEYS = ("words", "tokens", "text", "spaces", "offsets")
+_SPACES = re.compile(r"\s*")
 _SUFFIXES: dict[str, Format] = {
     **dict.fromkeys((".txt", ""), "text"),
     **dict.fromkeys((".conllu", ".conll-u"), "conllu"),
@@ -35,7 +38,11 @@ class Item:
     sentence: Sentence
     conllu: ConlluSentence | None = None
     fields: dict[str, Any] = field(default_factory=dict)
-    """The other keys of a JSON object."""
+    """Other fields of its JSON object: the input's; for text, line and sentence number, and the text at sentence 0."""
+    before: str = ""
+    """What stands before its first word in its line: white space."""
+    after: str = "\n"
+    """What stands after its last word up to the end of its line; empty if another sentence follows in the line."""
 
 
 def format_of(path: Path | None, named: str | None) -> Format:
@@ -48,14 +55,22 @@ def format_of(path: Path | None, named: str | None) -> Format:
 
 
 def read_items(
-    file: BufferedIOBase, where: str, form: Format, language: str, cutting: Cutting = "raw"
+    file: BufferedIOBase,
+    where: str,
+    form: Format,
+    language: str,
+    cutting: Cutting = "raw",
+    blank_lines: bool = False,
 ) -> Iterator[Item]:
-    """The sentences of an open file; `where` names it in errors, raw text is split by the rules of `language`."""
+    """The sentences of an open file; `where` names it in errors, raw text is split by the rules of `language`.
+
+    With `blank_lines`, a blank line of raw text is an item without words.
+    """
     readers: dict[Format, Callable[[], Iterator[Item]]] = {
-        "text": lambda: _text(file, where, language, cutting),
+        "text": lambda: _text(file, where, language, cutting, blank_lines),
         "conllu": lambda: _conllu(file, where),
         "bio": lambda: _columns(file, where),
-        "jsonl": lambda: _json_lines(file, where, language),
+        "jsonl": lambda: _json_lines(file, where, language, cutting),
     }
     for item in readers[form]():
         if len(item.sentence) > MOST_WORDS:
@@ -66,15 +81,38 @@ def read_items(
         yield item
 
 
-def _text(file: BufferedIOBase, where: str, language: str, cutting: Cutting) -> Iterator[Item]:
-    for line in stream(file, where):
-        match cutting:
-            case "raw":
-                yield from map(Item, split_text(line, language))
-            case "lines":
-                yield Item(split_words(line, language))
-            case "words":
-                yield Item(Sentence(tuple(line.split())))
+def _text(file: BufferedIOBase, where: str, language: str, cutting: Cutting, blank_lines: bool) -> Iterator[Item]:
+    for number, line in enumerate(stream(file, where, keep_ends=True), start=1):
+        text = line.removesuffix("\n").removesuffix("\r")
+        if blank_lines or cutting != "raw" or text.strip():
+            yield from _cut(text, language, cutting, {"line": number}, line[len(text) :])
+
+
+def _cut(text: str, language: str, cutting: Cutting, fields: dict[str, Any], end: str) -> Iterator[Item]:
+    """The sentences of a text, at least one, with the white space around them; `end` stands after the text."""
+    item, place = Item(Sentence(()), None, {**fields, "text": text, "sentence": 0}), 0
+    sentences = (sentence for sentence in _sentences(text, language, cutting) if sentence)
+    for number, sentence in enumerate(sentences):
+        gap = text[place : sentence.starts[0]]
+        line_end = gap.rfind("\n") + 1
+        if number:
+            yield replace(item, after=gap[:line_end])
+            gap = gap[line_end:]
+        own = {**fields, "sentence": number} if number else item.fields  # the text is long: once is enough
+        item = Item(sentence, None, own, before=gap)
+        place = sentence.offsets[-1][1]
+    yield replace(item, after=text[place:] + end)
+
+
+def _sentences(text: str, language: str, cutting: Cutting) -> Iterator[Sentence]:
+    if cutting == "raw":
+        yield from split_text(text, language)
+        return
+    start = 0
+    for line in text.split("\n"):
+        end = start + len(line)
+        yield split_words(text, language, start, end) if cutting == "lines" else split_at_spaces(text, start, end)
+        start = end + 1
 
 
 def _conllu(file: BufferedIOBase, where: str) -> Iterator[Item]:
@@ -100,27 +138,72 @@ def _columns(file: BufferedIOBase, where: str) -> Iterator[Item]:
             yield Item(Sentence(tuple(words)))
 
 
-def _json_lines(file: BufferedIOBase, where: str, language: str) -> Iterator[Item]:
+def _json_lines(file: BufferedIOBase, where: str, language: str, cutting: Cutting) -> Iterator[Item]:
     for number, line in enumerate(stream(file, where), start=1):
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}:{number}: expected a JSON object on every line; {error}") from None
-        if not isinstance(found, dict):
-            raise DataError(f"{where}:{number}: expected a JSON object, got {type(found).__name__}")
-        words = found.get("words", found.get("tokens"))
-        rest = {key: value for key, value in found.items() if key not in ("words", "tokens", "text", "spaces")}
-        if isinstance(words, list) and all(isinstance(word, str) for word in words):
-            spaces = found.get("spaces", ())
-            if spaces and not (isinstance(spaces, list) and all(isinstance(space, bool) for space in spaces)):
-                raise DataError(f"{where}:{number}: expected spaces as a list of true and false")
-            try:
-                yield Item(Sentence(tuple(words), (), tuple(spaces)), fields=rest)
-            except DataError as error:
-                raise DataError(f"{where}:{number}: {error}") from None
-        elif words is None and isinstance(found.get("text"), str):
-            yield Item(split_words(found["text"], language), fields=rest)
-        else:
-            raise DataError(f'{where}:{number}: expected "words" as a list of strings, or "text" as a string')
+            yield from _json_object(line, language, cutting)
+        except DataError as error:
+            raise DataError(f"{where}:{number}: {error}") from None
+
+
+def _json_object(line: str, language: str, cutting: Cutting) -> Iterator[Item]:
+    try:
+        found = json.loads(line)
+        if "\\u" in line:
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):x}"
+        raise DataError(f"expected whole characters, got half of a surrogate pair, {half}; write both halves") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"expected a JSON object on every line; {error}") from None
+    if not isinstance(found, dict):
+        raise DataError(f"expected a JSON object, got {type(found).__name__}")
+    words, text = found.get("words", found.get("tokens")), found.get("text")
+    rest = {key: value for key, value in found.items() if key not in _READ_KEYS}
+    if isinstance(words, list) and all(isinstance(word, str) for word in words):
+        sentence = _given(tuple(words), found)
+        yield Item(sentence, fields=rest | ({"text": sentence.source} if sentence.source else {}))
+    elif words is None and isinstance(text, str):
+        yield from _cut(text, language, cutting, rest, "\n")
+    else:
+        raise DataError('expected "words" as a list of strings, or "text" as a string')
+
+
+def _given(words: tuple[str, ...], found: dict[str, Any]) -> Sentence:
+    """The sentence of a JSON object's words, placed in its `text` by `offsets`, or if the words make up the text."""
+    spaces, text = found.get("spaces", ()), found.get("text")
+    if spaces and not (isinstance(spaces, list) and all(isinstance(space, bool) for space in spaces)):
+        raise DataError("expected spaces as a list of true and false")
+    if not isinstance(text, str):
+        return Sentence(words, (), tuple(spaces))
+    bounds = _pairs(found["offsets"], len(words)) if "offsets" in found else _places(words, text)
+    if bounds is None:
+        return Sentence(words, (), tuple(spaces))
+    cut = Sentence.cut(text, bounds)
+    for word, other, pair in zip(words, cut.words, bounds, strict=True):
+        if word != other:
+            raise DataError(f"expected the word '{word[:60]}' at {list(pair)} of the text, got '{other[:60]}'")
+    return replace(cut, spaces=tuple(spaces)) if spaces else cut
+
+
+def _pairs(offsets: Any, n_words: int) -> list[tuple[int, int]]:
+    pairs = [tuple(pair) for pair in offsets if isinstance(pair, list)] if isinstance(offsets, list) else []
+    whole = all(len(pair) == 2 and all(type(place) is int for place in pair) for pair in pairs)
+    if not whole or len(pairs) != n_words:
+        raise DataError("expected offsets as a list of [start, end], one per word, in characters of the text")
+    return pairs
+
+
+def _places(words: Iterable[str], text: str) -> list[tuple[int, int]] | None:
+    """Where words stand in a text that has nothing else but white space; none if it has more, or other words."""
+    places, end = [], 0
+    for word in words:
+        space = _SPACES.match(text, end)
+        start = space.end() if space else end
+        if not text.startswith(word, start):
+            return None
+        end = start + len(word)
+        places.append((start, end))
+    return places if not text[end:].strip() else None

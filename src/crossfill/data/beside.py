@@ -1,0 +1,68 @@
+"""Small files beside a corpus that say how to read it: `columns.txt` names its columns, `labels.txt` its tags."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from crossfill.data.lines import decode
+from crossfill.errors import DataError
+
+COLUMNS_FILE = "columns.txt"
+_COLUMNS = re.compile(r"word\s*=\s*([1-9][0-9]?)[\s,;]+tag\s*=\s*([1-9][0-9]?)")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What the files beside a corpus say of it."""
+
+    word: int = 0
+    """The column of the words, from 1; 0 where it is not named."""
+    tag: int = 0
+    labels: tuple[str, ...] = ()
+    """Names of tags that are written as numbers from 0."""
+
+
+NOTHING = Beside()
+
+
+def label_files(task: str) -> tuple[str, ...]:
+    """Names of files that list the labels of a task, one a line."""
+    return "labels.txt", "tags.txt", f"{task}_tags.txt", f"{task}_labels.txt"
+
+
+def is_beside(name: str) -> bool:
+    """Whether a file of this name speaks of the corpora in its folder and below."""
+    return name == COLUMNS_FILE or re.fullmatch(r"(?:.+_)?(?:tags|labels)\.txt", name) is not None
+
+
+def look_beside(path: Path, root: Path, task: str) -> Beside:
+    """What is said of the corpus file at `path` in its folder, or else in a folder above it, up to `root`."""
+    folders = [folder for folder in path.parents if folder == root or root in folder.parents]
+    columns = next((file for folder in folders if (file := folder / COLUMNS_FILE).is_file()), None)
+    names = [folder / name for folder in folders for name in label_files(task)]
+    labels = next((file for file in names if file.is_file()), None)
+    word, tag = _columns(columns, str(columns.relative_to(root))) if columns else (0, 0)
+    return Beside(word, tag, _labels(labels, str(labels.relative_to(root))) if labels else ())
+
+
+def _columns(path: Path, where: str) -> tuple[int, int]:
+    text = " ".join(line for line in _lines(path, where) if not line.startswith("#")).strip()
+    found = _COLUMNS.fullmatch(text)
+    if found is None or found[1] == found[2]:
+        raise DataError(f"{where}: expected two columns, counted from 1, as word=1 tag=2; got '{text[:40]}'")
+    return int(found[1]), int(found[2])
+
+
+def _labels(path: Path, where: str) -> tuple[str, ...]:
+    labels = tuple(line.strip() for line in _lines(path, where) if line.strip())
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise DataError(f"{where}: expected each label once, in the order of their numbers; got '{twice}' twice")
+    return labels
+
+
+def _lines(path: Path, where: str) -> list[str]:
+    try:
+        return decode(path.read_bytes(), where)
+    except OSError as error:
+        raise DataError(f"{where}: expected a readable file; {error.strerror}") from None

@@ -97,3 +97,30 @@ def test_columns_behave_as_the_sentences_do(drawn: list[list[tuple[str, str, boo
     joined = Corpus.joined([corpus.take(chosen), corpus])
     assert list(joined) == [*(kept[i] for i in chosen), *kept]
     assert len(joined.words.vocabulary) == len(joined.words.distinct())
+
+
+def test_a_sentence_knows_where_its_words_stand():
+    text = "  Dakar,\t mooy"
+    cut = Sentence.cut(text, [(2, 7), (7, 8), (10, 14)])
+    assert (cut.words, cut.spaces, cut.text) == (("Dakar", ",", "mooy"), (False, True, False), "Dakar, mooy")
+    assert (cut.original, cut.offsets) == (text, ((2, 7), (7, 8), (10, 14)))
+    assert cut == Sentence(cut.words, (), cut.spaces)  # the same words elsewhere are the same sentence
+    assert len({cut, Sentence(cut.words, (), cut.spaces)}) == 1
+    assert Sentence.cut("  ", []) == Sentence(())
+
+
+@given(st.lists(st.tuples(words, st.booleans()), max_size=5))
+def test_without_a_source_words_stand_in_the_rebuilt_text(drawn: list[tuple[str, bool]]):
+    forms, spaces = tuple(word for word, _ in drawn), tuple(space for _, space in drawn)
+    for sentence in (Sentence(forms), Sentence(forms, (), spaces)):
+        assert sentence.original == sentence.text
+        assert [sentence.text[start:end] for start, end in sentence.offsets] == list(forms)
+
+
+def test_words_that_do_not_stand_in_the_source_are_refused():
+    with pytest.raises(DataError, match="expected 'mooy' at character 6 of the text, got 'muy'"):
+        Sentence(("Dakar", "mooy"), (), (), "Dakar muy", (0, 6))
+    with pytest.raises(DataError, match="expected 'a' at character 1 of the text or later, got 0"):
+        Sentence(("a", "a"), (), (), "aa", (0, 0))
+    with pytest.raises(DataError, match="expected 2 starts, one per word, got 1"):
+        Sentence(("a", "b"), (), (), "ab", (0,))

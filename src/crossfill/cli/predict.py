@@ -30,6 +30,9 @@ def predict(
     lines: Annotated[bool, typer.Option(help="Text is one sentence a line.")] = False,
     samples: Annotated[int | None, typer.Option(min=0, help="Posterior samples; 0 plugs in the means.")] = None,
     distribution: Annotated[bool, typer.Option(help="Write the probability of every label.")] = False,
+    deprel_without_head: Annotated[
+        bool, typer.Option(help="CoNLL-U: write DEPREL where there is no HEAD, too, rather than in MISC.")
+    ] = False,
     alpha: Annotated[float | None, typer.Option(help="Write label sets that miss this share of right labels.")] = None,
     abstain: Annotated[
         float | None, typer.Option(help="Mark words that would be in this least sure share of calibration words.")
@@ -57,7 +60,8 @@ def predict(
             raise DataError(f"expected a cell to tag in, such as --cell {tagger.cells[0]}; known: {known}")
         cells = [tagger.cell(name) for name in cell]
         cutting = "words" if tokenised else "lines" if lines else "raw"
-        items = read_items(stream, str(path or "standard input"), source, cells[0].language, cutting)
+        name, blank_lines = str(path or "standard input"), target == "text"
+        items = read_items(stream, name, source, cells[0].language, cutting, blank_lines)
         waiting: list[Item] = []
 
         def sentences() -> "Iterator":
@@ -67,7 +71,7 @@ def predict(
 
         options = TaggingOptions(alpha, abstain, min_confidence, temperature)
         at_once = 1 if path is None and stream.isatty() else CHUNK_SENTENCES
-        with writer(out, target, distribution) as write:
+        with writer(out, target, distribution, deprel_without_head) as write:
             for taggings in tagger.tag_cells(sentences(), cells, samples, options, at_once):
                 write(waiting.pop(0), taggings)
 
@@ -89,34 +93,39 @@ def opened(path: Path | None) -> Iterator[BufferedIOBase]:
 
 
 @contextmanager
-def writer(out: Path | None, form: str, whole: bool) -> "Iterator[Callable[[Item, Sequence[Tagging]], None]]":
+def writer(
+    out: Path | None, form: str, whole: bool, deprel_without_head: bool
+) -> "Iterator[Callable[[Item, Sequence[Tagging]], None]]":
     """A function that writes one tagged sentence after the other."""
     from rich.console import Console
 
     from crossfill.cli import render
+    from crossfill.cli.running_text import RunningText
 
-    target = sys.stdout if out is None else out.open("w", encoding="utf-8")
-    console = Console(file=target, highlight=False, soft_wrap=True)
-    begun = False
+    target = sys.stdout if out is None else out.open("w", encoding="utf-8", newline="")
+    running = RunningText(Console(file=target, highlight=False))
+    n_written = 0
 
     def write(item: "Item", taggings: "Sequence[Tagging]") -> None:
-        nonlocal begun
+        nonlocal n_written
         match form:
             case "text":
-                for line in render.text(taggings):
-                    console.print(line)
+                running.write(item, taggings)
+            case "conllu" if not item.sentence:
+                return
             case "conllu":
-                target.write(render.conllu(item, taggings, whole))
+                target.write(render.conllu(item, taggings, whole, n_written + 1, deprel_without_head))
             case "bio":
-                target.write(("" if begun else render.header(taggings, whole)) + render.columns(taggings, whole))
+                target.write(("" if n_written else render.header(taggings, whole)) + render.columns(taggings, whole))
             case _:
                 target.write(render.json_line(item, taggings, whole))
-        begun = True
+        n_written += 1
         if target.isatty():
             target.flush()
 
     try:
         yield write
+        running.flush()
     finally:
         if out is not None:
             target.close()

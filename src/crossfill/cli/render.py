@@ -1,22 +1,18 @@
-"""Tagged sentences as text, CoNLL-U, token columns or JSON lines."""
+"""Tagged sentences as CoNLL-U, token columns or JSON lines."""
 
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from crossfill.measures.metrics import TaskKind, span_types
+from crossfill.measures.metrics import TaskKind
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from crossfill.data.conllu import ConlluSentence
     from crossfill.data.streams import Item
     from crossfill.prediction.tagging import Tagging
 
-_COLUMNS = {"pos": 3, "xpos": 4, "deprel": 7}
-_COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green", "bright_magenta")
-_UNSURE = 0.5
-"""Words with a lower confidence are shown in red."""
+_COLUMNS = {"pos": 3, "xpos": 4}
+_HEAD, _DEPREL = 6, 7
 
 
 def header(taggings: "Sequence[Tagging]", whole: bool) -> str:
@@ -45,62 +41,49 @@ def columns(taggings: "Sequence[Tagging]", whole: bool) -> str:
 
 
 def json_line(item: "Item", taggings: "Sequence[Tagging]", whole: bool) -> str:
-    """One JSON object: the words, all other fields of the input, and under `tags` one object for each cell."""
+    """One JSON object: the input's other fields, words with offsets, and under `tags` an object for each cell."""
     sentence = taggings[0].sentence
     found: dict[str, Any] = {**item.fields, "words": sentence.words}
     if sentence.spaces:
         found["spaces"] = sentence.spaces
+    found["offsets"] = sentence.offsets
     found["tags"] = {str(tagging.cell): _json(tagging, whole) for tagging in taggings}
     return json.dumps(found, ensure_ascii=False) + "\n"
 
 
-def conllu(item: "Item", taggings: "Sequence[Tagging]", whole: bool) -> str:
-    """CoNLL-U with everything the input had; labels in the task's own column, or in MISC like all other values."""
+def conllu(
+    item: "Item", taggings: "Sequence[Tagging]", whole: bool, number: int, deprel_without_head: bool = False
+) -> str:
+    """CoNLL-U with everything the input had; labels in the task's own column, or in MISC like all other values.
+
+    A sentence that has no `sent_id` gets its number. DEPREL is only written where there is a HEAD, unless asked for.
+    """
     from crossfill.data.conllu import render
 
     source = item.conllu or _blank(taggings[0])
-    rows, number = [], 0
+    rows, word = [], 0
     for row in source.rows:
         changed = list(row)
         if row[0].isdigit():
             for tagging in taggings:
-                _fill(changed, tagging, number, whole)
-            number += 1
+                _fill(changed, tagging, word, whole, deprel_without_head)
+            word += 1
         rows.append(changed)
     earlier = tuple(f"# {tagging.cell} span " for tagging in taggings)
     kept = [comment for comment in source.comments if not comment.startswith(earlier)]
-    comments = [*kept, *_span_comments(taggings)]
-    return render([type(source)(tuple(comments), rows)])
+    comments = (*_identified(kept, number, source.text), *_span_comments(taggings))
+    return render([type(source)(comments, rows)])
 
 
-def text(taggings: "Sequence[Tagging]") -> "list[Text]":
-    """A line for each cell: spans in brackets with type and confidence, other labels after a slash; coloured."""
-    from rich.text import Text
-
-    lines = []
-    for tagging in taggings:
-        line = Text(f"{tagging.cell}  " if len(taggings) > 1 else "", "dim")
-        by_start = {span.start: span for span in tagging.spans}
-        ends = {span.end for span in tagging.spans}
-        plain = tagging.kind is not TaskKind.SPANS
-        for i, word in enumerate(tagging.sentence.words):
-            marked = tagging.doubtful is not None and bool(tagging.doubtful[i])
-            sure = float(tagging.confidence[i]) >= _UNSURE
-            if span := by_start.get(i):
-                colour = _colour(span.type, tagging)
-                line.append("[", "dim").append(f"{span.type} {span.confidence:.2f} ", f"bold {colour}")
-            line.append(word, "" if sure else "red")
-            if plain:
-                line.append(f"/{tagging.labels[i]}", _colour(tagging.labels[i], tagging))
-            if marked or (tagging.sets is not None and len(tagging.label_sets[i]) > 1):
-                others = f"{{{','.join(tagging.label_sets[i])}}}" if tagging.sets is not None else ""
-                line.append("?" * marked + others, "red")
-            if i + 1 in ends:
-                line.append("]", "dim")
-            line.append(" ")
-        line.rstrip()
-        lines.append(line)
-    return lines
+def _identified(comments: list[str], number: int, text: str) -> list[str]:
+    """The comments of a sentence with a `sent_id` and its text, after those on its document and paragraph."""
+    names = [comment.removeprefix("#").partition("=")[0].strip() for comment in comments]
+    new = [f"# sent_id = {number}"] * ("sent_id" not in names) + [f"# text = {text}"] * ("text" not in names)
+    if "sent_id" in names:
+        place = names.index("sent_id") + 1
+    else:
+        place = next((i for i, name in enumerate(names) if not name.startswith(("newdoc", "newpar"))), len(names))
+    return [*comments[:place], *new, *comments[place:]]
 
 
 def _numbers(tagging: "Tagging", word: int) -> tuple[float, float, float]:
@@ -138,10 +121,10 @@ def _blank(tagging: "Tagging") -> "ConlluSentence":
         [str(i), word or "_", *("_" * 7), "_" if space or i == len(sentence) else "SpaceAfter=No"]
         for i, (word, space) in enumerate(zip(sentence.words, spaces, strict=True), start=1)
     ]
-    return ConlluSentence((f"# text = {sentence.text}",), rows)
+    return ConlluSentence((), rows)
 
 
-def _fill(row: list[str], tagging: "Tagging", word: int, whole: bool) -> None:
+def _fill(row: list[str], tagging: "Tagging", word: int, whole: bool, deprel_without_head: bool) -> None:
     """Write a word's label and numbers into the columns of its line."""
     task, label = tagging.cell.task, tagging.labels[word]
     kind, _, key = task.partition(":")
@@ -149,6 +132,8 @@ def _fill(row: list[str], tagging: "Tagging", word: int, whole: bool) -> None:
     misc: dict[str, str] = {}
     if task in _COLUMNS:
         row[_COLUMNS[task]] = label
+    elif task == "deprel" and (row[_HEAD] != "_" or deprel_without_head):
+        row[_DEPREL], misc["DEPREL"] = label, "_"
     elif kind == "feats" and key:
         row[5] = _keyed(row[5], {key: label})
     else:
@@ -181,8 +166,3 @@ def _span_comments(taggings: "Sequence[Tagging]") -> list[str]:
 
 def _distribution(tagging: "Tagging", word: int) -> str:
     return ",".join(f"{label}:{p:.4f}" for label, p in tagging.distribution(word).items())
-
-
-def _colour(label: str, tagging: "Tagging") -> str:
-    names = span_types(tagging.label_names) if tagging.kind is TaskKind.SPANS else sorted(tagging.label_names)
-    return _COLOURS[names.index(label) % len(_COLOURS)] if label in names else "dim"

@@ -3,7 +3,8 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import overload
 from unicodedata import is_normalized, normalize
 
@@ -14,28 +15,68 @@ from crossfill.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence: its words, their labels in one task, and where there are spaces between them."""
+    """One sentence: its words, their labels in one task, where there are spaces between them, and where it stood.
+
+    Sentences with the same words, labels and spaces are equal, wherever they stood.
+    """
 
     words: tuple[str, ...]
     labels: tuple[str, ...] = ()
     """One label per word, or none at all for unlabelled text."""
     spaces: tuple[bool, ...] = ()
     """Whether a space follows each word; empty when one follows every word."""
+    source: str = field(default="", compare=False, repr=False)
+    """The text that the words were cut from, with the sentences around them; empty if they came as words."""
+    starts: tuple[int, ...] = field(default=(), compare=False)
+    """Where each word starts in `source`, in characters (Unicode code points)."""
 
     def __post_init__(self) -> None:
-        for name, values in (("labels", self.labels), ("spaces", self.spaces)):
+        for name, values in (("labels", self.labels), ("spaces", self.spaces), ("starts", self.starts)):
             if values and len(values) != len(self.words):
                 raise DataError(f"expected {len(self.words)} {name}, one per word, got {len(values)}: {self.text[:60]}")
+        end = 0
+        for word, start in zip(self.words, self.starts, strict=False):
+            if start < end:
+                raise DataError(f"expected '{word[:60]}' at character {end} of the text or later, got {start}")
+            if not self.source.startswith(word, start):
+                found = self.source[start : start + len(word)]
+                raise DataError(f"expected '{word[:60]}' at character {start} of the text, got '{found[:60]}'")
+            end = start + len(word)
+
+    @classmethod
+    def cut(cls, source: str, bounds: Iterable[tuple[int, int]]) -> "Sentence":
+        """The sentence whose words stand in `source` from each start to each end; a gap between words is a space."""
+        kept = tuple(bounds)
+        words = tuple(source[start:end] for start, end in kept)
+        spaces = tuple(after > end for (_, end), (after, _) in pairwise(kept))
+        return cls(words, (), (*spaces, False) if kept else (), source, tuple(start for start, _ in kept))
 
     def __len__(self) -> int:
         return len(self.words)
 
     @property
     def text(self) -> str:
-        """The sentence as it was written, rebuilt from words and spaces."""
+        """The sentence with single spaces, rebuilt from words and spaces."""
         if len(self.spaces) != len(self.words):
             return " ".join(self.words)
-        return "".join(w + " " * s for w, s in zip(self.words, self.spaces, strict=True)).rstrip(" ")
+        gaps = (*self.spaces[:-1], False)
+        return "".join(word + " " * gap for word, gap in zip(self.words, gaps, strict=False))
+
+    @property
+    def original(self) -> str:
+        """The text that `offsets` count in: `source` if the words were cut from it, else `text`."""
+        return self.source if self.starts else self.text
+
+    @property
+    def offsets(self) -> tuple[tuple[int, int], ...]:
+        """The start and the end (exclusive) of each word in `original`, in characters (Unicode code points)."""
+        if self.starts:
+            return tuple((start, start + len(word)) for start, word in zip(self.starts, self.words, strict=True))
+        found, start = [], 0
+        for i, word in enumerate(self.words):
+            found.append((start, start + len(word)))
+            start += len(word) + (self.spaces[i] if self.spaces else True)
+        return tuple(found)
 
 
 class Column(Sequence[str]):

@@ -58,7 +58,7 @@ def decide(
     for cell, sentence, length in zip(cells, sentences, lengths.tolist(), strict=True):
         end, own = first + length, []
         while span is not None and span.start < end:
-            own.append(_span(span, sentence, first))
+            own.append(span)
             span = next(waiting, None)
         found.append(
             Tagging(
@@ -70,7 +70,7 @@ def decide(
                 confidence[first:end],
                 entropy[first:end],
                 mutual_information[first:end],
-                tuple(own),
+                _spans(own, sentence, first) if own else (),
                 None if sets is None else sets[first:end],
                 None if doubtful is None else doubtful[first:end],
                 None if bounds is None else bounds[:, first:end],
@@ -80,7 +80,11 @@ def decide(
     return found
 
 
-def _span(span: DecodedSpan, sentence: Sentence, first: int) -> Span:
-    start, end = span.start - first, span.end - first
-    text = Sentence(sentence.words[start:end], (), sentence.spaces[start:end]).text
-    return Span(start, end, span.type, text, span.confidence)
+def _spans(found: Sequence[DecodedSpan], sentence: Sentence, first: int) -> tuple[Span, ...]:
+    """The spans of a sentence, whose first word has the number `first` in the prediction."""
+    text, offsets, spans = sentence.original, sentence.offsets, []
+    for span in found:
+        start, end = span.start - first, span.end - first
+        begin, stop = offsets[start][0], offsets[end - 1][1]
+        spans.append(Span(start, end, span.type, text[begin:stop], span.confidence, begin, stop))
+    return tuple(spans)

@@ -44,11 +44,17 @@ class TaggedWord:
     label_set: tuple[str, ...]
     """Labels of the conformal set, most probable first; empty if no `alpha` was given."""
     doubtful: bool
+    start_char: int
+    """Where it starts in the text that it was cut from (`Sentence.original`), in characters."""
+    end_char: int
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A name or phrase: words `start` to `end` (exclusive) of the sentence."""
+    """A name or phrase: words `start` to `end` (exclusive) of the sentence.
+
+    `text` is the text it was cut from (`Sentence.original`) from `start_char` to `end_char`, in characters.
+    """
 
     start: int
     end: int
@@ -56,6 +62,8 @@ class Span:
     text: str
     confidence: float
     """The probability of a span with exactly this start, end and type."""
+    start_char: int
+    end_char: int
 
     def as_dict(self) -> dict[str, Any]:
         """The span as JSON values."""
@@ -109,8 +117,8 @@ class Tagging:
         """The words with their labels and uncertainty."""
         doubtful: Sequence[bool] = [False] * len(self) if self.doubtful is None else self.doubtful.tolist()
         return tuple(
-            TaggedWord(*row)
-            for row in zip(
+            TaggedWord(*row, *place)
+            for *row, place in zip(
                 self.sentence.words,
                 self.labels,
                 self.confidence.tolist(),
@@ -118,6 +126,7 @@ class Tagging:
                 self.mutual_information.tolist(),
                 self.label_sets,
                 doubtful,
+                self.sentence.offsets,
                 strict=True,
             )
         )

@@ -103,7 +103,9 @@ class Engine:
         found = {
             "version": __version__,
             "samples": n_samples,
-            "sentences": [{"words": s.words, "spaces": s.spaces or [True] * len(s)} for s in sentences],
+            "sentences": [
+                {"words": s.words, "spaces": s.spaces or [True] * len(s), "offsets": s.offsets} for s in sentences
+            ],
             "taggings": [
                 {
                     "cell": str(part[0].cell),

@@ -58,8 +58,10 @@ class SpanAnswer(BaseModel):
     start: int
     end: int
     type: str
-    text: str
-    confidence: float
+    text: str = Field(description="The text from start_char to end_char, as it was sent.")
+    confidence: float = Field(description="The probability of a span with exactly this start, end and type.")
+    start_char: int = Field(description="Where it starts in the text; counted as the offsets of words are.")
+    end_char: int
 
 
 class SentenceAnswer(BaseModel):
@@ -67,6 +69,10 @@ class SentenceAnswer(BaseModel):
 
     words: list[str]
     spaces: list[bool] = Field(description="Whether a space follows each word.")
+    offsets: list[tuple[int, int]] = Field(
+        description="Start and end (exclusive) of each word in `text`, in Unicode code points (not UTF-16 units, as in "
+        "JavaScript); for `sentences`, in the sentence's words joined by single spaces."
+    )
 
 
 class SentenceTagging(BaseModel):
@@ -132,10 +138,8 @@ class CellAnswer(BaseModel):
     """A cell of the grid."""
 
     cell: str
-    status: Literal["seen", "unseen", "empty"] = Field(
-        description="Trained on; not trained on, with test data if the model was evaluated; no data known."
-    )
-    score: float | None = Field(description="The task's metric, posterior means plugged in, where it was evaluated.")
+    status: Literal["seen", "unseen"] = Field(description="Trained on; not trained on, as `seen` in /api/tag.")
+    score: float | None = Field(description="The task's metric, posterior means plugged in; null: no test data known.")
     averaged_score: float | None
     n_words: int = Field(description="Words it was evaluated on.")
 

@@ -148,7 +148,8 @@ def test_copies_are_what_the_command_line_writes(page: Page, tagger: Tagger):
         return page.evaluate("navigator.clipboard.readText()")
 
     items = [Item(taggings[0].sentence) for taggings in expected]
-    rendered = [render.conllu(item, list(both), False) for item, both in zip(items, expected, strict=True)]
+    numbered = enumerate(zip(items, expected, strict=True), start=1)
+    rendered = [render.conllu(item, list(both), False, number) for number, (item, both) in numbered]
     assert alike(copied("CoNLL-U"), "".join(rendered))
     bio = copied("BIO")
     columns = [render.columns(list(both), False) for both in expected]

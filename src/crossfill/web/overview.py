@@ -90,11 +90,10 @@ def _by_cell(tagger: Tagger) -> dict[Cell, list[CellResult]]:
 
 
 def _cell(tagger: Tagger, cell: Cell, results: Sequence[CellResult]) -> schemas.CellAnswer:
-    """A cell with its mean scores over corpora. Without any evaluation, empty cells count as unseen."""
-    known = bool(results) or not tagger.results
+    """A cell with its mean scores over corpora."""
     return schemas.CellAnswer(
         cell=str(cell),
-        status="seen" if cell in tagger.seen else "unseen" if known else "empty",
+        status="seen" if cell in tagger.seen else "unseen",
         score=float(np.mean([result.score for result in results])) if results else None,
         averaged_score=float(np.mean([result.averaged_score for result in results])) if results else None,
         n_words=sum(result.n_words for result in results),

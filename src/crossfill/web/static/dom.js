@@ -43,4 +43,11 @@ export function rove(elements, next) {
   }
 }
 
+/** Bring an element into sight, from its top on, if not all of it is. */
+export function reveal(element) {
+  const { top, bottom } = element.getBoundingClientRect();
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (top < 0 || bottom > innerHeight) element.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
+}
+
 export const percent = (value, digits = 0) => `${(100 * value).toFixed(digits)} %`;

@@ -1,6 +1,6 @@
 // Tagged sentences as text to paste elsewhere; the same lines that `crossfill predict` writes.
 
-const COLUMNS = { pos: 3, xpos: 4, deprel: 7 };
+const COLUMNS = { pos: 3, xpos: 4 };
 const task = tagging => tagging.cell.slice(0, tagging.cell.indexOf("/"));
 const numbers = (found, i) => [found.confidence[i], found.entropy[i], found.mutual_information[i]].map(value => value.toFixed(4));
 
@@ -10,7 +10,7 @@ export function textOf(sentence) {
 
 export function conllu(answer) {
   return answer.sentences.map((sentence, s) => {
-    const lines = [`# text = ${textOf(sentence)}`];
+    const lines = [`# sent_id = ${s + 1}`, `# text = ${textOf(sentence)}`];
     for (const tagging of answer.taggings) {
       for (const span of tagging.sentences[s].spans) {
         lines.push(`# ${tagging.cell} span ${span.start + 1}-${span.end} ${span.type} ${span.confidence.toFixed(4)}`);
@@ -58,6 +58,6 @@ export function json(answer) {
       const hasSpans = tagging.label_names.some(name => name.startsWith("B-"));
       return [tagging.cell, { labels, confidence, entropy, mutual_information, ...(hasSpans ? { spans } : {}) }];
     }));
-    return JSON.stringify({ words: sentence.words, spaces: sentence.spaces, tags });
+    return JSON.stringify({ words: sentence.words, spaces: sentence.spaces, offsets: sentence.offsets, tags });
   }).join("\n") + "\n";
 }

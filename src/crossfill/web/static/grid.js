@@ -1,12 +1,8 @@
 // The grid as a matrix: a row for each language, a column for each task. Arrow keys move, Enter picks.
-import { byId, h, percent, rove } from "./dom.js";
+import { evidence, isEvaluated, NO_TEST_DATA, STATUS } from "./cells.js";
+import { byId, h, rove } from "./dom.js";
 
-const GLYPHS = { seen: "■", unseen: "▣", empty: "□" };
-const WORDS = {
-  seen: "seen: trained on it",
-  unseen: "unseen: not trained on it",
-  empty: "empty: no data known",
-};
+const NO_SCORE = "–";
 
 export class GridView {
   constructor(grid, pick) {
@@ -19,7 +15,7 @@ export class GridView {
       h("tr", { "data-search": `${language.code} ${language.name}`.toLowerCase() },
         h("th", { scope: "row", title: language.name },
           language.name === language.code ? null : h("span", { className: "name" }, language.name), h("code", {}, language.code)),
-        grid.tasks.map(task => this.cell(about.get(`${task.name}/${language.code}`), task, language))));
+        grid.tasks.map(task => this.cell(grid, about.get(`${task.name}/${language.code}`), task, language))));
     const table = h("table", { role: "grid", "aria-label": "Cells: languages by tasks" },
       h("thead", {}, head), h("tbody", {}, this.rows));
     byId("grid").replaceChildren(table);
@@ -28,15 +24,14 @@ export class GridView {
     byId("filter").addEventListener("input", event => this.filter(event.target.value));
   }
 
-  cell(about, task, language) {
+  cell(grid, about, task, language) {
     const scored = about.score !== null;
-    const said = [`${task.name}, ${language.name}`, WORDS[about.status],
-      scored ? `${task.metric.replace("_", " ")} ${percent(about.score, 1)} on ${about.n_words.toLocaleString("en")} words` : "not evaluated"];
+    const said = [`${task.name}, ${language.name}`, STATUS[about.status], evidence(grid, about)];
     const element = h("td", {
-      role: "gridcell", tabIndex: -1, className: `cell ${about.status}`,
+      role: "gridcell", tabIndex: -1, className: `cell ${about.status}${scored ? "" : " untested"}`,
       "aria-selected": "false", "aria-label": said.join("; "), title: said.join("\n"), "data-cell": about.cell,
       vars: { "--score": scored ? about.score.toFixed(3) : 0 },
-    }, scored ? Math.round(100 * about.score) : GLYPHS[about.status]);
+    }, scored ? Math.round(100 * about.score) : NO_SCORE);
     element.addEventListener("click", event => this.pick(about.cell, event.shiftKey ? "b" : null));
     this.cells.set(about.cell, element);
     return element;
@@ -79,6 +74,11 @@ export class GridView {
     for (const cell of this.cells.values()) cell.tabIndex = cell === entry ? 0 : -1;
   }
 
+  /** Go to the cell that Tab would reach. */
+  enter() {
+    [...this.cells.values()].find(cell => cell.tabIndex === 0)?.focus({ preventScroll: true });
+  }
+
   show(a, b, scroll) {
     for (const [name, element] of this.cells) {
       element.classList.toggle("a", name === a);
@@ -86,15 +86,16 @@ export class GridView {
       element.setAttribute("aria-selected", String(name === a || name === b));
     }
     this.reachable();
-    if (scroll) reveal(byId("grid"), this.cells.get(a));
+    if (scroll) scrollWithin(byId("grid"), this.cells.get(a));
   }
 
   legend(grid) {
     const used = new Set(grid.cells.map(cell => cell.status));
-    const items = Object.keys(WORDS).filter(status => used.has(status)).map(status =>
-      h("li", {}, h("span", { className: `cell ${status} swatch`, "aria-hidden": "true", vars: { "--score": status === "empty" ? 0 : 0.4 } }), WORDS[status]));
-    if (grid.cells.some(cell => cell.score !== null)) {
+    const swatch = (names, text = "") => h("span", { className: `cell ${names} swatch`, "aria-hidden": "true", vars: { "--score": 0.4 } }, text);
+    const items = Object.keys(STATUS).filter(status => used.has(status)).map(status => h("li", {}, swatch(status), STATUS[status]));
+    if (isEvaluated(grid)) {
       items.push(h("li", {}, h("span", { className: "ramp", "aria-hidden": "true" }), "score, 0 to 100"));
+      if (grid.cells.some(cell => cell.score === null)) items.push(h("li", {}, swatch("untested", NO_SCORE), NO_TEST_DATA));
     } else {
       items.push(h("li", {}, "not evaluated: no scores"));
     }
@@ -103,7 +104,7 @@ export class GridView {
 }
 
 /** Bring an element into sight of its box without moving the page. */
-function reveal(box, element) {
+function scrollWithin(box, element) {
   const outer = box.getBoundingClientRect(), inner = element.getBoundingClientRect();
   if (inner.top < outer.top + 40 || inner.bottom > outer.bottom) box.scrollTop += inner.top - outer.top - outer.height / 2;
 }

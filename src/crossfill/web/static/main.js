@@ -1,6 +1,7 @@
 // The page: what is picked and typed goes to the server, and what comes back is shown.
 import { getGrid, keepToken, postTag, Problem } from "./api.js";
-import { byId, h } from "./dom.js";
+import { busy, idle } from "./busy.js";
+import { byId, h, reveal } from "./dom.js";
 import * as formats from "./formats.js";
 import { GridView } from "./grid.js";
 import { inspect, speak } from "./inspector.js";
@@ -8,8 +9,11 @@ import { MapView } from "./map.js";
 import { language, linkTo, readLink, task } from "./state.js";
 import { WordsView } from "./words.js";
 
+const MANY = 12; // languages from which on the grid fills a column
+const oneColumn = matchMedia("(max-width: 52rem)"); // as in style.css
 const state = { a: null, b: null, active: "a", mode: "averaged", text: "", answer: null, pinned: null };
-let grid, gridView, mapView, languages, wordsView, running = null;
+let grid, gridView, mapView, languages, wordsView;
+let running = null; // the request under way: what it asks for, and how to stop it
 
 async function start() {
   try {
@@ -19,17 +23,17 @@ async function start() {
     return showProblem(problem, start);
   }
   hideProblem();
-  byId("login").hidden = true;
+  byId("login").hidden = byId("loading").hidden = true;
   languages = new Map(grid.languages.map(entry => [entry.code, entry]));
   const nSeen = grid.cells.filter(cell => cell.status === "seen").length;
   const name = grid.model.name === grid.model.method ? "" : `${grid.model.name}: `;
   byId("model").textContent = `${name}${grid.model.method} over ${grid.model.encoder}, ` +
     `${grid.tasks.length} tasks × ${grid.languages.length} languages, ${nSeen} of ${grid.cells.length} cells seen`;
-  byId("averaged-name").textContent = grid.model.bayesian ? `Averaged (${grid.model.samples} samples)` : "Averaged";
+  byId("main").classList.toggle("three", grid.languages.length >= MANY && grid.languages.some(entry => entry.place));
   byId("main").hidden = false;
   gridView = new GridView(grid, pick);
   mapView = new MapView(grid, (code, slot) => pick(`${task(state[slot ?? state.active] ?? state.a)}/${code}`, slot));
-  wordsView = new WordsView(look);
+  wordsView = new WordsView(grid, look);
   restore();
 }
 
@@ -42,7 +46,7 @@ async function restore() {
   byId("text").value = state.text;
   byId("mode").querySelector(`[value="${state.mode}"]`).checked = true;
   show(true);
-  await tag();
+  await tag(false);
   if (link.problem) showProblem(new Problem("unknown", `This model has no cell ${link.problem}.`), null);
 }
 
@@ -65,7 +69,7 @@ function show(scroll) {
   mapView.show(language(state.a), state.b && language(state.b));
   const slot = (name, cell) => h("button", {
     type: "button", className: `slot ${name}`, "aria-pressed": String(state.active === name), title: "The next cell picked goes here",
-    on: { click: () => { state.active = name; show(false); byId("slots").querySelector(`.${name}`).focus(); } },
+    on: { click: () => choose(name) },
   }, cell ?? "+ compare with another cell");
   const remove = h("button", {
     type: "button", className: "remove", "aria-label": "Stop comparing",
@@ -73,43 +77,72 @@ function show(scroll) {
   }, "×");
   const waiting = state.active === "b" && !state.b ? [h("span", { className: "note" }, "Pick a cell in the grid or a language on the map")] : [];
   byId("slots").replaceChildren(slot("a", state.a), slot("b", state.b), ...(state.b ? [remove] : waiting));
-  const texts = languages.get(language(state.a)).examples;
-  byId("examples").hidden = !texts.length;
-  byId("examples").replaceChildren(h("option", { value: "" }, "Examples"), ...texts.map(text => h("option", { value: text, dir: "auto" }, text)));
+  offerExample();
 }
 
-async function tag() {
+/** The next cell picked goes into this slot. Where the grid is out of sight, go there. */
+function choose(slot) {
+  state.active = slot;
+  show(false);
+  byId("slots").querySelector(`.${slot}`).focus();
+  if (!oneColumn.matches) return;
+  gridView.enter();
+  reveal(document.querySelector(".picker"));
+}
+
+function offerExample() {
+  const texts = languages.get(language(state.a)).examples;
+  byId("example").hidden = texts.every(text => text === byId("text").value);
+}
+
+function nextExample() {
+  const texts = languages.get(language(state.a)).examples;
+  byId("text").value = texts[(texts.indexOf(byId("text").value) + 1) % texts.length];
+  tag();
+}
+
+/** Tag the text. What is asked for anew replaces what is under way; on a phone, the page goes to the result if `go`. */
+async function tag(go = true) {
   state.text = byId("text").value;
   history.replaceState(null, "", linkTo(state));
-  running?.abort();
+  offerExample();
+  const cells = state.b ? [state.a, state.b] : [state.a];
+  const request = { cells, text: state.text, samples: state.mode === "plug-in" ? 0 : grid.model.samples, distributions: true };
+  const asked = JSON.stringify(request);
+  if (running?.asked === asked) return;
+  running?.controller.abort();
+  running = null;
   if (!state.text.trim()) {
+    idle();
     state.answer = null;
     byId("taggings").replaceChildren();
     byId("copying").hidden = byId("inspector").hidden = true;
     byId("status").textContent = "Type a sentence, or pick an example.";
     return;
   }
-  const own = running = new AbortController();
-  byId("taggings").setAttribute("aria-busy", "true");
-  const cells = state.b ? [state.a, state.b] : [state.a];
-  const samples = state.mode === "plug-in" ? 0 : grid.model.samples;
+  const own = running = { asked, controller: new AbortController() };
+  busy(`Tagging in ${cells.join(" and ")}…`);
   const started = performance.now();
   try {
-    const answer = await postTag({ cells, text: state.text, samples, distributions: true }, own.signal);
+    const answer = await postTag(request, own.controller.signal);
     showAnswer(answer, Math.round(performance.now() - started));
     hideProblem();
+    if (go && oneColumn.matches) reveal(byId("outcome"));
   } catch (problem) {
     if (problem.name === "AbortError") return;
     if (problem.kind === "unauthorized") return askForToken();
     showProblem(problem, tag);
   } finally {
-    if (running === own) byId("taggings").removeAttribute("aria-busy");
+    if (running === own) {
+      running = null;
+      idle();
+    }
   }
 }
 
 function showAnswer(answer, milliseconds) {
   state.answer = answer;
-  byId("taggings").replaceChildren(...wordsView.render(answer, languages));
+  byId("taggings").replaceChildren(...wordsView.render(answer));
   byId("taggings").classList.toggle("two", answer.taggings.length > 1);
   byId("copying").hidden = false;
   byId("copied").hidden = true;
@@ -160,7 +193,9 @@ function showProblem(problem, again) {
   button.hidden = !again;
   button.onclick = again;
   box.hidden = false;
-  if (state.answer) byId("status").textContent = "";
+  byId("loading").hidden = true;
+  byId("status").textContent = "";
+  reveal(box);
 }
 
 function hideProblem() {
@@ -169,6 +204,7 @@ function hideProblem() {
 
 function askForToken() {
   hideProblem();
+  byId("loading").hidden = true;
   byId("login").hidden = false;
   byId("token").focus();
 }
@@ -180,16 +216,14 @@ byId("login").addEventListener("submit", event => {
   grid ? tag() : start();
   byId("login").hidden = Boolean(grid);
 });
-byId("tag").addEventListener("click", tag);
+byId("tag").addEventListener("click", event => {
+  event.currentTarget.focus({ preventScroll: true }); // not all browsers do; the keyboard of a phone goes away
+  tag();
+});
+byId("example").addEventListener("click", nextExample);
+byId("text").addEventListener("input", offerExample);
 byId("text").addEventListener("keydown", event => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) tag();
-});
-byId("examples").addEventListener("change", event => {
-  if (event.target.value) {
-    byId("text").value = event.target.value;
-    event.target.value = "";
-    tag();
-  }
 });
 byId("mode").addEventListener("change", event => {
   state.mode = event.target.value;

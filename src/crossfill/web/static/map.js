@@ -1,41 +1,29 @@
 // Languages where their posterior means lie, along the two directions in which they differ most.
 import { byId, percent, rove, svg } from "./dom.js";
+import { labelOver, placeLabels } from "./labels.js";
 
-const WIDTH = 340, HEIGHT = 250, EDGE = 22;
+const SHAPE = 0.74; // height by width
+const EDGE = 14; // pixels between what is drawn and the frame
 
 export class MapView {
   constructor(grid, pick) {
     this.points = new Map();
+    this.chosen = [];
     const placed = grid.languages.filter(language => language.place);
-    byId("map-box").hidden = !placed.length;
-    if (matchMedia("(max-width: 52rem)").matches) byId("map-box").open = false;
+    byId("atlas").hidden = !placed.length;
     if (!placed.length) return;
-    const [x, y] = [0, 1].map(axis => scale(placed.map(language => language.place[axis]), axis));
-    this.spread = svg("ellipse", { class: "spread", "aria-hidden": "true" });
     const nSeen = new Map(placed.map(language => [language.code, 0]));
     for (const cell of grid.cells) {
       const code = cell.cell.slice(cell.cell.indexOf("/") + 1);
       if (cell.status === "seen" && nSeen.has(code)) nSeen.set(code, nSeen.get(code) + 1);
     }
-    for (const language of placed) {
-      const at = [x(language.place[0]), y(language.place[1])];
-      const seen = nSeen.get(language.code);
-      const name = language.name === language.code ? language.code : `${language.name} (${language.code})`;
-      const point = svg("g", {
-        class: `point${seen ? "" : " unseen"}`, role: "button", tabindex: "-1", transform: `translate(${at[0]} ${at[1]})`,
-        "aria-label": `${name}; ${seen} of ${grid.tasks.length} tasks seen`, "aria-pressed": "false", "data-code": language.code,
-      }, svg("circle", { class: "target", r: 11 }), svg("circle", { class: "dot", r: 4.5 }),
-      svg("text", { y: -9, "text-anchor": "middle" }, language.code),
-      svg("title", {}, `${name}\n${seen} of ${grid.tasks.length} tasks seen`));
-      point.addEventListener("click", event => pick(language.code, event.shiftKey ? "b" : null));
-      const radii = [0, 1].map(axis => Math.abs([x, y][axis](language.spread[axis]) - [x, y][axis](0)));
-      this.points.set(language.code, { point, at, radii });
-    }
-    thin(this.points.values());
-    const points = [...this.points.values()].map(entry => entry.point);
-    const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": "Language map" }, this.spread, ...points);
-    byId("map").replaceChildren(picture);
-    rove(points, (event, element) => {
+    for (const language of placed) this.add(language, nSeen.get(language.code), grid.tasks.length, pick);
+    this.spreads = ["a", "b"].map(slot => svg("ellipse", { class: `spread ${slot}`, "aria-hidden": "true" }));
+    const entries = [...this.points.values()], buttons = entries.map(entry => entry.point);
+    this.picture = svg("svg", { role: "group", "aria-label": "Language map" }, ...this.spreads,
+      svg("g", {}, ...buttons), svg("g", { class: "names", "aria-hidden": "true" }, ...entries.map(entry => entry.label)));
+    byId("map").replaceChildren(this.picture);
+    rove(buttons, (event, element) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
         pick(element.dataset.code, null);
@@ -44,9 +32,42 @@ export class MapView {
       }
       return this.neighbour(event.key, element);
     });
-    byId("map-note").textContent = "Posterior means of the language vectors, first two principal components " +
-      `(${grid.map_shares.map(share => percent(share)).join(" and ")} of their variance). ` +
-      "The ellipse is one standard deviation of the chosen language's posterior. Click a language to tag in it.";
+    new ResizeObserver(() => this.draw()).observe(byId("map"));
+    const hollow = [...nSeen.values()].includes(0) ? "Hollow points are languages seen in no task. " : "";
+    byId("map-note").textContent = "Posterior means of the language vectors along their first two principal components " +
+      `(${grid.map_shares.map(share => percent(share)).join(" and ")} of their variance), ` +
+      `with one standard deviation around chosen languages. ${hollow}Click a language to tag in it.`;
+  }
+
+  add(language, seen, nTasks, pick) {
+    const name = language.name === language.code ? language.code : `${language.name} (${language.code})`;
+    const point = svg("g", {
+      class: `point${seen ? "" : " unseen"}`, role: "button", tabindex: "-1",
+      "aria-label": `${name}; ${seen} of ${nTasks} tasks seen`, "aria-pressed": "false", "data-code": language.code,
+    }, svg("circle", { class: "target", r: 11 }), svg("circle", { class: "dot", r: 4.5 }),
+    svg("title", {}, `${name}\n${seen} of ${nTasks} tasks seen`));
+    point.addEventListener("click", event => pick(language.code, event.shiftKey ? "b" : null));
+    for (const event of ["pointerenter", "focus"]) point.addEventListener(event, () => this.look(language.code));
+    for (const event of ["pointerleave", "blur"]) point.addEventListener(event, () => this.look(null));
+    const label = svg("text", { class: "name" }, language.code);
+    this.points.set(language.code, { language, point, label, at: [0, 0], radii: [0, 0], box: null });
+  }
+
+  /** Lay out everything for the width at hand, one unit to a pixel, so that names have one size on all screens. */
+  draw() {
+    const width = byId("map").clientWidth, height = Math.round(SHAPE * width);
+    if (!width || width === this.width) return;
+    Object.assign(this, { width, height });
+    this.picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const entries = [...this.points.values()];
+    const [x, y] = [width, height].map((room, axis) => scale(entries.map(entry => entry.language), axis, room));
+    for (const entry of entries) {
+      const { place, spread } = entry.language;
+      entry.at = [x.at(place[0]), y.at(place[1])];
+      entry.radii = [x.unit * spread[0], y.unit * spread[1]];
+      entry.point.setAttribute("transform", `translate(${entry.at})`);
+    }
+    this.show(...this.chosen);
   }
 
   /** The nearest point in the direction of an arrow key; what lies aside counts as farther. */
@@ -63,6 +84,25 @@ export class MapView {
     return best;
   }
 
+  show(a, b) {
+    this.chosen = [a, b];
+    for (const [code, { point, label }] of this.points) {
+      for (const element of [point, label]) {
+        element.classList.toggle("a", code === a);
+        element.classList.toggle("b", code === b && code !== a);
+      }
+      point.setAttribute("aria-pressed", String(code === a || code === b));
+      point.setAttribute("tabindex", code === a ? "0" : "-1");
+    }
+    if (!this.points.has(a)) this.points.values().next().value?.point.setAttribute("tabindex", "0");
+    [a, b === a ? null : b].forEach((code, slot) => this.surround(this.spreads?.[slot], this.points.get(code)));
+    for (const code of [b, a]) this.raise(this.points.get(code)?.point);
+    if (!this.width) return;
+    const order = new Set([a, b, ...this.points.keys()].filter(code => this.points.has(code)));
+    placeLabels([...order].map(code => this.points.get(code)), this.width, this.height);
+    this.look(document.activeElement?.dataset?.code);
+  }
+
   /** Draw a point on top of the others; to move an element takes the focus from it. */
   raise(point) {
     if (!point || point === point.parentElement.lastElementChild) return;
@@ -71,34 +111,21 @@ export class MapView {
     if (focused) point.focus();
   }
 
-  show(a, b) {
-    for (const [code, { point, at, radii }] of this.points) {
-      point.classList.toggle("a", code === a);
-      point.classList.toggle("b", code === b && code !== a);
-      point.setAttribute("aria-pressed", String(code === a || code === b));
-      point.setAttribute("tabindex", code === a ? "0" : "-1");
-      if (code === a) {
-        for (const [name, value] of Object.entries({ cx: at[0], cy: at[1], rx: radii[0], ry: radii[1] })) this.spread.setAttribute(name, value);
-      }
-    }
-    for (const code of [b, a]) this.raise(this.points.get(code)?.point);
-    if (!this.points.has(a)) this.points.values().next().value?.point.setAttribute("tabindex", "0");
+  surround(ellipse, entry) {
+    const [cx, cy, rx, ry] = entry ? [...entry.at, ...entry.radii] : [0, 0, 0, 0];
+    for (const [name, value] of Object.entries({ cx, cy, rx, ry })) ellipse?.setAttribute(name, value);
+  }
+
+  /** Name the language that is looked at, too, over names that are in its way. */
+  look(code) {
+    if (this.width) labelOver(this.points.get(code), [...this.points.values()], this.width, this.height);
   }
 }
 
-/** Leave out names that would lie on another's; they show when their point is looked at. */
-function thin(entries) {
-  const taken = [];
-  for (const { point, at } of entries) {
-    const half = 2.9 * point.dataset.code.length;
-    const clashes = taken.some(other => Math.abs(other.at[0] - at[0]) < other.half + half && Math.abs(other.at[1] - at[1]) < 9);
-    point.classList.toggle("crowded", clashes);
-    if (!clashes) taken.push({ at, half });
-  }
-}
-
-function scale(values, axis) {
-  const low = Math.min(...values), high = Math.max(...values), span = high - low || 1;
-  const room = (axis ? HEIGHT : WIDTH) - 2 * EDGE;
-  return value => Math.round(10 * (EDGE + room * (axis ? high - value : value - low) / span)) / 10;
+/** From coordinates to pixels: everyone's ellipse is inside. The second axis points upwards. */
+function scale(languages, axis, room) {
+  const low = Math.min(...languages.map(({ place, spread }) => place[axis] - spread[axis]));
+  const high = Math.max(...languages.map(({ place, spread }) => place[axis] + spread[axis]));
+  const unit = (room - 2 * EDGE) / (high - low || 1);
+  return { unit, at: value => EDGE + unit * (axis ? high - value : value - low) };
 }

@@ -1,32 +1,37 @@
 // Tagged sentences: a button for each word, coloured by its label and underlined where the model doubts.
+import { evidence, STATUS } from "./cells.js";
 import { hue, isSpanTask, kind } from "./colours.js";
 import { h, percent, rove } from "./dom.js";
 
 export class WordsView {
   /** `look` is told which word the pointer or the focus is on, and null when the pointer leaves. */
-  constructor(look) {
-    this.look = look;
+  constructor(grid, look) {
+    Object.assign(this, { grid, look });
+    this.cells = new Map(grid.cells.map(cell => [cell.cell, cell]));
+    this.languages = new Map(grid.languages.map(language => [language.code, language]));
     this.buttons = [];
   }
 
   /** One panel for each cell. */
-  render(answer, languages) {
+  render(answer) {
     this.buttons = answer.taggings.map(() => new Map());
     return answer.taggings.map((tagging, panel) => {
       const code = tagging.cell.slice(tagging.cell.indexOf("/") + 1);
       const words = answer.sentences.map((sentence, s) =>
-        h("div", { className: "sentence", lang: languages.get(code)?.tag ?? "und", dir: direction(sentence.words.join("")) },
+        h("div", { className: "sentence", lang: this.languages.get(code)?.tag ?? "und", dir: direction(sentence.words.join("")) },
           sentence.words.map((_, i) => [this.word(answer, panel, s, i), sentence.spaces[i] ? " " : ""]).flat()));
       const box = h("div", { className: "words", role: "group", "aria-label": `Words in ${tagging.cell}` }, words);
       const buttons = [...this.buttons[panel].values()];
       buttons[0].tabIndex = 0;
       rove(buttons, (event, element, list) => step(event, element, list));
       box.addEventListener("pointerleave", () => this.look(null));
-      const name = languages.get(code)?.name ?? code;
+      const name = this.languages.get(code)?.name ?? code, status = tagging.seen ? "seen" : "unseen";
+      const cell = this.cells.get(tagging.cell);
       return h("section", { className: `tagging ${panel ? "b" : "a"}`, "aria-label": tagging.cell },
         h("header", {},
           h("h3", {}, h("b", {}, tagging.cell.slice(0, tagging.cell.indexOf("/"))), ` in ${name}`),
-          h("span", { className: `chip ${tagging.seen ? "seen" : "unseen"}` }, tagging.seen ? "seen" : "unseen"),
+          h("span", { className: `chip ${status}`, title: STATUS[status] }, status),
+          cell.score === null ? h("span", { className: "chip hint" }, evidence(this.grid, cell)) : null,
           h("span", { className: "note" }, doubt(tagging))),
         box);
     });

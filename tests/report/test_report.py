@@ -26,7 +26,7 @@ FIGURES = {f"bars-{task}" for task in TASKS} | {
 }  # fmt: skip
 TABLES = {
     "table1",
-    "table1-averaged",
+    "averaged",
     "table2",
     "metrics",
     "calibration",
@@ -114,11 +114,15 @@ def test_the_page_is_whole_in_itself(report: tuple[Path, str]):
     assert all(len(alt) > 60 and "nan" not in alt for alt in page.alts)
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(re.findall(r'id="([^"]+)"', text))
     assert 'name="viewport"' in text
+    headings = re.findall("<h2>(.*?)</h2>", text)
+    assert len(headings) == len(set(headings)) == len(TABLES) + len(FIGURES)
+    assert sum("Table 1" in heading for heading in headings) == 1
+    assert "±" not in text  # one seed has no deviation
     assert "prefers-color-scheme:dark" in text
 
 
 def test_the_command_shows_tables_and_says_where_files_are(report: tuple[Path, str], tmp_path: Path):
-    for expected in ("Table 1: scores on unseen cells", "Table 2", "Entropy against score", "report.html"):
+    for expected in ("Table 1: scores on unseen cells", "Averaged prediction: scores", "Table 2", "report.html"):
         assert expected in report[1]
     with pytest.raises(ReportError, match="expected the folder of a study"):
         open_results(tmp_path)

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from crossfill.report import rendering
 from crossfill.report.rendering import Datum, Table
+from crossfill.report.samples import with_best_in_bold
 from crossfill.report.tables import main_table, make_tables
 from crossfill.studies.run_folder import Results, open_results
 from tests.studies.studies import hand_made
@@ -38,18 +39,63 @@ def test_table_1_has_means_spreads_and_marks(results):
     assert pos[3] == Datum("62.0 ± 1.4", pytest.approx(62.0), bold=True)
     assert pos[1].text == "41.0 ± 0.0"
     assert (pos[1].mark, pos[1].bold) == ("†", False)
-    assert (pos[2].mark, pos[2].bold) == ("", True)
-    # two cells cannot show a difference
+    assert (pos[2].text, pos[2].mark, pos[2].bold) == ("61.9 ± 1.6", "", False)  # not the best, but level with it
+    # two cells cannot show a difference; the best is the best nevertheless
     assert [datum.mark for datum in ner[1:]] == ["", "", ""]
+    assert [datum.bold for datum in ner[1:]] == [False, False, True]
     assert ner[3].value == pytest.approx(50.0)
     # tasks weigh the same in the mean, however many cells they have
     assert mean[3].value == pytest.approx((62.0 + 50.0) / 2)
     assert [datum.bold for datum in mean[1:]] == [False, False, True]
+    assert "± standard deviation over 2 seeds. Bold: the best. †" in table.caption
+
+
+def test_there_is_one_table_1_however_many_groups_and_kinds(results, tmp_path):
+    assert [table.title for table in make_tables(results)[:2]] == [
+        "Table 1: scores on unseen cells, posterior means plugged in",
+        "Averaged prediction: scores on unseen cells",
+    ]
+    plan = json.loads((results.run / "plan.json").read_text())
+    plan["entries"] += [entry | {"partition": "hold-out", "group": "hold-out"} for entry in plan["entries"]]
+    (results.run / "plan.json").write_text(json.dumps(plan))
+    tables = make_tables(Results(results.run))
+    assert [table.name for table in tables[:4]] == ["table1", "averaged", "plug-in-hold-out", "averaged-hold-out"]
+    assert [table.title.startswith("Table 1") for table in tables].count(True) == 1
+    assert tables[2].title == "Plug-in prediction: scores on unseen cells (partitions: hold-out)"
+    assert len({table.title for table in tables}) == len({table.name for table in tables}) == len(tables)
+
+
+def test_one_seed_has_no_deviation_and_one_method_nothing_in_bold(tmp_path):
+    cells = {f"{task}/{language}": [0.5] for task in ("ner", "pos") for language in LANGUAGES}
+    for table in make_tables(open_results(hand_made(tmp_path, {"pf-lr": cells}))):
+        assert "±" not in rendering.markdown(table)
+        assert "seed" not in table.caption
+        assert "Bold" not in table.caption
+        assert not any(datum.bold for row in table.rows for datum in row)
+
+
+def test_ties_share_the_bold_to_the_digit_shown():
+    def bold(*values: float | None) -> list[bool]:
+        return [datum.bold for datum in with_best_in_bold([Datum(str(value), value) for value in values])]
+
+    assert bold(50.2, 49.9, 50.2) == [True, False, True]
+    assert bold(50.24, 50.16, 50.11) == [True, True, False]  # 50.2, 50.2 and 50.1
+    assert bold(50.0, 50.0) == [False, False]  # nothing is better than anything
+    assert bold(None, 3.0, None) == [False, False, False]
+    assert bold(None, 3.0, 0.0) == [False, True, False]
+    assert not with_best_in_bold([Datum("50.2", 50.24), Datum("50.2", 50.16, mark="†"), Datum("1", 1.0)])[1].bold
+
+
+def test_bold_is_never_below_the_best_of_its_row(results):
+    for table in make_tables(results):
+        for row in table.rows:
+            scores = [datum.value for datum in row if datum.value is not None]
+            assert all(datum.value == pytest.approx(max(scores), abs=0.1) for datum in row if datum.bold)
 
 
 def test_all_tables_are_there_and_entropy_goes_with_error(results):
     tables = {table.name: table for table in make_tables(results)}
-    expected = {"table1", "table1-averaged", "metrics", "calibration", "entropy", "differences", "languages", "costs"}
+    expected = {"table1", "averaged", "metrics", "calibration", "entropy", "differences", "languages", "costs"}
     assert set(tables) == expected
     # made so that a cell's entropy is 1 − its score
     assert [row[2].value for row in tables["entropy"].rows] == pytest.approx([-1.0] * 3)
@@ -76,6 +122,7 @@ def test_methods_are_compared_with_the_rival_and_sizes_with_scores(tmp_path: Pat
     assert set(rows) == {("PF-d", "JM"), ("PF-lr", "JM"), ("PF-lr", "PF-d")}
     assert (rows["PF-lr", "JM"][3].text, rows["PF-lr", "JM"][4].text) == ("+10.0", "+10.0 to +10.0")
     assert rows["PF-lr", "JM"][6].value < 0.01  # all twelve signs agree
+    assert [rows[pair, "JM"][6].mark for pair in ("PF-lr", "PF-d")] == ["*", ""]
     assert (rows["PF-d", "JM"][3].text, rows["PF-d", "JM"][7].text) == ("+0.0", "0 / 0")
     assert rows["PF-lr", "PF-d"][7:] == rows["PF-lr", "JM"][7:]
     assert (rows["PF-lr", "JM"][8].text, rows["PF-d", "JM"][8].text) == ("12 / 0", "0 / 0")  # forty sentences agree

@@ -44,7 +44,7 @@ def difference_table(results: Results, runs: Runs) -> Table:
                 _points(row.comparison.difference),
                 Datum(" to ".join(_points(bound).text for bound in row.interval), row.interval[0]),
                 Datum(f"{row.comparison.p_value:.3f}", row.comparison.p_value),
-                Datum(f"{p:.3f}", p, bold=p < ALPHA),
+                Datum(f"{p:.3f}", p, mark="*" * (p < ALPHA)),
                 _ratio(row.wins, row.losses),
                 _ratio(*_surely(row, sure[row.method, row.against])),
                 Datum(f"{share:.3g} of {best[row.task].n}", share),
@@ -56,9 +56,9 @@ def difference_table(results: Results, runs: Runs) -> Table:
         ("task", "method", "against", "difference", "95 %", "p", "Holm's p", "won / lost", "surely", "best of all in"),
         tuple(rows),
         "Points on unseen corpora, plug-in, means over seeds; 95 %: interval of a paired bootstrap over corpora; p: "
-        "approximate randomisation over corpora, Holm's "
-        "correction over the whole table. Won / lost: corpora; surely: those where sentences alone tell so (the same "
-        "test over sentences, Holm's correction over corpora); best of all: methods that tie share a win.",
+        "approximate randomisation over corpora, Holm's correction over the whole table (* below 0.05). Won / lost: "
+        "corpora; surely: those where sentences alone tell so (the same test over sentences, Holm's correction over "
+        "corpora); best of all: methods that tie share a win.",
     )
 
 

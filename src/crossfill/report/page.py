@@ -28,6 +28,7 @@ th button:focus-visible{outline:2px solid var(--accent)}
 th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
 td{padding:.3rem .7rem;border-top:1px solid var(--line);white-space:nowrap}
 .number{text-align:right}tbody tr:hover{background:var(--band)}
+td sup{position:absolute;line-height:1.2}
 figure{margin:0}
 figure img{width:100%;height:auto;background:#fff;border-radius:6px;border:1px solid var(--line);padding:.5rem}
 figcaption,.note{color:var(--soft);font-size:.86rem;margin:.4rem 0 0}

@@ -1,4 +1,4 @@
-"""Scores of methods on unseen cells as table entries: means, deviations over seeds, and tests against the best."""
+"""Scores of methods on unseen cells as table entries: means, deviations over seeds, the best, and tests against it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,16 +39,30 @@ class Sample:
         return float(self.by_seed.mean())
 
 
-def score_datum(sample: Sample, bold: bool = False, mark: str = "") -> Datum:
-    """Mean ± sd, in percent."""
+def score_datum(sample: Sample, mark: str = "") -> Datum:
+    """Mean ± sd, in percent; the mean alone if there is one seed."""
     if not len(sample.by_seed):
         return Datum("–")
     mean, sd, n = significance.summarise((100 * sample.by_seed).tolist())
-    return Datum(f"{mean:.1f} ± {sd:.1f}" if n > 1 else f"{mean:.1f}", mean, bold, mark)
+    return Datum(f"{mean:.1f} ± {sd:.1f}" if n > 1 else f"{mean:.1f}", mean, mark=mark)
+
+
+def deviation(samples: Iterable[Sample]) -> str:
+    """What ± means in a table of these samples, as the end of a sentence; empty if they have one seed each."""
+    n_seeds = max((len(sample.by_seed) for sample in samples), default=0)
+    return f", ± standard deviation over {n_seeds} seeds" if n_seeds > 1 else ""
+
+
+def with_best_in_bold(data: Sequence[Datum]) -> list[Datum]:
+    """A row of scores with the highest in bold, and those equal to it to the digit shown; none if none is lower."""
+    values = [round(datum.value, 1) for datum in data if datum.value is not None]
+    if len(set(values)) < 2:
+        return list(data)
+    return [d._replace(bold=d.value is not None and round(d.value, 1) == max(values) and not d.mark) for d in data]
 
 
 def compared(by_method: Mapping[str, Sample]) -> list[Datum]:
-    """Each method's datum, marked where it is significantly below the best."""
+    """Each method's datum: the best in bold, and marked what is significantly below it."""
     means = {method: sample.mean for method, sample in by_method.items() if len(sample.by_seed)}
     if not means:
         return [Datum("–") for _ in by_method]
@@ -56,7 +70,7 @@ def compared(by_method: Mapping[str, Sample]) -> list[Datum]:
     others = [method for method in means if method != best]
     p_values = significance.holm([_p_value(by_method[best], by_method[method]) for method in others])
     below = {method for method, p in zip(others, p_values, strict=True) if p < significance.ALPHA}
-    return [score_datum(s, bold=m in means and m not in below, mark="†" * (m in below)) for m, s in by_method.items()]
+    return with_best_in_bold([score_datum(sample, "†" * (m in below)) for m, sample in by_method.items()])
 
 
 def _p_value(first: Sample, second: Sample) -> float:

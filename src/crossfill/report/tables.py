@@ -10,7 +10,7 @@ from crossfill.measures.correlation import Correlation
 from crossfill.report.comparison_tables import comparison_tables
 from crossfill.report.comparisons import pooled_uncertainty
 from crossfill.report.rendering import Datum, Table, shown
-from crossfill.report.samples import Sample, compared, score_datum
+from crossfill.report.samples import Sample, compared, deviation, score_datum, with_best_in_bold
 from crossfill.studies.run_folder import Entry, Results, is_subset
 
 MEASURES = {"nll": "NLL", "brier": "Brier", "ece": "ECE", "ece_adaptive": "adaptive ECE", "aurc": "AURC"}
@@ -34,45 +34,60 @@ def make_tables(results: Results) -> list[Table]:
 
 
 def main_table(results: Results, group: str, kind: PredictionKind = "plug_in") -> Table:
-    """Table 1: mean score of each task and method on unseen cells, ± sd over seeds, with tests against the best."""
+    """Table 1, or the same for another group or kind: mean scores of tasks and methods on unseen cells, with tests."""
     entries = {m: found for m in results.methods if (found := results.proper(m, group))}
     tasks = _tasks(results, [entry for found in entries.values() for entry in found])
     samples = {task: {m: Sample.of(results, own, [task], kind) for m, own in entries.items()} for task in tasks}
     rows = [(Datum(task), *compared(by_method)) for task, by_method in samples.items()]
     if len(tasks) > 1:
         means = [Sample.of(results, found, tasks, kind) for found in entries.values()]
-        best = max(sample.mean for sample in means)
-        rows.append((Datum("mean"), *(score_datum(s, bold=s.mean >= best - 1e-12) for s in means)))
-    which = "posterior means plugged in" if kind == "plug_in" else "averaged over posterior samples"
-    more = f"-{group}" if len(results.groups) > 1 else ""
+        rows.append((Datum("mean"), *with_best_in_bold([*map(score_datum, means)])))
+    spread = deviation(sample for by_method in samples.values() for sample in by_method.values())
+    tested = (
+        " Bold: the best. † below the best at p < 0.05 (approximate randomisation over cells, Holm's correction; means "
+        "over tasks are not tested)."
+    )
     oracle = results.is_oracle(results.proper(group=group))
     return Table(
-        f"table1{'' if kind == 'plug_in' else '-averaged'}{more}",
-        f"Table 1: scores on unseen cells, {which}" + (f" ({group} halves)" if more else ""),
+        *_heading(results, group, kind),
         ("task", *map(shown, entries)),
         tuple(rows),
-        f"Mean over the corpora of unseen cells, ± standard deviation over {_count(results.seeds, 'seed')}. Bold: the "
-        "best, and what does not differ from it. † below the best at p < 0.05 (approximate randomisation over cells, "
-        "Holm's correction)." + " Selected on dev data of UNSEEN cells (oracle): not zero-shot." * oracle,
+        f"Mean over the corpora of unseen cells{spread}."
+        + tested * (len(entries) > 1)
+        + " Selected on dev data of UNSEEN cells (oracle): not zero-shot." * oracle,
     )
+
+
+def _heading(results: Results, group: str, kind: PredictionKind) -> tuple[str, str]:
+    """Name and title of a main table: Table 1 is plug-in prediction in the first group of partitions, and no other."""
+    first = group == results.groups[0]
+    if kind == "averaged":
+        name, title = "averaged", "Averaged prediction: scores on unseen cells"
+    elif first:
+        name, title = "table1", "Table 1: scores on unseen cells, posterior means plugged in"
+    else:
+        name, title = "plug-in", "Plug-in prediction: scores on unseen cells"
+    return name + f"-{group}" * (not first), title + f" (partitions: {group})" * (len(results.groups) > 1)
 
 
 def subset_table(results: Results) -> Table:
     """Table 2: scores on the same number of similar (Sim) and of different (Dif) languages."""
     groups = sorted({entry.group for entry in results.entries if is_subset(entry.group)}, key=_subset_order)
-    rows = []
+    rows, samples = [], []
     for method in results.methods:
         for task in results.tasks:
             found = [Sample.of(results, results.proper(method, group), [task]) for group in groups]
             if any(len(sample.by_seed) for sample in found):
                 rows.append((Datum(shown(method)), Datum(task), *map(score_datum, found)))
+                samples += found
     names = [f"{'Sim' if group.startswith('sim') else 'Dif'} |L| = {group.split('-')[1]}" for group in groups]
     return Table(
         "table2",
         "Table 2: similar against different languages",
         ("method", "task", *names),
         tuple(rows) if groups else (),
-        "Mean over unseen cells when |L| languages, as alike or as unlike as possible, are all there is.",
+        "Mean over unseen cells when |L| languages, as alike or as unlike as possible, are all there is"
+        f"{deviation(samples)}.",
     )
 
 
@@ -123,17 +138,17 @@ def entropy_table(results: Results) -> Table:
         rows.append((Datum(shown(method)), *(_correlation(entropy_correlation(own)) for own in points)))
     return Table(
         "entropy",
-        "Entropy against score",
+        "Correlation of entropy and score",
         ("method", *results.tasks, "pooled"),
         tuple(rows),
-        "Pearson's r between the mean entropy of a cell's predictions and its score, over unseen cells (means over "
-        "seeds), with the two-tailed p-value; −1 is perfect foresight.",
+        "Pearson's r between the mean entropy of a cell's predictions and its score, over unseen cells"
+        f"{' (means over seeds)' * (len(results.seeds) > 1)}, with the two-tailed p-value; −1 is perfect foresight.",
     )
 
 
 def ablation_table(results: Results) -> Table:
     """Scores of each ablation's variants, and their change from the study's own settings."""
-    rows = []
+    rows, samples = [], []
     asked = dict.fromkeys((e.ablation, e.method) for e in results.entries if e.ablation)
     for ablation, method in asked:
         variants = dict.fromkeys(e.variant for e in results.entries if e.ablation == ablation)
@@ -143,18 +158,20 @@ def ablation_table(results: Results) -> Table:
             found = base if variant == "base" else results.select(method, None, ablation, variant)
             if not found:
                 continue
-            data = [score_datum(Sample.of(results, found, [task], kind)) for task in results.tasks for kind in KINDS]
+            own = [Sample.of(results, found, [task], kind) for task in results.tasks for kind in KINDS]
+            samples += own
             change = _change(results, found, base) if base and variant != "base" else Datum("")
             oracle = "*" * results.is_oracle(found)
-            rows.append((Datum(ablation), Datum(variant, mark=oracle), Datum(shown(method)), *data, change))
+            names = (Datum(ablation), Datum(variant, mark=oracle), Datum(shown(method)))
+            rows.append((*names, *map(score_datum, own), change))
     kinds = [f"{task} {kind}" for task in results.tasks for kind in KINDS.values()]
     return Table(
         "ablations",
         "Ablations",
         ("varied", "variant", "method", *kinds, "change"),
         tuple(rows),
-        "Means over unseen cells; the change is that of the mean over tasks, plug-in. * selected on dev data of unseen "
-        "cells: not zero-shot.",
+        f"Means over unseen cells{deviation(samples)}; the change is that of the mean over tasks, plug-in. * selected "
+        "on dev data of unseen cells: not zero-shot.",
     )
 
 
@@ -168,14 +185,14 @@ def language_table(results: Results) -> Table:
     rows = []
     for place, scores in sorted(found.items()):
         data = [_percent(np.mean(scores[m])) if m in scores else Datum("–") for m in results.methods]
-        best = max((datum.value or 0.0) for datum in data)
-        rows.append((*map(Datum, place), *(d._replace(bold=d.value == best) for d in data)))
+        rows.append((*map(Datum, place), *with_best_in_bold(data)))
     return Table(
         "languages",
         "Every unseen cell",
         ("task", "language", "corpus", *(shown(m) for m in results.methods)),
         tuple(rows),
-        "Plug-in prediction, mean over seeds.",
+        f"Plug-in prediction{', mean over seeds' * (len(results.seeds) > 1)}."
+        + " Bold: the best." * (len(results.methods) > 1),
     )
 
 
@@ -243,7 +260,3 @@ def _percent(value: Any) -> Datum:
 
 def _number(value: Any, digits: int) -> Datum:
     return Datum(f"{float(value):,.{digits}f}", float(value))
-
-
-def _count(things: Sequence[Any], name: str) -> str:
-    return f"{len(things)} {name}{'s' * (len(things) != 1)}"

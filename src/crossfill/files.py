@@ -3,10 +3,14 @@
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+_SECONDS_BETWEEN_TRIES = 0.05
+"""How often a lock that another process holds is tried again."""
 
 
 def default_cache() -> Path:
@@ -49,13 +53,47 @@ def locked(path: Path, wait: bool) -> Iterator[bool]:
 
     The operating system releases the lock when the process ends, for whatever reason.
     """
-    import fcntl
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
+    with path.open("a", encoding="utf-8") as file:
+        held = _lock(file.fileno())
+        while wait and not held:
+            time.sleep(_SECONDS_BETWEEN_TRIES)
+            held = _lock(file.fileno())
         try:
-            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+            yield held
+        finally:
+            if held:
+                _unlock(file.fileno())
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file; false if it is locked already."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows
+        return _lock_byte(handle, "LK_NBLCK")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _unlock(handle: int) -> None:
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows
+        _lock_byte(handle, "LK_UNLCK")
+    else:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def _lock_byte(handle: int, mode: Literal["LK_NBLCK", "LK_UNLCK"]) -> bool:
+    """Lock or unlock the first byte of an empty file, as Windows can; false if it is locked already."""
+    import msvcrt
+
+    try:
+        msvcrt.locking(handle, getattr(msvcrt, mode), 1)  # pyright: ignore[reportAttributeAccessIssue]
+    except PermissionError:
+        return False
+    return True

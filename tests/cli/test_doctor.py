@@ -38,11 +38,18 @@ def test_a_whole_installation(monkeypatch: pytest.MonkeyPatch):
     for words in (
         "cpu: ",
         "✓ text: icu4py",
-        "– ray: ray missing (wanted >=2.40); pip install 'crossfill[ray]'",
-        "– tensorboard: tensorboard 1.0 (wanted >=2.18); pip install 'crossfill[tensorboard]'",
+        "– ray: ray missing (wanted >=2.40)\n      pip install 'crossfill[ray]'\n",
+        "– tensorboard: tensorboard 1.0 (wanted >=2.18)\n      pip install 'crossfill[tensorboard]'\n",
         "nothing that crossfill needs is missing",
     ):
         assert words in result.output
+
+
+def test_it_is_broken_at_spaces_only():
+    whole = RUN.invoke(app, ["doctor"], env={"COLUMNS": "1000"}).output
+    narrow = RUN.invoke(app, ["doctor"], env={"COLUMNS": "60"}).output
+    assert narrow.split() == whole.split()
+    assert all(len(line) <= 60 for line in narrow.splitlines() if "/" not in line)
 
 
 def test_a_broken_one(monkeypatch: pytest.MonkeyPatch):

@@ -1,6 +1,9 @@
 """`crossfill evaluate`, `annotate` and `export` as a person types them."""
 
 import json
+import re
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 import crossfill
-from crossfill.cli.app import app
+from crossfill import progress
+from crossfill.cli.app import app, main
 from crossfill.cli.evaluate import errors_removed
 from crossfill.data import bio
 from crossfill.data.folder import load_grid
-from crossfill.errors import CrossfillError
+from crossfill.errors import CrossfillError, DataError
+from crossfill.evaluation import scoring
 from tests.data.folders import bio as bio_file
 from tests.data.folders import conllu, write
 from tests.own_cache import own_cache as own_cache
@@ -58,8 +63,8 @@ def run(*arguments: object, text: str = "") -> str:
 
 def test_evaluate(model: Path, data: Path, tmp_path: Path):
     shown = run("evaluate", model, data, "--out", tmp_path / "report.json")
-    assert "▣" in shown
-    assert "coverage 90%" in shown
+    assert shown.split().count("▣") == 3  # ner/wol, the mean of unseen cells, and the legend
+    assert {"coverage", "90%", "set", "size"} <= set(shown.split())
     report = json.loads((tmp_path / "report.json").read_text())
     assert report == json.loads(run("evaluate", model, data, "--json"))
     entries = {entry["cell"]: entry for entry in report["results"]}
@@ -92,6 +97,53 @@ def test_evaluate_leaves_out_what_the_model_does_not_know(model: Path, data: Pat
     result = RUN.invoke(app, ["evaluate", str(model), str(more), "--json"])
     assert result.exit_code == 0
     assert "left out: pos/fin" in result.stderr
+
+
+def test_no_width_cuts_a_table_off(model: Path, data: Path):
+    report = json.loads(run("evaluate", model, data, "--json"))
+    for width in (30, 45, 60, 80, 200):
+        result = RUN.invoke(app, ["evaluate", str(model), str(data)], env={"COLUMNS": str(width), "NO_COLOR": "1"})
+        assert max(map(len, result.stdout.splitlines())) <= width
+        assert "…" not in result.stdout
+        words = result.stdout.split()
+        for entry in report["results"]:
+            for name in ("nll", "ece", "aurc"):
+                assert f"{entry['averaged'][name]:.3f}" in words
+            assert f"{entry['set_size']:.2f}" in words
+
+
+def test_data_of_other_cells_are_an_error(model: Path, tmp_path: Path, monkeypatch, capsys):
+    other = write(tmp_path / "other", {"ud/fin/test.conllu": conllu([("a", "NOUN")])})
+    monkeypatch.setattr(sys, "argv", ["crossfill", "evaluate", str(model), str(other)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert "the model has tasks ner, pos in languages amh, wol, yor" in told
+    assert "the data have tasks pos in languages fin" in told
+
+
+def test_data_without_test_sets_are_an_error(model: Path, tmp_path: Path):
+    kept = {name: text for name, text in files().items() if "/train." in name and "/amh/" not in name}
+    untested = write(tmp_path / "untested", {**kept, "ud/fin/test.conllu": conllu([("a", "NOUN")])})
+    result = RUN.invoke(app, ["evaluate", str(model), str(untested)])
+    assert isinstance(result.exception, DataError)
+    assert "expected test data" in str(result.exception)
+    assert "found none in ner/wol, ner/yor, pos/wol, pos/yor" in str(result.exception)
+
+
+def test_a_slow_evaluation_says_how_far_it_is(model: Path, data: Path, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.2)
+    real = scoring.evaluate_corpus
+
+    def slow(*given):
+        time.sleep(0.5 if str(given[1]) == "pos/amh" else 0.0)
+        return real(*given)
+
+    monkeypatch.setattr(scoring, "evaluate_corpus", slow)
+    told = RUN.invoke(app, ["evaluate", str(model), str(data)]).stderr
+    assert re.search(r"^Evaluating corpora: 2/5, .*, pos/amh$", told, re.MULTILINE), told
+    assert RUN.invoke(app, ["evaluate", str(model), str(data), "--quiet"]).stderr == ""
 
 
 def test_annotate(model: Path, data: Path, tmp_path: Path):

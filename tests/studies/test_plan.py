@@ -6,6 +6,8 @@ import pytest
 
 from crossfill.errors import ConfigError
 from crossfill.grid.cells import Cell
+from crossfill.methods.registry import find_method
+from crossfill.settings import change_values, read_settings
 from crossfill.studies.grids import load_study_grid
 from crossfill.studies.plan import Job, check_study
 from crossfill.studies.study import DataSettings, load_run_config, parse_study
@@ -78,6 +80,31 @@ def test_languages_that_all_tasks_have_and_sources_that_serve_one_method(tmp_pat
     assert found.grid.languages == ("wol", "yor")
     assert found.sources.languages == ("eng",)
     assert found.with_sources().languages == ("eng", "wol", "yor")
+
+
+def test_a_source_without_data_is_noted_and_the_study_goes_on(tmp_path: Path):
+    cells = [f"{task}/{language}" for task in ("pos", "ner") for language in ("wol", "yor", "amh")]
+    data = corpora(tmp_path / "data", cells)
+    write(data, {"ner/yor/train.bio": bio(*([(f"more{i}", "B-PER"), ("moku", "O")] for i in range(9)))})
+    values = read_settings(Path(__file__).parents[2] / "configs" / "frozen.yaml")
+    given = {"data.path": str(data), "config.encoder.name": "compact", "methods": {"ls": {}, "jm": {}}, "ablations": []}
+    found = check_study(change_values(values, given))
+    assert found.problems == ()
+    assert found.grid is not None
+    (note,) = found.grid.notes
+    assert note.startswith(f"data.source_only: eng has no data in {data}; in its place, the largest-source method")
+    assert found.grid.only(["wol"]).notes == found.grid.notes
+    jobs = [job for job in found.plan.jobs.values() if job.methods == ("ls",)]
+    assert len(jobs) == 6
+    for job in jobs:
+        seen = frozenset(map(Cell.parse, job.seen))
+        made = find_method("ls").plan(found.grid.with_sources(), seen, job.config)
+        words = {cell: found.grid.grid.training(cell).n_words for cell in seen}
+        for task in ("ner", "pos"):
+            (source,) = (cell for cell in made.cells if cell.task == task)
+            assert words[source] == max(n for cell, n in words.items() if cell.task == task)
+        assert all("has no training data in 'eng'" in line for line in made.notes)
+        assert len(made.notes) == 2
 
 
 def test_jobs_are_named_by_all_that_their_result_depends_on():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
+    from crossfill.data.streams import Item
     from crossfill.prediction.tagging import Tagging
     from crossfill.tagger.tagger import Tagger
 
@@ -55,11 +56,13 @@ def annotate(
     cutting = "words" if tokenised else "lines" if lines else "raw"
     with opened(path) as stream:
         source = format_of(path, read)
-        items = read_items(stream, str(path or "standard input"), source, target.language, cutting)
-        pool = candidates(tagger, (item.sentence for item in items), target, samples, seed)
+        found = read_items(stream, str(path or "standard input"), source, target.language, cutting)
+        items = [item for item in found if item.sentence]
+    pool = candidates(tagger, (item.sentence for item in items), target, samples, seed)
     chosen = choose(pool, budget, strategy, cost)
-    taggings = tagger.tag_many([pool.sentences[i] for i in chosen], target, samples)
-    text = "".join(_render(tagging, form or ("conllu" if source == "conllu" else "bio")) for tagging in taggings)
+    taggings = tagger.tag_many([items[i].sentence for i in chosen], target, samples)
+    own_form = form or ("conllu" if source == "conllu" else "bio")
+    text = "".join(_render(items[i], t, own_form, i + 1) for i, t in zip(chosen, taggings, strict=True))
     if out is None:
         sys.stdout.write(text)
     else:
@@ -67,14 +70,13 @@ def annotate(
     typer.echo(f"{len(chosen)} of {len(pool)} sentences chosen for {target} by {strategy}", err=True)
 
 
-def _render(tagging: "Tagging", form: str) -> str:
+def _render(item: "Item", tagging: "Tagging", form: str, number: int) -> str:
     """The sentence with predicted labels in the plain format of a corpus, ready to be corrected and trained on."""
     from crossfill.cli import render
     from crossfill.data import bio
-    from crossfill.data.streams import Item
 
-    if form == "conllu":
-        return render.conllu(Item(tagging.sentence), [tagging], whole=False)
+    if form == "conllu":  # labels go where they are read in training, so DEPREL needs no HEAD
+        return render.conllu(item, [tagging], whole=False, number=number, deprel_without_head=True)
     return bio.render([bio.TaggedSentence(tagging.sentence.words, tagging.labels)])
 
 

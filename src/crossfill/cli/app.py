@@ -1,9 +1,14 @@
 """The `crossfill` command: one file per command, imported when it is called."""
 
+import codecs
+import inspect
 import sys
+from io import TextIOWrapper
+from typing import Annotated
 
 import typer
 
+from crossfill import __version__
 from crossfill.cli import (
     annotate,
     cache,
@@ -25,13 +30,24 @@ app = typer.Typer(
     name="crossfill",
     help="Fill the empty cells of a task × language grid.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # Rich would take [default: …] in a help text for markup
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"crossfill {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """Fill the empty cells of a task × language grid."""
 
 
@@ -48,15 +64,28 @@ app.command()(serve.serve)
 app.command()(cache.cache)
 app.add_typer(data.app, name="data")
 app.command()(doctor.doctor)
+for command in (*app.registered_commands, *data.app.registered_commands):  # whole in lists of commands, not cut short
+    command.short_help = (inspect.getdoc(command.callback) or "").partition("\n\n")[0]
 
 
 def main() -> None:
     """Run the command line; bad input becomes one message on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        _write_utf8(stream)
     try:
         app()
     except CrossfillError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
+
+
+def _write_utf8(stream: object) -> None:
+    """Write UTF-8 to files and pipes, whatever the locale; a terminal of another encoding shows ? where it has to."""
+    if isinstance(stream, TextIOWrapper):
+        if stream.isatty() and codecs.lookup(stream.encoding).name != "ascii":
+            stream.reconfigure(errors="replace")
+        else:  # names of files that are no text are written as they are
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
 if __name__ == "__main__":

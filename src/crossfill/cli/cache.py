@@ -1,5 +1,6 @@
 """`crossfill cache`: list, check and clear cached features."""
 
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,6 +15,7 @@ def cache(
     action: Annotated[Literal["list", "check", "clear"], typer.Argument(help="What to do.")] = "list",
     encoder: Annotated[str, typer.Option(help="Only features of encoders whose name holds this.")] = "",
     cache: Annotated[Path | None, typer.Option(help="The cache. [default: the user's]")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Clear without asking.")] = False,
 ) -> None:
     """List cached features, check that they are whole, or clear them.
 
@@ -29,22 +31,40 @@ def cache(
         case "check":
             _check(store, entries)
         case "clear":
-            store.remove(entries)
-            left = 0 if encoder else store.remove_leftovers()
-            freed = _megabytes(sum(entry.bytes for entry in entries))
-            more = f", and {left} unfinished" * bool(left)
-            typer.echo(f"{store.folder}: {len(entries)} entries removed, {freed}{more}")
+            _clear(store, entries, everything=not encoder, yes=yes)
+
+
+def _clear(store: "FeatureCache", entries: "list[Entry]", everything: bool, yes: bool) -> None:
+    """Remove entries, and unfinished ones if everything goes; ask first, as computing them again takes time."""
+    from crossfill.errors import ConfigError
+
+    size = _megabytes(sum(entry.bytes for entry in entries))
+    if entries and not yes:
+        if not sys.stdin.isatty():
+            raise ConfigError(
+                f"{store.folder}: expected a yes before {len(entries)} entries, {size}, are removed, found no terminal "
+                "to ask on; add --yes"
+            )
+        typer.confirm(f"{store.folder}: remove {len(entries)} entries, {size}?", abort=True)
+    store.remove(entries)
+    left = store.remove_leftovers() if everything else 0
+    more = f", and {left} unfinished" * bool(left)
+    typer.echo(f"{store.folder}: {len(entries)} entries removed, {size}{more}")
 
 
 def _list(store: "FeatureCache", entries: "list[Entry]") -> None:
-    groups: dict[str, list[Entry]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[Entry]] = defaultdict(list)
     for entry in entries:
-        groups[_settings(entry)].append(entry)
+        groups[_encoder(entry), _settings(entry)].append(entry)
     typer.echo(str(store.folder))
-    for settings, members in sorted(groups.items()):
+    before = ""
+    for (encoder, settings), members in sorted(groups.items()):
         rows = sum(int(entry.about.get("rows", 0)) for entry in members)
         size = _megabytes(sum(entry.bytes for entry in members))
-        typer.echo(f"  {settings}: {len(members)} corpora, {rows:,} rows, {size}")
+        if encoder != before:
+            typer.echo(f"  {encoder}")
+        typer.echo(f"    {settings}: {len(members)} corpora, {rows:,} rows, {size}")
+        before = encoder
     if not groups:
         typer.echo("  no features")
 
@@ -58,6 +78,11 @@ def _check(store: "FeatureCache", entries: "list[Entry]") -> None:
         raise typer.Exit(1)
 
 
+def _encoder(entry: "Entry") -> str:
+    about = entry.about
+    return f"{about.get('label')} ({str(about.get('encoder'))[:8]})" if about else "unknown encoder"
+
+
 def _settings(entry: "Entry") -> str:
     about = entry.about
     if not about:
@@ -67,7 +92,7 @@ def _settings(entry: "Entry") -> str:
         if "pieces_of_layer" in about
         else f"layer {about.get('layer') or 'last'}, {about.get('pooling')} piece, {about.get('precision')}"
     )
-    return f"{about.get('label')} ({str(about.get('encoder'))[:8]}): {what}, windows of {about.get('max_pieces')}"
+    return f"{what}, windows of {about.get('max_pieces')}"
 
 
 def _megabytes(n_bytes: int) -> str:

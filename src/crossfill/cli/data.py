@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from crossfill.data.download import Progress
 
-app = typer.Typer(help="Official and artificial corpora.", no_args_is_help=True)
+app = typer.Typer(help="Official and artificial corpora.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
@@ -74,11 +74,9 @@ def make(
 
 @contextmanager
 def _progress(name: str) -> "Iterator[Progress]":
-    from crossfill.data.download import silent
-
     if not sys.stderr.isatty():
-        typer.echo(f"fetching {name} …", err=True)
-        yield silent
+        with _lines(name) as update:
+            yield update
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -87,3 +85,22 @@ def _progress(name: str) -> "Iterator[Progress]":
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         bar = shown.add_task(name)
         yield lambda done, total: shown.update(bar, completed=done, total=total)
+
+
+@contextmanager
+def _lines(name: str) -> "Iterator[Progress]":
+    """Progress in a line every 10 seconds."""
+    from crossfill.progress import SECONDS_BETWEEN_LINES, every
+
+    received = ""
+
+    def update(done: int, total: int | None) -> None:
+        nonlocal received
+        received = f" {done / 1e6:,.0f}" + ("" if total is None else f" of {total / 1e6:,.0f}") + " MB"
+
+    def say() -> None:
+        typer.echo(f"fetching {name} …{received}", err=True)
+
+    say()
+    with every(SECONDS_BETWEEN_LINES, say):
+        yield update

@@ -5,6 +5,7 @@ import os
 import platform
 import shutil
 import sys
+import textwrap
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -121,7 +122,7 @@ def _show(about: dict[str, Any], found: list[Package], broken: list[Package]) ->
     cache, hub = about["cache"], about["hub"]
     typer.echo(f"crossfill {about['crossfill']}, Python {about['python']}, {about['system']}, {about['cores']} cores")
     typer.echo(f"devices: {', '.join(about['devices']) or 'unknown without torch'}")
-    typer.echo("packages: " + ", ".join(f"{p.name} {p.found}" for p in found if not p.extra and p.found))
+    typer.echo(_wrapped("packages: " + ", ".join(f"{p.name} {p.found}" for p in found if not p.extra and p.found)))
     for package in broken:
         typer.echo(f"  ✗ {package.name}: expected {package.wanted}, found {package.found or 'none'}")
     typer.echo("extras:")
@@ -129,13 +130,18 @@ def _show(about: dict[str, Any], found: list[Package], broken: list[Package]) ->
         own = [package for package in found if package.extra == extra]
         ready = all(package.fits for package in own)
         parts = ", ".join(f"{p.name} {p.found or 'missing'}{'' if p.fits else f' (wanted {p.wanted})'}" for p in own)
-        typer.echo(f"  {'✓' if ready else '–'} {extra}: {parts}{'' if ready else _install(extra)}")
+        typer.echo(_wrapped(f"  {'✓' if ready else '–'} {extra}: {parts}"))
+        if not ready:
+            typer.echo(f"      pip install 'crossfill[{extra}]'")
     locked = "" if cache["writable"] else ", NOT WRITABLE: set CROSSFILL_CACHE to another folder"
     typer.echo(
-        f"cache: {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1e6:,.0f} MB; "
-        f"{cache['free_bytes'] / 1e9:,.0f} GB free{locked}"
+        _wrapped(
+            f"cache: {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1e6:,.0f} MB; "
+            f"{cache['free_bytes'] / 1e9:,.0f} GB free{locked}"
+        )
     )
-    typer.echo(f"encoders at hand: compact{''.join(f', {name}' for name in hub['models'])} ({hub['folder']})")
+    models = "".join(f", {name}" for name in hub["models"])
+    typer.echo(_wrapped(f"encoders at hand: compact{models} ({hub['folder']})"))
     if broken:
         names = " ".join(f"'{package.name}{package.wanted}'" for package in broken)
         typer.echo(f"missing: pip install {names}, in the environment of {sys.executable}")
@@ -143,5 +149,7 @@ def _show(about: dict[str, Any], found: list[Package], broken: list[Package]) ->
         typer.echo("nothing that crossfill needs is missing")
 
 
-def _install(extra: str) -> str:
-    return f"; pip install 'crossfill[{extra}]'"
+def _wrapped(text: str) -> str:
+    """A line broken at spaces where the terminal ends; what goes on is indented."""
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(text, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.table import Table
 
     from crossfill.evaluation.results import CellResult
-    from crossfill.grid.cells import Grid
+    from crossfill.grid.cells import Cell, Grid
     from crossfill.tagger.tagger import Tagger
 
 _KEPT = 16
 """Position of 80 % coverage in the risk–coverage curve, counted from 1."""
+_MOST_NAMES = 10
+"""Names that a message lists."""
 
 
 def evaluate(
@@ -31,22 +33,23 @@ def evaluate(
     cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     out: Annotated[Path | None, typer.Option(help="File to write the JSON to, besides.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Score a model on every cell that has test data: seen (■) and unseen (▣), with calibration and risk–coverage."""
     from crossfill.data.folder import load_grid
     from crossfill.data.splits import capped_grid
+    from crossfill.files import write_atomically
     from crossfill.tagger.tagger import load
 
     tagger = load(model, encoder, cache or True)
     if samples is not None:
         tagger.config = tagger.config.change({"prediction.samples": samples})
     grid = capped_grid(load_grid(data, tasks=task or (), seed=seed, cache=cache or True), None, max_test, seed)
-    grid = _known(tagger, grid)
-    results = tagger.evaluate(grid, alpha)
+    results = _results(tagger, _known(tagger, grid, data), alpha, quiet)
     report = as_report(results) | {"samples": tagger.config.prediction.samples}
     text = json.dumps(report, ensure_ascii=False, indent=2)
     if out is not None:
-        out.write_text(text + "\n", encoding="utf-8")
+        write_atomically(out, (text + "\n").encode())
     if as_json:
         typer.echo(text)
     else:
@@ -88,61 +91,93 @@ def _mean(group: list[dict[str, Any]]) -> dict[str, float]:
     return values
 
 
-def _known(tagger: "Tagger", grid: "Grid") -> "Grid":
-    """The cells of the grid that the model can tag; the others are listed on standard error."""
+def _known(tagger: "Tagger", grid: "Grid", data: Path) -> "Grid":
+    """The cells of the grid that the model can tag; the others are listed on standard error. DataError if none can."""
+    from crossfill.errors import DataError
+
     known = frozenset(tagger.cells)
-    if left_out := [str(cell) for cell in grid.cells if cell not in known]:
-        shown = ", ".join(left_out[:10]) + (" …" if len(left_out) > 10 else "")
-        typer.echo(f"not in the model's grid, left out: {shown}", err=True)
+    left_out = [str(cell) for cell in grid.cells if cell not in known]
+    if len(left_out) == len(grid.cells):
+        raise DataError(
+            f"{data}: expected cells of the model's grid, found none; the model has {_sides(tagger.cells)}; "
+            f"the data have {_sides(grid.cells)}; evaluate on other data, or train a model on these"
+        )
+    if left_out:
+        typer.echo(f"not in the model's grid, left out: {_listed(left_out)}", err=True)
     return grid.where(lambda cell: cell in known)
+
+
+def _results(tagger: "Tagger", grid: "Grid", alpha: float, quiet: bool) -> "list[CellResult]":
+    """Results on every corpus with test data, with progress; DataError if there is none."""
+    from crossfill.errors import DataError
+    from crossfill.evaluation.scoring import evaluate, scored_corpora
+    from crossfill.progress import ProgressBar
+
+    n_corpora = len(scored_corpora(tagger.model, grid))
+    if not n_corpora:
+        raise DataError(
+            f"expected test data that the model was not trained on, found none in {_listed(map(str, grid.cells))}; the "
+            f"model has {_sides(tagger.cells)}; add a test file to one of these cells (a seen cell trains on its test "
+            "file if it has no other)"
+        )
+    with ProgressBar(quiet) as bars:
+        update = bars.add("Evaluating corpora", n_corpora)
+        return evaluate(tagger.model, grid, tagger.config, tagger.calibration, alpha, update)
+
+
+def _sides(cells: "Iterable[Cell]") -> str:
+    """The tasks and languages of some cells, in words."""
+    found = list(cells)
+    tasks, languages = ({getattr(cell, side) for cell in found} for side in ("task", "language"))
+    return f"tasks {_listed(sorted(tasks)) or 'none'} in languages {_listed(sorted(languages)) or 'none'}"
+
+
+def _listed(names: "Iterable[str]") -> str:
+    found = list(names)
+    return ", ".join(found[:_MOST_NAMES]) + (f" and {len(found) - _MOST_NAMES} more" if found[_MOST_NAMES:] else "")
 
 
 def _show(report: dict[str, Any]) -> None:
     from rich.console import Console
 
-    alpha = report["alpha"]
+    from crossfill.cli.tables import print_table
+
     console = Console(highlight=False)
-    rows = [
-        ({"name": r["cell"], "corpus": r["corpus"], "seen": r["seen"], "words": r["n_words"]}, r)
-        for r in report["results"]
-    ]
-    table = _table("Cells", alpha)
-    for head, entry in rows:
-        flat = {f"{k}_{n}": v for k in ("plug_in", "averaged") for n, v in entry[k].items()}
-        _add(table, head, entry | flat, alpha is not None)
-    console.print(table)
-    table = _table("Means over corpora", alpha)
+    results, alpha = report["results"], report["alpha"]
+    several = len({entry["cell"] for entry in results}) < len(results)
+    table = _table("Cells", ["cell", "corpus"] if several else ["cell"], alpha)
+    for entry in results:
+        flat = {f"{kind}_{name}": value for kind in ("plug_in", "averaged") for name, value in entry[kind].items()}
+        names = [entry["cell"], entry["corpus"]] if several else [entry["cell"]]
+        _add(table, [_mark(entry), *names, f"{entry['n_words']:,}"], entry | flat, alpha is not None)
+    print_table(console, table, keys=3 if several else 2)
+    table = _table("Means over corpora", ["task"], alpha, counted="corpora")
     for mean in report["means"]:
-        _add(
-            table,
-            {"name": mean["task"], "corpus": f"{mean['corpora']} corpora", "seen": mean["seen"]},
-            mean,
-            alpha is not None,
-        )
-    console.print(table)
+        _add(table, [_mark(mean), mean["task"], str(mean["corpora"])], mean, alpha is not None)
+    print_table(console, table, keys=2)
     console.print(
-        "■ seen  ▣ unseen; score plug-in, the rest of averaged prediction; −err: errors gone with the least sure 20 %"
+        "■ seen, ▣ unseen. The score is of plug-in prediction, the rest of averaged prediction; "
+        "−err: errors gone with the least sure 20 %."
     )
 
 
-def _table(title: str, alpha: float | None) -> "Table":
+def _mark(entry: dict[str, Any]) -> str:
+    return "■" if entry["seen"] else "▣"
+
+
+def _table(title: str, keys: "Sequence[str]", alpha: float | None, counted: str = "words") -> "Table":
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left")
-    for name in ("", "cell", "corpus"):
-        table.add_column(name, overflow="fold")
-    names = ["words", "score", "averaged", "NLL", "ECE", "AURC", "−err"]
-    for name in names + ([] if alpha is None else [f"coverage {1 - alpha:.0%}", "set size"]):
+    table = Table("", *keys, title=title)
+    sets = [] if alpha is None else [f"coverage {1 - alpha:.0%}", "set size"]
+    for name in (counted, "score", "averaged", "NLL", "ECE", "AURC", "−err", *sets):
         table.add_column(name, justify="right")
     return table
 
 
-def _add(table: "Table", head: dict[str, Any], values: dict[str, Any], calibrated: bool) -> None:
+def _add(table: "Table", first: list[str], values: dict[str, Any], calibrated: bool) -> None:
     row = [
-        "■" if head["seen"] else "▣",
-        head["name"],
-        head["corpus"],
-        f"{head['words']:,}" if "words" in head else "",
+        *first,
         f"{100 * values['plug_in_score']:.1f}",
         f"{100 * values['averaged_score']:.1f}",
         *(f"{values[f'averaged_{name}']:.3f}" for name in ("nll", "ece", "aurc")),

@@ -1,7 +1,7 @@
 """`crossfill experiment CONFIG --out RUN`: a whole study, resumable."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -56,6 +56,8 @@ def experiment(
     checked = check_study(values, str(config))
     if checked.problems or checked.study is None:
         raise ConfigError("\n".join(checked.problems))
+    for note in checked.grid.notes if checked.grid else ():
+        typer.echo(note, err=True)
     if tensorboard or checked.study.tensorboard:
         from crossfill.studies.tracking import require_tensorboard
 
@@ -76,13 +78,16 @@ def _show_plan(checked: "CheckedStudy", run: Path, execution: "ExecutionSettings
     from rich.console import Console
     from rich.table import Table
 
+    from crossfill.cli.tables import print_table
     from crossfill.progress import duration
     from crossfill.studies.executors.local import LocalExecutor
     from crossfill.studies.run import estimate, missing_jobs
 
     costs = estimate(checked, run)
     todo = {job.id for job in missing_jobs(checked, run)}
-    table = Table("job", "method", "partitions", "variant", "seed", "steps", "at most", "", box=None, pad_edge=False)
+    table = Table("job", "method", "partitions", "variant")
+    for name in ("seed", "steps", "at most", ""):
+        table.add_column(name, justify="right")
     for job in checked.plan.jobs.values():
         entries = [entry for entry in checked.plan.entries if entry.job == job.id]
         table.add_row(
@@ -95,13 +100,13 @@ def _show_plan(checked: "CheckedStudy", run: Path, execution: "ExecutionSettings
             duration(costs[job.id]),
             "" if job.id in todo else "done",
         )
-    console = Console(highlight=False, width=None if Console().is_terminal else 140)
-    console.print(table)
+    console = Console(highlight=False)
+    print_table(console, table, keys=2)
     slots = execution.jobs or LocalExecutor(execution).slots
     total = sum(costs[job] for job in todo)
     steps = sum(checked.plan.jobs[job].config.training.steps for job in todo)
     console.print(
-        f"\n{len(checked.plan.jobs)} jobs for {len(checked.plan.entries)} entries, {len(todo)} to do: "
+        f"{len(checked.plan.jobs)} jobs for {len(checked.plan.entries)} entries, {len(todo)} to do: "
         f"{steps:,} training steps, at most {duration(total)} on one core, {duration(total / slots)} with {slots} at a "
         "time; early stopping ends sooner, and features of a frozen encoder are counted as cached"
     )
@@ -121,21 +126,30 @@ def _show_end(standing: "Standing", run: Path) -> None:
 
 @contextmanager
 def _progress(quiet: bool) -> "Iterator[Callable[[Standing, str], None]]":
-    """A bar over jobs on a terminal, a line per job elsewhere."""
+    """A bar over jobs on a terminal; elsewhere a line per job, and one every 10 seconds."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from crossfill.progress import SECONDS_BETWEEN_LINES, every
+
     console = Console(stderr=True, quiet=quiet, highlight=False)
+    drawn = console.is_terminal and not console.is_dumb_terminal
     columns = (BarColumn(bar_width=24), TextColumn("{task.fields[line]}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
+    latest = "starting"
+
+    def say(line: str) -> None:
+        console.print(line, markup=False, soft_wrap=True)
+
+    with Progress(*columns, console=console, transient=True, disable=quiet or not drawn) as bars, ExitStack() as more:
         bar = bars.add_task("jobs", line="")
+        if not drawn:
+            more.enter_context(every(SECONDS_BETWEEN_LINES, lambda: say(latest)))
 
         def watch(standing: "Standing", told: str) -> None:
-            ended = standing.done + len(standing.failed)
-            bars.update(bar, total=standing.total, completed=ended, line=standing.line())
+            nonlocal latest
+            ended, latest = standing.done + len(standing.failed), standing.line()
+            bars.update(bar, total=standing.total, completed=ended, line=latest)
             if told:
-                console.print(
-                    told if console.is_terminal else f"{standing.line()}; {told}", markup=False, soft_wrap=True
-                )
+                say(told if drawn else f"{latest}; {told}")
 
         yield watch

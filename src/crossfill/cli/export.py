@@ -12,16 +12,22 @@ def export(
     cell: Annotated[str, typer.Option(help="Cell to export, as ner/wol.")],
     onnx: Annotated[bool, typer.Option("--onnx", help="An ONNX graph instead of a transformers checkpoint.")] = False,
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Write the tagger of a cell as an ordinary token-classification checkpoint, or as ONNX; posterior means."""
-    from crossfill.tagger.tagger import load
+    from crossfill.progress import ProgressBar
 
-    tagger = load(model, encoder)
-    target = tagger.cell(cell)
-    if onnx:
-        from crossfill.export.onnx import export_onnx as write
-    else:
-        from crossfill.export.stock import export_stock as write
-    write(tagger, target, out)
+    with ProgressBar(quiet) as bars:
+        update = bars.add(f"Exporting {cell}")
+        update(0, "loading the model")
+        from crossfill.tagger.tagger import load
+
+        if onnx:
+            from crossfill.export.onnx import export_onnx as write
+        else:
+            from crossfill.export.stock import export_stock as write
+        tagger = load(model, encoder)
+        target = tagger.cell(cell)
+        write(tagger, target, out, lambda stage: update(0, stage))
     kind = "model.onnx" if onnx else "a token-classification checkpoint"
     typer.echo(f"{out}: {kind} for {target}, with its tokenizer and a card")

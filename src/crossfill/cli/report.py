@@ -1,9 +1,13 @@
 """`crossfill report RUN`: tables, figures and one HTML page of a study."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from crossfill.report.rendering import Table
 
 LONGEST = 40
 """Tables with more rows are not shown in the terminal."""
@@ -17,14 +21,17 @@ def report(
     """Make the tables and figures of a study, and one page of all of them."""
     from rich.console import Console
 
-    from crossfill.report.rendering import terminal
+    from crossfill.cli.tables import print_table
+    from crossfill.report.rendering import numeric, terminal
     from crossfill.report.report import write_report
 
     made = write_report(run, out)
     console = Console(highlight=False)
+    styled = console.is_terminal and not console.is_dumb_terminal
     for table in () if quiet else made.tables:
         if len(table.rows) <= LONGEST:
-            console.print(terminal(table))
+            shown = table if styled else _starred(table)
+            print_table(console, terminal(shown), keys=max(1, (*numeric(table), True).index(True)))
     folder = out or run
     if made.missing:
         typer.echo(f"{made.missing} jobs have no result yet; run the same crossfill experiment again", err=True)
@@ -32,3 +39,12 @@ def report(
         f"{len(made.tables)} tables in {folder / 'tables'} (Markdown, LaTeX), {len(made.drawings)} figures in "
         f"{folder / 'figures'} (PDF, PNG), all of it in {made.page}"
     )
+
+
+def _starred(table: "Table") -> "Table":
+    """The table with bold entries between asterisks, for output without bold."""
+    rows = tuple(
+        tuple(datum._replace(text=f"*{datum.text}*", bold=False) if datum.bold else datum for datum in row)
+        for row in table.rows
+    )
+    return replace(table, rows=rows, caption=table.caption.replace("Bold:", "Between asterisks:"))

@@ -1,5 +1,6 @@
 """Evaluation of a model on the corpora of a grid; every corpus is encoded once."""
 
+from collections.abc import Callable
 from dataclasses import fields
 
 import numpy as np
@@ -24,18 +25,33 @@ ALPHA = 0.1
 """Default level α of the label sets that are measured."""
 
 
-def evaluate(
-    model: Model, grid: Grid, config: Config, calibration: Calibration | None = None, alpha: float = ALPHA
-) -> list[CellResult]:
-    """Results on every corpus of every cell that has test data the model was not trained on.
-
-    With a calibration, they include measures of label sets at level α and of the temperature.
-    """
+def scored_corpora(model: Model, grid: Grid) -> list[tuple[Cell, str, Corpus]]:
+    """Every corpus of every cell with test data the model was not trained on: cell, name of the corpus, test data."""
     return [
-        evaluate_corpus(model, cell, name, corpus, config, calibration, alpha)
+        (cell, name, corpus)
         for cell in grid.cells
         for name, corpus in grid.evaluation(cell, seen=cell in model.seen).items()
     ]
+
+
+def evaluate(
+    model: Model,
+    grid: Grid,
+    config: Config,
+    calibration: Calibration | None = None,
+    alpha: float = ALPHA,
+    report: Callable[[int, str], None] = lambda _done, _note: None,
+) -> list[CellResult]:
+    """Results on every corpus of every cell that has test data the model was not trained on.
+
+    With a calibration, they include measures of label sets at level α and of the temperature. `report` is called
+    before each corpus, with the number of corpora done and the cell.
+    """
+    results = []
+    for cell, name, corpus in scored_corpora(model, grid):
+        report(len(results), str(cell))
+        results.append(evaluate_corpus(model, cell, name, corpus, config, calibration, alpha))
+    return results
 
 
 def evaluate_corpus(

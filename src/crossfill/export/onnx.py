@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from crossfill.errors import ExportError
-from crossfill.export.parts import Parts, take_apart, write_labels, write_surroundings
+from crossfill.export.parts import Parts, Tell, take_apart, write_labels, write_surroundings
 from crossfill.grid.cells import Cell
 from crossfill.tagger.tagger import Tagger
 
@@ -87,12 +87,13 @@ class TaggingGraph(nn.Module):
         return self.head(shares @ states)
 
 
-def export_onnx(tagger: Tagger, cell: Cell, out: Path) -> None:
+def export_onnx(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _stage: None) -> None:
     """Write the tagger of a cell as an ONNX graph with the encoder's tokenizer beside it."""
     try:
         import onnxscript as _  # noqa: F401
     except ImportError:
         raise ExportError("expected onnxscript and onnxruntime, found none; pip install 'crossfill[onnx]'") from None
+    tell("loading the encoder")
     parts = take_apart(tagger, cell)
     write_surroundings(parts, tagger, out, _USAGE.format(most=parts.words.config.max_pieces))
     write_labels(parts, out)
@@ -101,6 +102,7 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path) -> None:
     example = (ids, torch.ones_like(ids), torch.tensor([[1, 2, 4]] * 2), torch.tensor([[1, 3, 5]] * 2))
     sentences, pieces, words = (torch.export.Dim(name, min=1) for name in ("sentences", "pieces", "words"))
     by_piece, by_word = {0: sentences, 1: pieces}, {0: sentences, 1: words}
+    tell(f"tracing the graph, and writing {out / GRAPH}")
     with _quiet(), torch.no_grad():
         torch.onnx.export(
             graph,

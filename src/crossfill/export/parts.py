@@ -1,6 +1,7 @@
 """The parts of an exported tagger: a network, a head with centring folded in, labels, and a model card."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from crossfill.grid.cells import Cell
 from crossfill.model import Head
 from crossfill.prediction.predict import draw_head
 from crossfill.tagger.tagger import Tagger
+
+Tell = Callable[[str], None]
+"""Called with each stage of an export as it begins."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from crossfill.errors import ExportError
-from crossfill.export.parts import Parts, take_apart, write_surroundings
+from crossfill.export.parts import Parts, Tell, take_apart, write_surroundings
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.tagger.tagger import Tagger
@@ -27,12 +27,16 @@ tag("A sentence.")
 The label of a word is that of its first piece that is more than a space (`▁` alone, in some tokenizers)."""
 
 
-def export_stock(tagger: Tagger, cell: Cell, out: Path) -> None:
+def export_stock(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _stage: None) -> None:
     """Write the tagger of a cell as a token-classification checkpoint; ExportError if that cannot represent it."""
+    tell("loading the encoder")
     parts = take_apart(tagger, cell)
     _check(parts)
+    tell("putting the checkpoint together")
     model = _assemble(parts)
+    tell("comparing its logits with the model's")
     _verify(parts, model)
+    tell(f"writing {out}")
     write_surroundings(parts, tagger, out, _USAGE)
     model.save_pretrained(out)
 

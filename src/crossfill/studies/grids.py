@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class StudyGrid:
     """The cells that are divided into seen and unseen."""
     sources: Grid
     """Cells of the languages used only by the largest-source method."""
+    notes: tuple[str, ...] = ()
+    """What the study does without, for the user to see."""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -48,7 +50,7 @@ class StudyGrid:
 
     def only(self, languages: Collection[str]) -> "StudyGrid":
         """The grid in these languages only; sources are kept."""
-        return StudyGrid(part_of(self.grid, languages), self.sources)
+        return replace(self, grid=part_of(self.grid, languages))
 
     def with_sources(self) -> Grid:
         """The grid and its sources as one grid."""
@@ -72,7 +74,12 @@ def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
     except CrossfillError as error:
         return None, [*problems, *str(error).splitlines()]
     sources = {language_code(code) for code in data.source_only}
-    for language in sorted((wanted | sources) - set(grid.languages)):
+    notes = tuple(
+        f"data.source_only: {language} has no data in {_place(data)}; in its place, "
+        "the largest-source method trains on the seen language with most training words"
+        for language in sorted(sources - set(grid.languages))
+    )
+    for language in sorted(wanted - sources - set(grid.languages)):
         problems.append(f"data: missing corpus: {language} has no data in {_place(data)}")
     kept = part_of(grid, wanted - sources)
     if data.complete:
@@ -84,7 +91,7 @@ def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
     if not kept.cells:
         problems.append(f"data: expected corpora in the chosen languages, got none in {_place(data)}")
         return None, problems
-    return StudyGrid(kept, part_of(grid, sources)), problems
+    return StudyGrid(kept, part_of(grid, sources), notes), problems
 
 
 def part_of(grid: Grid, languages: Collection[str]) -> Grid:

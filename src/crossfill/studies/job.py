@@ -200,6 +200,11 @@ def _peak_memory() -> float:
                 return int(line.split()[1]) / 1024
     except (OSError, UnicodeDecodeError):
         pass
-    import resource
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        import psutil  # accelerate needs it, too
 
+        now = psutil.Process().memory_info()
+        return getattr(now, "peak_wset", now.rss) / 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)

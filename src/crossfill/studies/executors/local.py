@@ -21,12 +21,19 @@ _SECONDS_BETWEEN_REPORTS = 0.2
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
+def usable_cores() -> int:
+    """The cores that this process may use, where the system tells them, else those of the machine."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return getattr(os, "process_cpu_count", os.cpu_count)() or 1  # the former from Python 3.13 on
+
+
 class LocalExecutor(Executor):
     """A pool of processes that replaces workers that die."""
 
     def __init__(self, settings: ExecutionSettings) -> None:
         self.threads = settings.threads
-        self._slots = settings.jobs or max(1, len(os.sched_getaffinity(0)) // settings.threads)
+        self._slots = settings.jobs or max(1, usable_cores() // settings.threads)
 
     @property
     def slots(self) -> int:
@@ -72,7 +79,7 @@ class _Worker:
     def __init__(self, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_work, args=(theirs, threads, os.getpid()), daemon=True)
+        self.process: BaseProcess = context.Process(target=_work, args=(theirs, threads), daemon=True)
         self.process.start()
         theirs.close()
         self.job: Job | None = None
@@ -110,12 +117,12 @@ class _Worker:
         self.pipe.close()
 
 
-def _work(pipe: Connection, threads: int, parent: int) -> None:
+def _work(pipe: Connection, threads: int) -> None:
     """Run jobs in a worker process until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
     for variable in _THREAD_VARIABLES:
         os.environ[variable] = str(threads)
-    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     while True:
         try:
             asked = pipe.recv()
@@ -136,8 +143,9 @@ class _Reports:
             self.pipe.send({"step": step, "note": note})
 
 
-def _leave_with(parent: int) -> None:
+def _leave_with_parent() -> None:
     """End this process when its parent is gone, even if that was killed: nothing would receive the result."""
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    os._exit(1)
+    parent = multiprocessing.parent_process()
+    if parent is not None:  # it is, in a worker; a parent's number would not tell on Windows, which keeps it
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,75 @@
+"""Tables for a terminal of any width: a wide one goes on below, with its first columns again; nothing is cut off."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Column, Table
+
+_GAP = 2
+"""Spaces between columns."""
+_ENOUGH = 24
+"""Characters that a column of words is given before the table is split; longer ones are broken into lines."""
+_ANY_WIDTH = 10_000
+
+
+def print_table(console: Console, table: Table, keys: int = 1) -> None:
+    """Print a table, in parts that each begin with the first `keys` columns where the terminal is too narrow.
+
+    Numbers (columns to the right) are never broken, words only where the terminal leaves no other way.
+    """
+    if table.title:
+        console.print(table.title, style="bold", markup=False)
+    for part in _parts(console, table, keys):
+        console.print(part)
+        console.print()
+    if table.caption:
+        console.print(table.caption, style="dim", markup=False)
+        console.print()
+
+
+def _parts(console: Console, table: Table, keys: int) -> Iterator[Table]:
+    """The columns in as few tables as the width allows."""
+    needed = [
+        min(_width(console, column), _ENOUGH) if _breaks(column) else _width(console, column)
+        for column in table.columns
+    ]
+    chosen = list(range(keys))
+    for number in range(keys, len(needed)):
+        if len(chosen) > keys and _total([needed[i] for i in (*chosen, number)]) > console.width:
+            yield _part(console, table, chosen)
+            chosen = list(range(keys))
+        chosen.append(number)
+    yield _part(console, table, chosen)
+
+
+def _part(console: Console, table: Table, chosen: Sequence[int]) -> Table:
+    """A table of some columns: those of words share the room that numbers leave, the narrowest first."""
+    widths = {i: _width(console, table.columns[i]) for i in chosen}
+    room = console.width - _total([width for i, width in widths.items() if not _breaks(table.columns[i])])
+    words = sorted((i for i in chosen if _breaks(table.columns[i])), key=lambda i: widths[i])
+    for already, i in enumerate(words):
+        widths[i] = max(1, min(widths[i], (room - _GAP * (len(words) - already)) // (len(words) - already)))
+        room -= widths[i] + _GAP
+    part = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+    for i in chosen:
+        column = table.columns[i]
+        part.add_column(column.header, justify=column.justify, overflow="fold", width=widths[i])
+    for row in zip(*(table.columns[i].cells for i in chosen), strict=True):
+        part.add_row(*row)
+    return part
+
+
+def _breaks(column: Column) -> bool:
+    return column.justify != "right"
+
+
+def _width(console: Console, column: Column) -> int:
+    """The widest entry of a column, or the longest word of its heading."""
+    anything = console.options.update(max_width=_ANY_WIDTH)
+    entries = [console.measure(cell, options=anything).maximum for cell in column.cells]
+    return max(1, console.measure(column.header, options=anything).minimum, *entries)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * max(0, len(widths) - 1)

@@ -119,6 +119,8 @@ class TrainingConfig(Settings):
     """Cells of a step: from all tasks (`mixed`), or from `one`, so that a step contrasts languages of the same task."""
     learning_rate: PositiveFloat = 5e-6
     """Adam's learning rate."""
+    encoder_learning_rate: PositiveFloat | None = None
+    """Learning rate of an encoder that trains, if different."""
     latent_learning_rate: PositiveFloat | None = None
     """Learning rate of the posteriors; none takes `learning_rate`."""
     deviation_learning_rate: PositiveFloat | None = None
@@ -137,8 +139,10 @@ class TrainingConfig(Settings):
     """Validations without improvement before training stops."""
     calibration_share: Probability = 0.0
     """Share of seen cells' dev sentences kept out of selection, so that probabilities can be calibrated on them."""
-    checkpoint_every: PositiveInt = 500
-    """Steps between checkpoints, from which an interrupted run resumes."""
+    checkpoint_every: PositiveInt | None = None
+    """Steps between checkpoints from which a killed run resumes, besides those by the clock."""
+    checkpoint_seconds: PositiveFloat = 30.0
+    """Seconds between checkpoints."""
     seed: int = 0
     """Random seed of initialisation and training."""
     device: Literal["auto", "cpu"] = "auto"

@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from crossfill.errors import ConfigError, unknown
 from crossfill.files import shipped
 
+PRESETS = {"laptop": "frozen.yaml", "gpu": "finetune.yaml", "paper": "paper.yaml", "demo": "demo.yaml"}
+"""Presets by name, each with the study of `configs/` whose settings it takes."""
+
 
 class Settings(BaseModel):
     """A group of settings: immutable, and unknown keys are refused."""
@@ -32,7 +35,8 @@ def read_settings(path: Path) -> dict[str, Any]:
     """Read the values in a YAML file of settings or of a study.
 
     A file may name another as its `base`, in the same folder or shipped with crossfill. Its own values are merged into
-    those of the base. Only `methods` is replaced as a whole, since a study runs exactly the methods it lists.
+    those of the base. Only `methods` is replaced as a whole, since a study runs exactly the methods it lists. A file
+    may also name a `preset`, whose settings then stand behind its own.
     """
     values, names = _read_yaml(path), {shipped(path).resolve()}
     place = shipped(path).parent
@@ -43,7 +47,19 @@ def read_settings(path: Path) -> dict[str, Any]:
             raise ConfigError(f"{path}: base: expected a file that is not based on this one, got {base}")
         names.add(found.resolve())
         values, place = merged(_read_yaml(found), values, whole=("methods",)), found.parent
-    return values
+    if (preset := values.pop("preset", None)) is None:
+        return values
+    if "methods" not in values:
+        return merged(preset_values(str(preset), values.get("method")), values)
+    return values | {"config": merged(preset_values(str(preset)), values.get("config") or {})}
+
+
+def preset_values(name: str, method: str | None = None) -> dict[str, Any]:
+    """Read the settings of a preset: those that its study runs a method with."""
+    if name not in PRESETS:
+        raise ConfigError(unknown("preset", name, PRESETS))
+    values = read_settings(Path("configs") / PRESETS[name])
+    return merged(values["config"], values["methods"].get(method) or {})
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

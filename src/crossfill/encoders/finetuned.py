@@ -94,6 +94,7 @@ class FinetunedEncoder(Encoder):
         starts = inputs.pieces_per_sentence.cumsum(0) - inputs.pieces_per_sentence
         with ProgressBar(self.quiet) as bars:
             update = bars.add(f"Encoding {len(inputs.lengths):,} sentences", len(inputs.ids))
+            update(0, "pieces")
             for part in torch.arange(len(inputs.lengths)).split(1024):
                 states = self.words.piece_states(inputs.take(part), self.n_frozen)
                 first = int(starts[part[0]])

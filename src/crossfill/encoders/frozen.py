@@ -170,6 +170,7 @@ class FrozenEncoder(CentredEncoder):
         starts = np.array(corpus.offsets[:-1])  # a copy, as the corpus is mapped read-only
         with ProgressBar(self.quiet) as bars:
             update = bars.add(f"Encoding {len(corpus):,} sentences", len(inputs.ids))
+            update(0, "pieces")
             for sentences, vectors in encoder.encode(inputs, lambda done: update(done, "pieces")):
                 places = ranges(torch.from_numpy(starts)[sentences], inputs.lengths[sentences]).numpy()
                 rows[places] = _checked(vectors, self.source.name).to(_DTYPES[rows.dtype.itemsize]).cpu().numpy()

@@ -46,6 +46,13 @@ def find_folder(name: str, weights: bool = True) -> Path:
     ) from None
 
 
+def is_cached(name: str) -> bool:
+    """Whether a model of the hub is on this machine; nothing is asked of the network."""
+    from huggingface_hub import try_to_load_from_cache
+
+    return isinstance(try_to_load_from_cache(name, "config.json"), str)
+
+
 def identity(folder: Path) -> bytes:
     """A hash of the model's settings, tokenizer and weights, independent of where the folder is."""
     digest = blake2b(digest_size=16)

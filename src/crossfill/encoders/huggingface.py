@@ -46,6 +46,26 @@ class Source(NamedTuple):
     def size(self) -> int:
         return int(self.settings.hidden_size)
 
+    @property
+    def is_causal(self) -> bool:
+        """Whether a piece sees only those before it: the model writes text, and fills no gaps in it."""
+        from transformers.models.auto.modeling_auto import (
+            MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+            MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+        )
+
+        kind = self.settings.model_type
+        writes = kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        return writes and not getattr(self.settings, "use_bidirectional_attention", False)
+
+    @property
+    def longest(self) -> int:
+        """Most pieces that the network takes at once."""
+        limit = getattr(self.settings, "max_position_embeddings", None) or 10**9
+        if self.settings.model_type in ("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl"):
+            limit -= 1 + (self.settings.pad_token_id or 0)  # their positions start after the padding index
+        return int(limit)
+
 
 def check_settings(source: Source, config: PretrainedConfig) -> None:
     """Refuse settings that are impossible for this model."""
@@ -64,12 +84,10 @@ def check_settings(source: Source, config: PretrainedConfig) -> None:
         if config.freeze_below > top:
             found = config.freeze_below
             raise EncoderError(f"encoder.pretrained.freeze_below: expected at most layer {top}, got {found}")
-    limit = getattr(source.settings, "max_position_embeddings", None) or config.max_pieces
-    if source.settings.model_type in ("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl"):
-        limit -= 1 + (source.settings.pad_token_id or 0)  # their positions start after the padding index
-    if config.max_pieces > limit:
+    if config.max_pieces > source.longest:
         raise EncoderError(
-            f"encoder.pretrained.max_pieces: {source.name} takes at most {limit} pieces, got {config.max_pieces}"
+            f"encoder.pretrained.max_pieces: {source.name} takes at most {source.longest} pieces, "
+            f"got {config.max_pieces}"
         )
 
 

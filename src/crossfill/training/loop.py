@@ -1,6 +1,7 @@
 """The training loop of all methods: draw cells, minimise the negative ELBO, validate on seen cells, keep the best."""
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -22,6 +23,7 @@ from crossfill.measures.metrics import score
 from crossfill.model import Model
 from crossfill.prediction.predict import predict
 from crossfill.training.elbo import KlWeight, Objective, log_likelihood, negative_elbo, total_divergence
+from crossfill.training.interruption import InterruptedTraining, stoppable
 from crossfill.training.labelled import Labelled
 from crossfill.training.optimisers import Optimisers
 from crossfill.training.processes import Processes
@@ -72,6 +74,8 @@ class Trainer:
         self.optimisers = Optimisers(model, settings)
         self.progression = Progression()
         self.recent: list[tuple[float, float, float]] = []
+        self.saved = time.monotonic()
+        """When the last checkpoint was written."""
         self.description = checkpoint.describe(config, model.inventory, model.seen)
 
     def run(self, resume: bool = False, report: Callable[[int, str], None] = lambda _step, _note: None) -> Progression:
@@ -80,9 +84,13 @@ class Trainer:
         if self.out is not None:
             self._open(self.out, resume)
         at = self.progression
-        while not at.finished:
-            self.advance()
-            report(at.step, self._note())
+        with stoppable(self.out is not None) as stop:
+            while not at.finished:
+                self.advance()
+                report(at.step, self._note())
+                if stop.is_set() and self.out is not None and not at.finished:
+                    self._save_state(self.out)
+                    raise InterruptedTraining(self.out, at.step)
         self._load_best()
         return at
 
@@ -147,7 +155,9 @@ class Trainer:
         if last or at.step % settings.validate_every == 0:
             self._keep_if_best(self.validate())
             at.finished = last or at.worse >= settings.patience
-        if self.out is not None and (at.finished or at.step % settings.checkpoint_every == 0):
+        due = settings.checkpoint_every is not None and at.step % settings.checkpoint_every == 0
+        due = due or time.monotonic() - self.saved >= settings.checkpoint_seconds
+        if self.out is not None and (at.finished or due):
             self._save_state(self.out)
 
     def _keep_if_best(self, scores: dict[str, float]) -> None:
@@ -192,6 +202,7 @@ class Trainer:
             self._load_state(out)
 
     def _save_state(self, out: Path) -> None:
+        self.saved = time.monotonic()
         if not self.processes.is_first:
             return
         at = self.progression

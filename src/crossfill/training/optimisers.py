@@ -13,12 +13,18 @@ class Optimisers:
     def __init__(self, model: Model, config: TrainingConfig) -> None:
         sparse = [p for p in model.heads.rows if p.requires_grad]
         slow = list(model.heads.deviations) if config.deviation_learning_rate else []
-        known = {id(parameter) for parameter in (*sparse, *slow)}
+        separate = config.encoder_learning_rate is not None
+        encoder = [p for p in model.encoder.parameters() if p.requires_grad] if separate else []
+        known = {id(parameter) for parameter in (*sparse, *slow, *encoder)}
         dense = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
         self.config = config
-        self.parameters = [*dense, *slow, *sparse]
+        self.parameters = [*dense, *slow, *encoder, *sparse]
         rate = config.learning_rate
-        groups = [{"params": dense, "lr": rate}, {"params": slow, "lr": config.deviation_learning_rate or rate}]
+        groups = [
+            {"params": dense, "lr": rate},
+            {"params": slow, "lr": config.deviation_learning_rate or rate},
+            {"params": encoder, "lr": config.encoder_learning_rate or rate},
+        ]
         groups = [group for group in groups if group["params"]]
         self.optimisers: list[torch.optim.Optimizer] = []
         if groups:

@@ -1,0 +1,128 @@
+"""The settings of a run that names none: a preset by encoder and device, fitted to the encoder and to the data."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from crossfill.config import Config, parse_config
+from crossfill.errors import CrossfillError
+from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.typology import load_typology
+from crossfill.settings import preset_values
+
+DEFAULT_ENCODER = "bert-base-multilingual-cased"
+STEPS_PER_TASK = 500
+"""Training steps over a frozen encoder, for each task."""
+PASSES = {"laptop": 20, "gpu": 3, "demo": 6}
+"""Passes over the training sentences: the most over a frozen encoder, the usual number where the encoder trains."""
+FEWEST, MOST = 400, 5000
+VALIDATIONS = 8
+
+
+class Choice(NamedTuple):
+    """The settings of a run, and why."""
+
+    config: Config
+    preset: str
+    reasons: tuple[str, ...]
+    """One sentence for each choice that the user did not make."""
+
+
+def choose_settings(
+    grid: Grid,
+    seen: Collection[Cell],
+    method: str | None = None,
+    encoder: str | None = None,
+    preset: str | None = None,
+    vectors: str | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> Choice:
+    """Choose the best-measured settings for what is at hand; `changes` of the user's come last."""
+    reasons: list[str] = []
+    name = encoder or _default_encoder(reasons)
+    if preset is None:
+        preset, why = _preset(name)
+        reasons.append(f"preset {preset}: {why}")
+    values = preset_values(preset, method)
+    fitted: dict[str, Any] = {"encoder.name": name}
+    if method is not None:
+        fitted["method"] = method
+    if vectors is not None:
+        fitted["sources.vectors"] = vectors
+    config = parse_config(values).change(fitted)
+    if preset != "paper":
+        config = _fit_to_data(config, preset, grid, seen)
+        if name != "compact":
+            config = _fit_to_encoder(config, grid, reasons)
+    return Choice(config.change(changes or {}), preset, tuple(reasons))
+
+
+def _preset(encoder: str) -> tuple[str, str]:
+    if encoder == "compact":
+        return "demo", "the compact encoder trains from scratch"
+    if torch.accelerator.is_available():
+        return "gpu", f"the encoder is fine-tuned on {torch.accelerator.current_accelerator()}"
+    return "laptop", "no accelerator, so the encoder stays frozen and its features are cached"
+
+
+def _default_encoder(reasons: list[str]) -> str:
+    """A pretrained encoder if it is on this machine, else the built-in one: nothing is fetched unasked."""
+    from crossfill.encoders.hub import is_cached
+
+    if is_cached(DEFAULT_ENCODER):
+        reasons.append(f"encoder {DEFAULT_ENCODER}: none was named, and this one is in the local cache of the hub")
+        return DEFAULT_ENCODER
+    reasons.append(
+        f"encoder compact: none was named, and {DEFAULT_ENCODER} is not on this machine; --encoder {DEFAULT_ENCODER} "
+        "fetches it and does much better"
+    )
+    return "compact"
+
+
+def _fit_to_data(config: Config, preset: str, grid: Grid, seen: Collection[Cell]) -> Config:
+    """Steps by tasks over a frozen encoder, and by sentences where the encoder trains; validations spread over them."""
+    settings = config.training
+    sentences = sum(len(grid.training(cell)) for cell in seen)
+    usual = -(-PASSES[preset] * sentences // (settings.cells_per_step * settings.batch_sentences))
+    if preset == "laptop":
+        ratio = settings.steps / 1000  # methods with a head for every language take more
+        usual = min(usual, round(ratio * STEPS_PER_TASK * len({cell.task for cell in seen})))
+    steps = min(MOST, max(FEWEST, usual))
+    return config.change({"training.steps": steps, "training.validate_every": max(1, steps // VALIDATIONS)})
+
+
+def _fit_to_encoder(config: Config, grid: Grid, reasons: list[str]) -> Config:
+    """Pooling by the direction of attention, windows that the network takes, and similarities that are known."""
+    from crossfill.encoders.huggingface import Source
+
+    source = Source.find(config.encoder.name)
+    settings = config.encoder.pretrained
+    changes: dict[str, Any] = {"encoder.pretrained.pooling": "last" if source.is_causal else "first"}
+    reasons.append(
+        f"pooling {changes['encoder.pretrained.pooling']}: attention is "
+        + ("causal, so the last piece of a word has seen all of it" if source.is_causal else "bidirectional")
+    )
+    if source.longest < settings.max_pieces:
+        changes["encoder.pretrained.max_pieces"] = source.longest
+        changes["encoder.pretrained.overlap"] = min(settings.overlap, source.longest // 4)
+    if config.latents.prior == "similar" and not _knows_typology(config, grid):
+        kept = [name for name in config.latents.similarity if name == "centroid"]
+        if kept and settings.mode == "frozen":
+            changes["latents.similarity"] = kept
+        else:
+            changes["latents.prior"] = "standard"
+        reasons.append(
+            "no typological vectors (pip install 'crossfill[typology]'): languages are alike by features alone"
+        )
+    return config.change(changes)
+
+
+def _knows_typology(config: Config, grid: Grid) -> bool:
+    try:
+        known = load_typology(config.sources.vectors and Path(config.sources.vectors))
+    except CrossfillError:
+        return False
+    blocks = [known.blocks.get(name) for name in config.latents.similarity if name != "centroid"]
+    return all(block is not None and any(language in block.rows for language in grid.languages) for block in blocks)

@@ -73,7 +73,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         _write_utf8(stream)
     try:
-        app()
+        app(prog_name="crossfill")
     except CrossfillError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)

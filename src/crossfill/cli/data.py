@@ -21,7 +21,7 @@ def _root() -> None:
 
 @app.command()
 def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="ud, wikiann")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="ud, wikiann")],
     out: Annotated[Path, typer.Option(help="Data folder to fetch into.")] = Path("data"),
     language: Annotated[list[str] | None, typer.Option(help="Keep only this language; repeatable.")] = None,
     release: Annotated[str, typer.Option(help="UD release; 2.4 is the paper's.")] = "2.4",

@@ -1,7 +1,7 @@
 """Seen cells held out in turn: how models that were trained without a cell do there.
 
-What is chosen for unseen cells (a method, a decision rule, a temperature, label sets, expected scores) is chosen on these
-predictions: a cell that trained the model would look too good, and an unseen one may not be looked at.
+What is chosen for unseen cells (a method, a decision rule, a temperature, label sets, expected scores) is chosen on
+these predictions: a cell that trained the model would look too good, and an unseen one may not be looked at.
 """
 
 import random
@@ -77,7 +77,7 @@ def folds(seen: Collection[Cell], n_folds: int = N_FOLDS, seed: int = 0) -> list
     The only cell of a task is in none, since nothing would be left to train the task on.
     """
     shuffled = sorted(seen)
-    random.Random(seed).shuffle(shuffled)
+    random.Random(seed).shuffle(shuffled)  # noqa: S311 - a seeded experiment, not a secret
     of_task = Counter(cell.task for cell in shuffled)
     parts: list[set[Cell]] = [set() for _ in range(n_folds)]
     for cell in sorted(shuffled, key=lambda cell: cell.task):  # stable: shuffled within a task
@@ -121,4 +121,5 @@ def _some(data: Labelled, most: int, seed: int) -> Labelled:
     n = len(data.inputs.lengths)
     if n <= most:
         return data
-    return data.take(torch.tensor(sorted(random.Random(seed).sample(range(n), most))))
+    chosen = random.Random(seed).sample(range(n), most)  # noqa: S311 - a seeded experiment, not a secret
+    return data.take(torch.tensor(sorted(chosen)))

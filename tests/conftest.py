@@ -13,8 +13,8 @@ torch.set_num_threads(1)
 
 # every module whose functions take arrays, but for those called once a word: there the checks cost more than the tests
 CHECKED = (
-    "encoders", "evaluation", "export", "grid.typology", "measures", "methods", "model", "prediction", "report",
-    "tagger", "training",
+    "adaptation", "encoders", "evaluation", "export", "grid.typology", "measures", "methods", "model", "prediction",
+    "report", "tagger", "training",
 )  # fmt: skip
 install_import_hook([f"crossfill.{name}" for name in CHECKED], f"{tests.typecheck.__name__}.check")
 

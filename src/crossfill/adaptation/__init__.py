@@ -1,0 +1,1 @@
+"""Adaptation: a handful of labelled sentences → a better cell; text alone → a new language."""

@@ -1,0 +1,111 @@
+"""Gaussians over the parameters of a head: its prior before a cell's own sentences, its posterior after them.
+
+    prior         θ ~ N(m, S)       S = F Fᵀ + I ⊗ diag(v)
+    posterior     θ ~ N(θ̂, (S⁻¹ + H)⁻¹)
+
+θ is a matrix labels × features, the last of which is the constant 1 of the bias. F comes from draws of the head and
+has few columns. Let P = I ⊗ diag(v)⁻¹ + H, a sum of Kronecker products, and G = diag(v)⁻¹ F (I + Fᵀ diag(v)⁻¹ F)^−½:
+
+    S⁻¹ + H = P − G Gᵀ
+    (S⁻¹ + H)⁻¹ = P⁻¹ + B Bᵀ        B = P⁻¹ G (I − Gᵀ P⁻¹ G)^−½
+
+so that a posterior has the same shape as a prior, and draws of it cost a product with P^−½ and one with B.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from crossfill.adaptation.curvature import Curvature, Eigen
+from crossfill.model import Head
+
+RANK = 16
+"""Most columns of F."""
+
+
+@dataclass(frozen=True)
+class HeadPrior:
+    """N(m, F Fᵀ + I ⊗ diag(v))."""
+
+    mean: Float[Tensor, "labels features"]
+    factor: Float[Tensor, "rank labels features"]
+    variance: Float[Tensor, "features"]
+
+    @classmethod
+    def of(cls, plug_in: Head, draws: Head | None = None) -> "HeadPrior":
+        """Centred on the plug-in head, with the covariance of the draws; without draws, of width zero.
+
+        Draws are few (n) and parameters many (p), so that independent noise alone gives every principal component of
+        the draws about the same variance: the median, at most (1 + √(n/p))² of it. Components beyond that make F, less
+        the median; the variance that F leaves unexplained is v, its mean over labels.
+        """
+        mean = plug_in.parameters[0].double()
+        if draws is None or draws.n_samples < 3:
+            return cls(mean, mean.new_zeros(0, *mean.shape), mean.new_zeros(mean.shape[1]))
+        apart = draws.parameters.double()
+        apart = (apart - apart.mean(0)) / (draws.n_samples - 1) ** 0.5
+        flat = apart.flatten(1)
+        values, vectors = torch.linalg.eigh(flat @ flat.T)
+        values, vectors = values[1:].flip(0), vectors[:, 1:].flip(1)  # one is zero, as the mean was subtracted
+        noise = values.median()
+        kept = values[:RANK] > noise * (1 + (draws.n_samples / flat.shape[1]) ** 0.5) ** 2 * (1 + 1e-9)
+        weights = vectors[:, :RANK][:, kept] * (1 - noise / values[:RANK][kept]).sqrt()
+        factor = torch.einsum("dr,dlf->rlf", weights, apart)
+        rest = ((apart**2).sum(0) - (factor**2).sum(0)).clamp(min=0)
+        return cls(mean, factor, rest.mean(0))
+
+    def widened(self, between: float) -> "HeadPrior":
+        """The prior with this much more variance for every parameter: how far cells lie from what is generated."""
+        return replace(self, variance=self.variance + between)
+
+    def logits(
+        self, features: Float[Tensor, "words features"]
+    ) -> tuple[Float[Tensor, "words labels"], Float[Tensor, "rank words labels"]]:
+        """X mᵀ, and X Fᵣᵀ for each column of F."""
+        return features @ self.mean.T, features @ self.factor.mT
+
+    def capacitance(self) -> Float[Tensor, "rank rank"]:
+        """I + Fᵀ diag(v)⁻¹ F."""
+        flat = (self.factor / self.variance.sqrt()).flatten(1)
+        return torch.eye(len(flat), dtype=flat.dtype) + flat @ flat.T
+
+
+@dataclass(frozen=True)
+class HeadPosterior:
+    """N(θ̂, P⁻¹ + B Bᵀ), with P = diag(v)^−½ (I + H̃) diag(v)^−½ and H̃ the curvature of features scaled by √v."""
+
+    mean: Float[Tensor, "labels features"]
+    """θ̂, the maximum a posteriori."""
+    factor: Float[Tensor, "rank labels features"]
+    """B."""
+    scale: Float[Tensor, "features"]
+    """√v."""
+    eigen: Eigen
+    """H̃."""
+
+    @classmethod
+    def of(
+        cls, mean: Float[Tensor, "labels features"], prior: HeadPrior, curvature: Curvature
+    ) -> tuple["HeadPosterior", float]:
+        """The posterior at the mode θ̂, and ln det(I + S H)."""
+        scale = prior.variance.sqrt()
+        eigen = curvature.decompose(scale)
+        root = torch.linalg.cholesky(prior.capacitance())
+        given = torch.einsum("qr,rlf->qlf", torch.linalg.inv(root), prior.factor / scale)  # √v G
+        partly = eigen.power(given, -1.0)  # √v⁻¹ P⁻¹ G
+        gap = torch.eye(len(root), dtype=root.dtype) - given.flatten(1) @ partly.flatten(1).T
+        closing = torch.linalg.cholesky((gap + gap.T) / 2)
+        factor = torch.einsum("qr,rlf->qlf", torch.linalg.inv(closing), partly) * scale
+        log_det = eigen.log_det() + 2 * root.diagonal().log().sum() + 2 * closing.diagonal().log().sum()
+        return cls(mean, factor, scale, eigen), float(log_det)
+
+    def sample(
+        self, n_samples: int, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "samples labels features"]:
+        """θ̂ + P^−½ ε + B ζ, ε and ζ ~ N(0, I)."""
+        shape, kind = (n_samples, *self.mean.shape), self.mean.dtype
+        epsilon = torch.randn(shape, dtype=kind, device=self.mean.device, generator=generator)
+        zeta = torch.randn(n_samples, len(self.factor), dtype=kind, device=self.mean.device, generator=generator)
+        return self.mean + self.scale * self.eigen.power(epsilon, -0.5) + torch.einsum("sr,rlf->slf", zeta, self.factor)

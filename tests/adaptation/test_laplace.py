@@ -1,0 +1,170 @@
+"""The posterior of a head, against closed forms, quadrature and dense matrices."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from crossfill.adaptation.curvature import Curvature
+from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
+from crossfill.adaptation.laplace import Problem, laplace
+from crossfill.adaptation.likelihood import Categorical, Likelihood
+from crossfill.model import Head
+
+N_LABELS, N_FEATURES, RANK = 3, 4, 2
+RNG = torch.Generator().manual_seed(0)
+
+
+def noise(*shape: int) -> Tensor:
+    return torch.randn(*shape, dtype=torch.float64, generator=RNG)
+
+
+class Gaussian(Likelihood):
+    """y ~ N(s, σ² I): the stand-in in which everything has a closed form."""
+
+    def __init__(self, targets: Tensor, variance: float) -> None:
+        self.targets, self.variance = targets, variance
+
+    def loss(self, logits: Tensor) -> Tensor:
+        apart = (logits - self.targets) ** 2 / self.variance
+        return 0.5 * (apart + math.log(2 * math.pi * self.variance)).sum()
+
+    def slope(self, logits: Tensor) -> Tensor:
+        return (logits - self.targets) / self.variance
+
+    def bend(self, logits: Tensor, direction: Tensor) -> Tensor:
+        return direction / self.variance
+
+    def hessians(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        n, labels = logits.shape
+        return n * torch.eye(labels, dtype=logits.dtype) / self.variance, logits.new_full((n,), labels / self.variance)
+
+
+def some_prior() -> HeadPrior:
+    return HeadPrior(noise(N_LABELS, N_FEATURES), noise(RANK, N_LABELS, N_FEATURES), noise(N_FEATURES) ** 2 + 0.1)
+
+
+def dense(prior: HeadPrior) -> Tensor:
+    """S as a matrix over labels × features."""
+    flat = prior.factor.flatten(1)
+    return flat.T @ flat + prior.variance.repeat(N_LABELS).diag()
+
+
+def covariance(posterior: HeadPosterior) -> Tensor:
+    """P⁻¹ + B Bᵀ as a matrix, from its action on unit vectors."""
+    units = torch.eye(posterior.mean.numel(), dtype=torch.float64).unflatten(1, posterior.mean.shape)
+    own = posterior.scale * posterior.eigen.power(units * posterior.scale, -1.0)
+    flat = posterior.factor.flatten(1)
+    return own.flatten(1) + flat.T @ flat
+
+
+@pytest.mark.parametrize("n_words", [1, 3, 12])
+def test_posterior_and_evidence_equal_the_closed_form_in_a_linear_gaussian_model(n_words: int) -> None:
+    prior, features, targets, variance = some_prior(), noise(n_words, N_FEATURES), noise(n_words, N_LABELS), 0.3
+    found = laplace(Problem(prior, Gaussian(targets, variance), features))
+
+    s, design = dense(prior), torch.kron(torch.eye(N_LABELS, dtype=torch.float64), features)
+    precision = torch.linalg.inv(s) + design.T @ design / variance
+    centre = prior.mean.flatten()
+    observed = targets.T.flatten()
+    mean = centre + torch.linalg.solve(precision, design.T @ (observed - design @ centre)) / variance
+    marginal = torch.distributions.MultivariateNormal(
+        design @ centre, design @ s @ design.T + variance * torch.eye(len(observed), dtype=torch.float64)
+    )
+    torch.testing.assert_close(found.posterior.mean.flatten(), mean, rtol=1e-7, atol=1e-7)
+    torch.testing.assert_close(covariance(found.posterior), torch.linalg.inv(precision), rtol=1e-8, atol=1e-8)
+    assert found.evidence == pytest.approx(float(marginal.log_prob(observed)), abs=1e-7)
+
+
+def test_draws_have_the_covariance_of_the_posterior() -> None:
+    found = laplace(Problem(some_prior(), Gaussian(noise(3, N_LABELS), 0.3), noise(3, N_FEATURES))).posterior
+    draws = found.sample(200_000, torch.Generator().manual_seed(1)).flatten(1)
+    expected = covariance(found)
+    torch.testing.assert_close(draws.T.cov(), expected, rtol=0.0, atol=0.02 * float(expected.diagonal().max()))
+    torch.testing.assert_close(draws.mean(0), found.mean.flatten(), rtol=0.0, atol=0.02)
+
+
+@pytest.mark.parametrize("between", [0.05, 0.5])
+def test_evidence_is_close_to_quadrature(between: float) -> None:
+    """Two labels, one feature and no bias: p(y | X) is an integral over the difference of the two weights."""
+    features, labels = torch.tensor([[0.5], [-1.0], [1.5], [0.8]], dtype=torch.float64), torch.tensor([0, 1, 0, 1])
+    prior = HeadPrior(
+        torch.tensor([[0.4], [-0.1]], dtype=torch.float64), torch.zeros(0, 2, 1).double(), torch.zeros(1).double()
+    )
+    found = laplace(Problem(prior.widened(between), Categorical(labels), features)).evidence
+
+    gap = torch.linspace(-8, 8, 20001, dtype=torch.float64) * (2 * between) ** 0.5 + 0.5
+    weight = torch.exp(-((gap - 0.5) ** 2) / (4 * between)) / (4 * math.pi * between) ** 0.5
+    signs = 1 - 2 * labels.double()
+    likelihood = torch.sigmoid(gap.unsqueeze(1) * features[:, 0] * signs).prod(1)
+    exact = float((weight * likelihood).sum() * (gap[1] - gap[0]))
+    assert found == pytest.approx(math.log(exact), abs=0.02)
+
+
+def test_mode_has_no_slope_and_no_labels_leave_the_prior() -> None:
+    prior, features, labels = some_prior(), noise(9, N_FEATURES), torch.arange(9) % N_LABELS
+    theta = laplace(Problem(prior, Categorical(labels), features)).posterior.mean.clone().requires_grad_()
+    apart = (theta - prior.mean).flatten()
+    loss = Categorical(labels).loss(features @ theta.T) + 0.5 * apart @ torch.linalg.solve(dense(prior), apart)
+    (slope,) = torch.autograd.grad(loss, theta)
+    assert float(slope.abs().max()) < 1e-4
+    nothing = laplace(Problem(prior, Categorical(labels[:0]), features[:0]))
+    torch.testing.assert_close(nothing.posterior.mean, prior.mean)
+    torch.testing.assert_close(covariance(nothing.posterior), dense(prior))
+    assert nothing.evidence == pytest.approx(0.0, abs=1e-9)
+
+
+def test_thousands_of_words_give_the_maximum_likelihood_head() -> None:
+    truth, features = noise(N_LABELS, N_FEATURES), noise(20_000, N_FEATURES)
+    labels = torch.multinomial((features @ truth.T).softmax(-1), 1, generator=RNG).squeeze(1)
+    found = laplace(Problem(some_prior(), Categorical(labels), features)).posterior
+    theta = torch.zeros_like(truth, requires_grad=True)
+    optimiser = torch.optim.LBFGS([theta], max_iter=200, line_search_fn="strong_wolfe", tolerance_change=1e-12)
+
+    def loss() -> Tensor:
+        optimiser.zero_grad()
+        value = Categorical(labels).loss(features @ theta.T) / len(labels)
+        value.backward()
+        return value
+
+    optimiser.step(loss)  # pyright: ignore[reportArgumentType]
+    apart = found.mean - theta.detach()
+    apart -= apart.mean(0)  # the likelihood does not change if all labels move alike
+    assert float(apart.abs().max()) < 0.01
+    assert float(covariance(found).diagonal().sum()) < float(dense(some_prior()).diagonal().sum()) / 2
+
+
+def test_curvatures_add_up_and_are_exact_with_two_labels() -> None:
+    features, logits = noise(30, N_FEATURES), noise(30, 2)
+    likelihood = Categorical(torch.zeros(30, dtype=torch.long))
+    whole = Curvature.of(likelihood, features, logits)
+    parts = [Curvature.of(likelihood, features[part], logits[part]) for part in (slice(12), slice(12, 30))]
+
+    def matrix(curvature: Curvature) -> Tensor:
+        eigen = curvature.decompose(torch.ones(N_FEATURES, dtype=torch.float64))
+        units = torch.eye(2 * N_FEATURES, dtype=torch.float64).unflatten(1, (2, N_FEATURES))
+        return (eigen.power(units, 1.0) - units).flatten(1)
+
+    p = logits.softmax(-1)
+    blocks = torch.diag_embed(p) - p.unsqueeze(2) * p.unsqueeze(1)
+    exact = torch.einsum("nab,nc,nd->acbd", blocks, features, features).reshape(2 * N_FEATURES, -1)
+    torch.testing.assert_close(matrix(whole), exact)
+    torch.testing.assert_close(matrix(parts[0] + parts[1]), exact)
+    torch.testing.assert_close(matrix(3 * whole), 3 * exact)
+
+
+def test_prior_has_the_covariance_of_the_draws_it_is_made_from() -> None:
+    """A few directions and independent noise: both are recovered, and noise is not taken for a direction."""
+    labels, features, n_draws = 4, 60, 64
+    direction, scale = noise(1, labels, features), 0.3
+    plug_in = Head(noise(1, labels, features))
+    draws = Head(plug_in.parameters + noise(n_draws, 1, 1) * direction + scale * noise(n_draws, labels, features))
+    prior = HeadPrior.of(plug_in, draws)
+    torch.testing.assert_close(prior.mean, plug_in.parameters[0])
+    along = torch.einsum("rlf,lf->r", prior.factor, direction[0]).square().sum() / direction.square().sum()
+    assert float(along) == pytest.approx(float(direction.square().sum()), rel=0.5)
+    total = float(prior.factor.square().sum() + labels * prior.variance.sum())
+    assert total == pytest.approx(float(direction.square().sum() + scale**2 * labels * features), rel=0.3)
+    assert float(prior.variance.mean()) == pytest.approx(scale**2, rel=0.15)
+    assert HeadPrior.of(plug_in).variance.max() == 0

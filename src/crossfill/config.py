@@ -75,7 +75,8 @@ class LatentConfig(Settings):
     prior: Literal["standard", "similar"] = "standard"
     """Prior of a language vector: `standard`, N(0, I) (paper); `similar`, N(a, I), a close for similar languages."""
     similarity: tuple[str, ...] = ("syntax_knn", "centroid")
-    """Similarities that determine a, averaged: URIEL blocks (`sources.vectors`), and `centroid`, of mean features."""
+    """Similarities that determine a, averaged: URIEL blocks (`sources.vectors`), and `centroid`, of mean features. The
+    vectors of jm-typology and jm-kernel come from them, too."""
 
 
 class GeneratorConfig(Settings):
@@ -173,9 +174,9 @@ class JointConfig(Settings):
     members: PositiveInt = 5
     """Number of heads per task in jm-ensemble."""
     layers: PositiveInt = 2
-    """Number of hidden layers of a head in jm-deep."""
+    """Number of hidden layers of a head in jm-deep and jm-typology."""
     width: PositiveInt | None = None
-    """Width of these layers; none chooses it so that jm-deep has as many parameters as pf-lr with the same settings."""
+    """Width of these layers; none chooses it so that jm-deep has as many parameters as pf-lr would have."""
 
 
 class PredictionConfig(Settings):
@@ -192,7 +193,8 @@ class Config(Settings):
 
     method: MethodName = "pf-lr"
     """`pf-lr`, `pf-d` (factorised parameters), `jm` (one head per task), `ns` (nearest source), `ls` (largest source),
-    `bea` (all sources vote), and variants of the joint baseline: `jm-dropout`, `jm-ensemble`, `jm-deep`."""
+    `bea` (all sources vote), and variants of the joint baseline: `jm-dropout`, `jm-ensemble`, `jm-deep`,
+    `jm-typology` and `jm-kernel` (with vectors of languages)."""
     encoder: EncoderConfig = EncoderConfig()
     latents: LatentConfig = LatentConfig()
     generator: GeneratorConfig = GeneratorConfig()

@@ -12,6 +12,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.partition import (
     Partition,
     alternating_halves,
+    bridge_halves,
     different_languages,
     hold_out,
     random_halves,
@@ -53,6 +54,30 @@ def test_random_halves_hold_out_all_that_can_be_once_and_evenly(cells: set[Cell]
         counts = [Counter(getattr(c, side) for c in half.unseen) for half in (first, second)]
         assert all(abs(counts[0][name] - counts[1][name]) <= 1 for name in counts[0] | counts[1])
     assert all(half.seen | half.unseen == cells for half in (first, second))
+
+
+@given(ragged_grids, st.integers(0, 5), st.integers(0, 6))
+def test_bridges_are_seen_in_all_their_tasks_and_nothing_else_changes(cells: set[Cell], seed: int, n: int):
+    free = {c.language for c in can_be_held_out(cells)}
+    if n >= len(free):
+        with pytest.raises(DataError, match=r"so that a language is left to hold out|random halves need"):
+            bridge_halves(cells, n, seed)
+        return
+    halves, plain, fewer = (bridge_halves(cells, n, seed), random_halves(cells, seed), bridge_halves(cells, 0, seed))
+    assert fewer == plain
+    left = {c.language for half in halves for c in half.unseen}
+    assert len(free - left) == n
+    for half, before in zip(halves, plain, strict=True):
+        assert not breaks(half)
+        assert half.seen | half.unseen == cells
+        assert half.unseen == {c for c in before.unseen if c.language in left}
+    if n:
+        assert left < {c.language for half in bridge_halves(cells, n - 1, seed) for c in half.unseen}
+
+
+def test_bridges_differ_by_seed():
+    drawn = {frozenset(c.language for c in bridge_halves(FULL, 10, seed)[0].unseen) for seed in range(20)}
+    assert len(drawn) == 20
 
 
 def test_random_halves_of_two_tasks_are_complements_and_differ_by_seed():

@@ -22,7 +22,7 @@ from tests.methods.grids import GRID, SEEN, SETTINGS, write_vectors
 from tests.scenarios import INVENTORY, SMALL, labelled, small_model
 from tests.scenarios import SEEN as SMALL_SEEN
 
-NAMES = ("bea", "jm", "jm-deep", "jm-dropout", "jm-ensemble", "ls", "ns", "pf-d", "pf-lr")
+NAMES = ("bea", "jm", "jm-deep", "jm-dropout", "jm-ensemble", "jm-kernel", "jm-typology", "ls", "ns", "pf-d", "pf-lr")
 UNSEEN = Cell("pos", "ccc")
 DATA = labelled(UNSEEN, [4, 1, 7])
 
@@ -53,6 +53,7 @@ def test_a_new_method_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_every_method_trains_is_scored_and_comes_back_from_its_folder(method: str, tmp_path: Path):
     vectors = write_vectors(tmp_path / "vectors")
     config = SETTINGS.change({"method": method, "sources.vectors": vectors, "sources.largest": "aaa"})
+    config = config.change({"latents.similarity": ["own"]})
     model = train_model(GRID, SEEN, config, tmp_path / "model").model
     results = evaluate(model, GRID, config)
     assert {r.cell for r in results if not r.seen} == set(GRID.cells) - set(SEEN)

@@ -153,6 +153,23 @@ def test_subsets_of_languages_are_halved_and_hold_the_constraint():
     assert sizes == {"sim-2": 2, "dif-3": 3}
 
 
+def test_bridges_are_seen_everywhere_and_none_of_them_is_random_halves():
+    plan = checked(partitions=[{"kind": "bridges", "size": n, "seed": 3} for n in (0, 2)]).plan
+    assert {entry.partition for entry in plan.entries} == {f"bridges-{n}-3/{half}" for n in (0, 2) for half in (1, 2)}
+    plain = checked(partitions=[{"kind": "random", "seed": 3}]).plan
+    none = {entry.job for entry in plan.entries if entry.group == "bridges-0-3"}
+    assert none == set(plain.jobs)
+    held_out = {
+        n: {
+            Cell.parse(c).language for e in plan.entries if e.group == f"bridges-{n}-3" for c in plan.jobs[e.job].unseen
+        }
+        for n in (0, 2)
+    }
+    assert len(held_out[0] - held_out[2]) == 2
+    with pytest.raises(AssertionError, match="bridges-None: expected size, the number of bridges; got none"):
+        checked(partitions=[{"kind": "bridges"}])
+
+
 def test_jobs_survive_json():
     job = next(iter(checked().plan.jobs.values()))
     assert Job.from_dict(job.as_dict()) == job

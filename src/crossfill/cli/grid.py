@@ -69,8 +69,10 @@ def _label_counts(grid: "Grid", task: str) -> Counter[str]:
 
 def _as_json(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> dict[str, Any]:
     from crossfill.data.codes import language_name
+    from crossfill.grid.bridges import bridge_note, bridges
     from crossfill.grid.cells import Cell
 
+    note = bridge_note(grid.cells)
     return {
         "path": str(data),
         "tasks": {task: {"labels": dict(sorted(_label_counts(grid, task).items()))} for task in grid.tasks},
@@ -92,6 +94,8 @@ def _as_json(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> dict[st
             for language in grid.languages
             if Cell(task, language) not in grid.corpora
         ],
+        "bridges": {f"{first} {second}": shared for (first, second), shared in bridges(grid.cells).items()},
+        "notes": [note] if note else [],
         "problems": [{"level": p.level, "where": p.where, "message": p.message} for p in problems],
     }
 
@@ -101,6 +105,7 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> None:
     from rich.text import Text
 
     from crossfill.cli.matrix import labels_table, legend, matrices, problems_table
+    from crossfill.grid.bridges import bridge_note
 
     console = Console(highlight=False)
     n_cells = len(grid.tasks) * len(grid.languages)
@@ -118,6 +123,9 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> None:
         console.print()
     console.print(legend())
     console.print(labels_table({task: _label_counts(grid, task) for task in grid.tasks}))
+    if note := bridge_note(grid.cells):
+        console.print()
+        console.print(Text(note[0].upper() + note[1:] + "."))
     if problems:
         console.print()
         console.print(problems_table(problems))

@@ -62,6 +62,25 @@ def random_halves(cells: Iterable[Cell], seed: int) -> tuple[Partition, Partitio
     return first, second
 
 
+def bridge_halves(cells: Iterable[Cell], n_bridges: int, seed: int) -> tuple[Partition, Partition]:
+    """Random halves in which `n_bridges` languages, drawn at random, are seen in all of their tasks.
+
+    These are the halves of `random_halves` with the same seed, less the bridges' cells; and the bridges of a smaller
+    number are among those of a larger one. So partitions of one seed differ in nothing but their bridges.
+    """
+    known = sorted(set(cells))
+    first, second = random_halves(known, seed)
+    languages = sorted({cell.language for cell in first.unseen | second.unseen})
+    if not 0 <= n_bridges < len(languages):
+        raise DataError(
+            f"expected 0 to {len(languages) - 1} bridges, so that a language is left to hold out; got {n_bridges}"
+        )
+    order = random.Random(seed).sample(languages, len(languages))  # noqa: S311 - a seeded experiment, not a secret
+    bridges = set(order[:n_bridges])
+    left, right = (hold_out(known, (c for c in half.unseen if c.language not in bridges)) for half in (first, second))
+    return left, right
+
+
 def alternating_halves(cells: Iterable[Cell], languages: Sequence[str] = ()) -> tuple[Partition, ...]:
     """The halves of the authors' script: every |T|-th cell, along the diagonals of tasks × languages.
 

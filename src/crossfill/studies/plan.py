@@ -13,6 +13,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.partition import (
     Partition,
     alternating_halves,
+    bridge_halves,
     different_languages,
     hold_out,
     random_halves,
@@ -232,6 +233,10 @@ def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> 
     match settings.kind:
         case "random":
             return random_halves(cells, settings.seed)
+        case "bridges":
+            if settings.size is None:
+                raise DataError("expected size, the number of bridges; got none")
+            return bridge_halves(cells, settings.size, settings.seed)
         case "alternating":
             return alternating_halves(cells)
         case "hold-out":

@@ -44,16 +44,17 @@ class DataSettings(Settings):
 class PartitionSettings(Settings):
     """One way to divide the cells into seen and unseen."""
 
-    kind: Literal["random", "alternating", "hold-out", "similar", "different"]
-    """Random or alternating halves, a list of cells, or random halves of a set of similar or different languages."""
+    kind: Literal["random", "bridges", "alternating", "hold-out", "similar", "different"]
+    """Random or alternating halves, random halves but for `size` bridges (languages seen in all of their tasks), a list
+    of cells, or random halves of a set of similar or different languages."""
     seed: int = 0
-    """Seed of random halves."""
+    """Seed of random halves, and of the choice of bridges."""
     halves: tuple[PositiveInt, ...] | None = None
     """Which halves to run, counted from 1; none for all."""
     cells: tuple[str, ...] = ()
     """The unseen cells (`hold-out` only)."""
-    size: PositiveInt | None = None
-    """Number of languages, |L| in the paper (`similar` and `different` only)."""
+    size: NonNegativeInt | None = None
+    """Number of languages, |L| in the paper (`similar` and `different`), or of bridges (`bridges`)."""
     features: tuple[str, ...] = ("fam",)
     """URIEL features that define similarity (`similar` and `different` only); the paper uses families."""
     methods: tuple[MethodName, ...] | None = None
@@ -64,6 +65,8 @@ class PartitionSettings(Settings):
         match self.kind:
             case "similar" | "different":
                 return f"{self.kind[:3]}-{self.size}"
+            case "bridges":
+                return f"bridges-{self.size}-{self.seed}" if self.seed else f"bridges-{self.size}"
             case "hold-out":
                 return "hold-out"
             case kind:

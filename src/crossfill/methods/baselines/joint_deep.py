@@ -43,7 +43,9 @@ class DeepHeads(HeadSource):
     def __init__(self, inventory: Inventory, n_features: int, widths: Sequence[int]) -> None:
         super().__init__()
         self.inventory = inventory
-        self.heads = nn.ModuleList(_network([n_features, *widths, len(labels)]) for labels in inventory.labels.values())
+        self.heads = nn.ModuleList(
+            deep_network([n_features, *widths, len(labels)]) for labels in inventory.labels.values()
+        )
 
     def plug_in(self, cells: Sequence[Cell]) -> list[DeepHead]:
         return [self._head(cell) for cell in cells]
@@ -87,7 +89,8 @@ def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config:
     return DeepHeads(inventory, n_features, [width] * config.joint.layers)
 
 
-def _network(widths: Sequence[int]) -> nn.Sequential:
+def deep_network(widths: Sequence[int]) -> nn.Sequential:
+    """Affine layers of these widths, from features to labels, with ReLU between."""
     layers = [nn.Linear(narrow, wide) for narrow, wide in itertools.pairwise(widths)]
     between = [module for layer in layers[:-1] for module in (layer, nn.ReLU())]
     return nn.Sequential(*between, layers[-1])

@@ -1,0 +1,86 @@
+"""JM with vectors of languages: as an input against a hand-made network, as a kernel against the closed form."""
+
+import numpy as np
+import pytest
+import torch
+
+from crossfill.grid.cells import Cell
+from crossfill.methods.baselines.described import DescribedHeads, settle
+from crossfill.methods.baselines.joint_kernel import KernelHeads
+from crossfill.methods.method import Plan
+from crossfill.model import Model
+from crossfill.prediction.predict import predict
+from tests.methods.grids import GRID, SEEN, SETTINGS, write_vectors
+from tests.scenarios import INVENTORY, SMALL, labelled, small_model
+
+VECTORS = {
+    language: np.array(vector, dtype=np.float64)
+    for language, vector in {"aaa": (1.0, 0.0, 0.0), "bbb": (0.6, 0.8, 0.0), "ccc": (0.0, 0.6, 0.8)}.items()
+}
+UNSEEN = Cell("pos", "ccc")
+DATA = labelled(UNSEEN, [4, 1, 7])
+
+
+def described(method: str, *overrides: str) -> tuple[Model, DescribedHeads]:
+    model = small_model(method, *overrides)
+    assert isinstance(model.heads, DescribedHeads)
+    model.heads.describe(VECTORS)
+    return model, model.heads
+
+
+def test_typology_is_an_input_beside_the_features():
+    model, heads = described("jm-typology", "joint.width=6", "joint.layers=1")
+    network = heads.get_submodule("heads").get_submodule("1")  # of pos
+    x = torch.cat([DATA.inputs.features, torch.from_numpy(VECTORS["ccc"]).expand(12, -1)], 1)
+    first, second = network.get_submodule("0"), network.get_submodule("2")
+    hidden = (x @ first.get_parameter("weight").T + first.get_parameter("bias")).clamp(min=0)
+    logits = hidden @ second.get_parameter("weight").T + second.get_parameter("bias")
+    torch.testing.assert_close(predict(model, DATA.inputs, UNSEEN, 0).probabilities, logits.softmax(-1))
+    other = predict(model, DATA.inputs, Cell("pos", "aaa"), 0).probabilities
+    assert not torch.allclose(other, logits.softmax(-1))
+
+
+def test_a_kernel_starts_as_jm_and_deviations_are_as_alike_as_languages():
+    _, heads = described("jm-kernel")
+    cells = [Cell("pos", language) for language in INVENTORY.languages]
+    first, *others = (head.parameters for head in heads.plug_in(cells))
+    assert all(torch.equal(first, other) for other in others)
+    assert isinstance(heads, KernelHeads)
+    draws = []
+    for _ in range(4000):  # slopes of N(0, 1) make deviations of covariance v · v′
+        torch.nn.init.normal_(heads.slopes[1])
+        draws.append(torch.stack([head.parameters[0, 0, 0] - first[0, 0, 0] for head in heads.plug_in(cells)]))
+    v = torch.tensor(np.stack([VECTORS[language] for language in INVENTORY.languages]))
+    torch.testing.assert_close(torch.stack(draws).detach().T.cov(), v @ v.T, atol=0.08, rtol=0)
+
+
+def test_a_step_with_weight_decay_moves_a_similar_language_in_proportion():
+    _, heads = described("jm-kernel")
+    cells = [Cell("pos", "aaa"), Cell("pos", "bbb"), UNSEEN]
+    draw = heads.training_draw([cells[0]], 1)[0]
+    assert draw.divergences == []
+    draw.head.log_probabilities(DATA.inputs.features)[0, :, 0].sum().backward()
+    before = [head.parameters.detach().clone() for head in heads.plug_in(cells)]
+    with torch.no_grad():
+        for slope in heads.deviations:
+            if slope.grad is not None:
+                slope.sub_(slope.grad)
+    moved = [(head.parameters - old).detach() for head, old in zip(heads.plug_in(cells), before, strict=True)]
+    torch.testing.assert_close(moved[1], 0.6 * moved[0])  # aaa · bbb
+    assert not moved[2].any()  # aaa · ccc = 0
+
+
+@pytest.mark.parametrize("method", ["jm-typology", "jm-kernel"])
+def test_vectors_come_from_the_similarity_of_the_config(method: str, tmp_path):
+    from crossfill.methods.registry import build_model
+
+    config = SETTINGS.change({"method": method, "latents.similarity": ["own"], "latents.size": 4})
+    config = config.change({"sources.vectors": write_vectors(tmp_path)})
+    model = build_model(config, GRID.inventory, SEEN)
+    settle(model, Plan(GRID, SEEN, SEEN), config)
+    assert isinstance(model.heads, DescribedHeads)
+    products = model.heads.vectors @ model.heads.vectors.T
+    torch.testing.assert_close(products.diagonal(), torch.ones(4), atol=1e-4, rtol=0)
+    assert products[0, 1] > 0.9 > 0.1 > products[0, 2]  # aaa is like bbb, not like ccc
+    with pytest.raises(TypeError, match="expected heads with vectors of languages, got JointHeads"):
+        settle(small_model("jm"), Plan(GRID, SEEN, SEEN), SMALL)

@@ -11,6 +11,9 @@ from crossfill.settings import Settings, change_values, describe_problem
 MethodName = str
 """The name of a method; `methods.registry` lists all methods."""
 KlSchedule = Literal["constant", "linear", "logistic", "blundell"]
+Decision = Literal["metric", "valid", "argmax"]
+"""How probabilities become labels where a metric scores what is found, as F1 does: by a rule fitted to the `metric` on
+held-out cells if there is one, as the best `valid` sequence, or by `argmax` for each word (paper)."""
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 
@@ -186,6 +189,8 @@ class PredictionConfig(Settings):
     """Posterior samples to average over; 0 plugs in the posterior means."""
     seed: int = 0
     """Random seed of these samples."""
+    decision: Decision = "metric"
+    """How labels are chosen: for the task's `metric`, as the best `valid` sequence, or by `argmax` (paper)."""
 
 
 class Config(Settings):

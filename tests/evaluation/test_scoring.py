@@ -8,6 +8,7 @@ from crossfill.evaluation.scoring import STUDY_WORDS, evaluate_corpus, study_ent
 from crossfill.grid.cells import Cell
 from crossfill.measures import uncertainty
 from crossfill.measures.metrics import score
+from crossfill.prediction.decoding import viterbi
 from crossfill.prediction.predict import encode, predict
 from crossfill.training.labelled import prepare
 from tests.evaluation.made_results import RUNS, result
@@ -58,7 +59,10 @@ def test_evaluation_agrees_with_prediction():
     for measures, n_samples in ((found.plug_in, 0), (found.averaged, SETTINGS.prediction.samples)):
         prediction = predict(model, data.inputs, cell, n_samples)
         gold, labels = data.labels.numpy(), prediction.labels.numpy()
-        assert measures["score"] == score(gold, labels, model.inventory.labels["ner"], corpus.lengths)
+        names, lengths = model.inventory.labels["ner"], corpus.lengths
+        decoded = viterbi(np.log(prediction.probabilities.numpy()), lengths, names)
+        assert measures["score"] == score(gold, decoded, names, lengths)
+        assert measures["argmax"] == score(gold, labels, names, lengths)
         assert measures["nll"] == pytest.approx(uncertainty.nll(prediction.probabilities.numpy(), gold))
         assert measures["entropy"] == pytest.approx(float(prediction.entropy.mean()))
         assert measures["aurc"] == pytest.approx(uncertainty.aurc(prediction.confidence.numpy(), labels == gold))

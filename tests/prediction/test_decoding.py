@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from crossfill.prediction.decoding import decode_spans, follows, starts, viterbi
+from crossfill.prediction.decoding import TINY, decode_spans, follows, starts, viterbi
 
 LABELS = ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
 RNG = np.random.default_rng(0)
@@ -50,7 +50,7 @@ def test_the_rules():
 def test_against_all_sequences(sharpness: float):
     lengths = np.array([3, 0, 5, 1, 4])
     p = RNG.dirichlet(np.full(len(LABELS), 1 / sharpness), size=lengths.sum())
-    decoded = viterbi(p, lengths, LABELS)
+    decoded = viterbi(np.log(np.maximum(p, TINY)), lengths, LABELS)
     found = decode_spans(p, decoded, lengths, LABELS)
     first, expected = 0, []
     for length in lengths.tolist():
@@ -70,9 +70,9 @@ def test_against_all_sequences(sharpness: float):
 def test_impossible_and_long_input():
     p = np.zeros((4, len(LABELS)))
     p[:, LABELS.index("I-PER")] = 1.0  # no word may begin here, and yet a sequence has to come out
-    assert valid(tuple(LABELS[i] for i in viterbi(p, np.array([4]), LABELS)))
+    assert valid(tuple(LABELS[i] for i in viterbi(np.log(np.maximum(p, TINY)), np.array([4]), LABELS)))
     long = RNG.dirichlet(np.ones(len(LABELS)), size=5000)
-    decoded = viterbi(long, np.array([5000]), LABELS)
+    decoded = viterbi(np.log(np.maximum(long, TINY)), np.array([5000]), LABELS)
     assert valid(tuple(LABELS[i] for i in decoded))
     assert all(0 < span.confidence <= 1 for span in decode_spans(long, decoded, np.array([5000]), LABELS))
     assert len(viterbi(np.zeros((0, 5)), np.array([], dtype=np.int64), LABELS)) == 0
@@ -81,5 +81,5 @@ def test_impossible_and_long_input():
 def test_a_type_without_an_inside_label():
     labels = ("B-LOC", "O")
     p = np.array([[0.6, 0.4], [0.7, 0.3]])
-    decoded = viterbi(p, np.array([2]), labels)
+    decoded = viterbi(np.log(np.maximum(p, TINY)), np.array([2]), labels)
     assert [span.confidence for span in decode_spans(p, decoded, np.array([2]), labels)] == pytest.approx([0.6, 0.7])

@@ -1,36 +1,84 @@
-"""Calibration of a trained model, on dev sentences of its seen cells that were kept out of model selection."""
+"""Calibration of a model: on seen cells that were held out in turn, or on dev sentences that selected nothing."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from crossfill.config import Config
 from crossfill.data.splits import for_calibration
-from crossfill.grid.cells import Grid
+from crossfill.evaluation.results import PredictionKind
+from crossfill.grid.cells import Cell, Grid
+from crossfill.measures.metrics import Labelling
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration
 from crossfill.prediction.predict import encode, predict_features
-from crossfill.training.labelled import prepare
+from crossfill.prediction.rules import Rule, Sample
+from crossfill.training.labelled import Labelled, prepare
+
+
+@dataclass(frozen=True)
+class PredictedCell:
+    """Words of a cell with their right labels, and what a model predicts of them."""
+
+    cell: Cell
+    labels: tuple[str, ...]
+    """The task's labels, which the columns of the probabilities are for."""
+    lengths: Int[np.ndarray, "sentences"]
+    gold: Int[np.ndarray, "words"]
+    plug_in: Float[np.ndarray, "words labels"]
+    averaged: Float[np.ndarray, "words labels"]
+    """The same with Bayesian model averaging; the plug-in probabilities for methods without a posterior."""
+
+    def sample(self, kind: PredictionKind = "plug_in") -> Sample:
+        """One kind of prediction, to fit a rule or a calibration to."""
+        return Sample(self.plug_in if kind == "plug_in" else self.averaged, self.gold, self.lengths)
+
+    def score(self, rule: Rule | None = None) -> float:
+        """The task's headline score of the plug-in prediction, from 0 to 1."""
+        chosen = (rule or Rule()).choose(self.plug_in, self.lengths, self.labels)
+        return Labelling(self.gold, chosen, self.labels, self.lengths).scores()["score"]
+
+
+def predict_cell(model: Model, cell: Cell, parts: Sequence[Labelled], config: Config) -> PredictedCell:
+    """Predict labelled sentences of a cell with posterior means, and averaged over samples."""
+    settings = config.prediction
+    features = [encode(model, data.inputs) for data in parts]
+    made: list[list[np.ndarray]] = []
+    for n_samples in (0, settings.samples if model.heads.has_posterior else 0):
+        found = [predict_features(model, part, cell, n_samples, settings.seed) for part in features]
+        made.append([prediction.probabilities.cpu().numpy() for prediction in found])
+    plug_in, averaged = map(np.concatenate, made)
+    return PredictedCell(
+        cell,
+        model.inventory.labels[cell.task],
+        np.concatenate([data.inputs.lengths.numpy() for data in parts]),
+        np.concatenate([data.labels.numpy() for data in parts]),
+        plug_in,
+        averaged,
+    )
+
+
+def calibrate_on(cells: Sequence[PredictedCell], unknown: bool = True) -> Calibration:
+    """Calibrate each task on these cells; on cells `unknown` to the models that predicted them, also its decisions."""
+    of_task: dict[str, list[PredictedCell]] = defaultdict(list)
+    for found in cells:
+        of_task[found.cell.task].append(found)
+    plug_in, averaged = (
+        {
+            task: TaskCalibration.of([found.sample(kind) for found in own], own[0].labels, decide=unknown)
+            for task, own in sorted(of_task.items())
+        }
+        for kind in ("plug_in", "averaged")
+    )
+    return Calibration(plug_in, averaged)
 
 
 def calibrate(model: Model, grid: Grid, config: Config) -> Calibration:
     """Calibrate each task on the dev sentences of its seen cells that were kept out of model selection."""
-    settings = config.prediction
     corpora = for_calibration(grid, config.training.calibration_share, sorted(model.seen))
-    plug_in: dict[str, TaskCalibration] = {}
-    averaged: dict[str, TaskCalibration] = {}
-    for task in sorted({cell.task for cell in corpora}):
-        made: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        gold, n_sentences = [], 0
-        for cell, corpus in corpora.items():
-            if cell.task != task:
-                continue
-            data = prepare(model.encoder, model.inventory, cell, corpus)
-            features = encode(model, data.inputs)
-            for parts, n_samples in zip(made, (0, settings.samples), strict=True):
-                found = predict_features(model, features, cell, n_samples, settings.seed)
-                parts.append(found.probabilities.cpu().numpy())
-            gold.append(data.labels.numpy())
-            n_sentences += len(corpus)
-        plug_in[task], averaged[task] = (
-            TaskCalibration.of(np.concatenate(parts), np.concatenate(gold), n_sentences) for parts in made
-        )
-    return Calibration(plug_in, averaged)
+    prepared = {cell: prepare(model.encoder, model.inventory, cell, corpus) for cell, corpus in corpora.items()}
+    found = [predict_cell(model, cell, [data], config) for cell, data in prepared.items()]
+    return calibrate_on(found, unknown=False)

@@ -41,8 +41,8 @@ class CellResult:
     n_sentences: int
     n_words: int
     plug_in: dict[str, float]
-    """Every measure by name: `score` (the task's headline metric), the task's metrics, nll, brier, ece, ece_adaptive,
-    aurc, entropy, mutual_information."""
+    """Every measure by name: `score` (the task's headline metric), the task's metrics, `argmax` (the headline metric of
+    every word's most probable label), nll, brier, ece, ece_adaptive, aurc, entropy, mutual_information."""
     averaged: dict[str, float]
     """The same with Bayesian model averaging."""
     by_label: dict[str, float]

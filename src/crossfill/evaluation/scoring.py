@@ -13,10 +13,11 @@ from crossfill.evaluation.results import CellResult, SetResult
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
 from crossfill.measures import uncertainty
-from crossfill.measures.metrics import Labelling
+from crossfill.measures.metrics import Labelling, score
 from crossfill.model import Model
-from crossfill.prediction.calibration import Calibration, TaskCalibration, tempered
+from crossfill.prediction.calibration import Calibration, TaskCalibration, rule_for, tempered
 from crossfill.prediction.predict import Prediction, encode, predict_features
+from crossfill.prediction.rules import ARGMAX, Rule
 from crossfill.training.labelled import prepare
 
 STUDY_WORDS, STUDY_SAMPLES = 800, 10
@@ -71,7 +72,11 @@ def evaluate_corpus(
     sampled = settings.samples and model.heads.has_posterior
     averaged = predict_features(model, features, cell, settings.samples, settings.seed) if sampled else plug_in
     gold, labels = data.labels.numpy(), model.inventory.labels[cell.task]
-    labelling = Labelling(gold, plug_in.labels.cpu().numpy(), labels, corpus.lengths)
+    plug_in_rule, averaged_rule = (
+        rule_for(calibration and calibration.of(cell.task, n), settings.decision) for n in (0, settings.samples)
+    )
+    chosen = plug_in_rule.choose(plug_in.probabilities.cpu().numpy(), corpus.lengths, labels)
+    labelling = Labelling(gold, chosen, labels, corpus.lengths)
     confidence = averaged.confidence.cpu().numpy()
     correct = averaged.labels.cpu().numpy() == gold
     bins = uncertainty.reliability(confidence, correct)
@@ -82,8 +87,8 @@ def evaluate_corpus(
         seen=cell in model.seen,
         n_sentences=len(corpus),
         n_words=len(gold),
-        plug_in=measure(plug_in, gold, labels, corpus.lengths),
-        averaged=measure(averaged, gold, labels, corpus.lengths),
+        plug_in=measure(plug_in, gold, labels, corpus.lengths, plug_in_rule),
+        averaged=measure(averaged, gold, labels, corpus.lengths, averaged_rule),
         by_label=labelling.by_label(),
         entropies=study_entropies(model, features, cell, plug_in, settings.seed),
         reliability={field.name: getattr(bins, field.name).tolist() for field in fields(bins)},
@@ -98,12 +103,15 @@ def measure(
     gold: Int[np.ndarray, "words"],
     labels: tuple[str, ...],
     lengths: Int[np.ndarray, "sentences"],
+    rule: Rule = ARGMAX,
 ) -> dict[str, float]:
-    """Every measure of a prediction, by name."""
+    """Every measure of a prediction, by name; scores are those of the rule's decisions, `argmax` stands beside them."""
     probabilities = prediction.probabilities.cpu().numpy()
-    predicted, confidence = prediction.labels.cpu().numpy(), prediction.confidence.cpu().numpy()
-    correct = predicted == gold
-    return Labelling(gold, predicted, labels, lengths).scores() | {
+    likeliest, confidence = prediction.labels.cpu().numpy(), prediction.confidence.cpu().numpy()
+    chosen = rule.choose(probabilities, lengths, labels)
+    correct = likeliest == gold
+    return Labelling(gold, chosen, labels, lengths).scores() | {
+        "argmax": score(gold, likeliest, labels, lengths),
         "nll": uncertainty.nll(probabilities, gold),
         "brier": uncertainty.brier(probabilities, gold),
         "ece": uncertainty.reliability(confidence, correct).error(),

@@ -1,13 +1,18 @@
-"""Calibration on dev data of seen cells: a temperature, and thresholds for label sets and abstention.
+"""Calibration on cells: a temperature, offsets for decisions, and thresholds for label sets and abstention.
 
-Split-conformal sets: given scores sᵢ = 1 − p(yᵢ | xᵢ) of n words that were used for nothing else, and ŝ the
-⌈(n + 1)(1 − α)⌉-th smallest of them, the set {y : 1 − p(y | x) ≤ ŝ} contains the right label of a new word that is
-exchangeable with them with probability at least 1 − α (see docs/calibrate.md).
+Split-conformal sets with cells as units: given scores s = 1 − p(y | x) of words that were used for nothing else, and Fⱼ
+their distribution in cell j with one more score of 1 for the word that is to come, ŝ is the smallest score with
+
+    (1/J) Σⱼ Fⱼ(ŝ) ≥ 1 − α.
+
+The set {y : 1 − p(y | x) ≤ ŝ} contains the right label of a new word there with probability at least 1 − α.
+A cell that is yet to come is another matter: if it is exchangeable with the J cells, the probability is at least
+1 − α − 1/(J + 1) (see docs/calibrate.md).
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +20,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from crossfill.checkpoint import CALIBRATION, read_json
+from crossfill.config import Decision
 from crossfill.errors import CheckpointError, DataError
 from crossfill.files import write_json
+from crossfill.prediction.rules import BETAS, FARTHEST, Preference, Rule, Sample, fit_offsets
 
 LEVELS = 1000
 """Resolution of α and of the share to abstain on: both are rounded down to multiples of 1/LEVELS."""
@@ -25,7 +32,7 @@ _TEMPERATURES = (0.05, 20.0)
 
 @dataclass(frozen=True)
 class TaskCalibration:
-    """The calibration of one task, over all its seen cells with calibration data."""
+    """The calibration of one task, over all its cells with calibration data; every cell counts the same."""
 
     n_words: int
     n_sentences: int
@@ -35,23 +42,31 @@ class TaskCalibration:
     """Thresholds ŝ at 1 − α = 0, 1/LEVELS, …, 1."""
     confidences: tuple[float, ...]
     """Quantiles of the words' confidence at 0, 1/LEVELS, …, 1."""
+    n_cells: int = 1
+    offsets: Mapping[Preference, float] = field(default_factory=dict)
+    """The offset of the decision rule for each preference; empty where the most probable label is the best decision."""
 
     @classmethod
-    def of(
-        cls, probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"], n_sentences: int
-    ) -> "TaskCalibration":
-        """Calibrate on these words, none of which may have been used to train or select the model."""
-        scores = 1.0 - probabilities[np.arange(len(gold)), gold].astype(np.float64)
-        n, levels = len(gold), np.arange(LEVELS + 1) / LEVELS
-        place = np.ceil((n + 1) * levels - 1e-9).astype(np.int64)
-        ordered = np.concatenate([[0.0], np.sort(scores), [1.0]])  # beyond the last score every label is in the set
-        confidences = np.quantile(probabilities.max(-1), levels)
+    def of(cls, cells: Sequence[Sample], labels: Sequence[str], decide: bool = False) -> "TaskCalibration":
+        """Calibrate on the words of these cells, none of which may have been used to train or select the model.
+
+        Offsets of decisions are fitted only where asked for: the cells must then be unknown to the model.
+        """
+        probabilities, gold = (np.concatenate(parts) for parts in list(zip(*cells, strict=True))[:2])
+        levels, weights = np.arange(LEVELS + 1) / LEVELS, _weights([len(sample.gold) for sample in cells])
+        confidences = _quantiles(probabilities.max(-1), np.concatenate(weights), levels)
+        scores = [
+            np.append(1.0 - sample.probabilities[np.arange(len(sample.gold)), sample.gold], 1.0) for sample in cells
+        ]
+        thresholds = _quantiles(np.concatenate(scores), np.concatenate(_weights(list(map(len, scores)))), levels)
         return cls(
-            n,
-            n_sentences,
-            fit_temperature(probabilities, gold),
-            tuple((np.ceil(ordered[np.minimum(place, n + 1)] * 1e7) / 1e7).tolist()),  # rounded up: sets may only grow
+            len(gold),
+            sum(len(sample.lengths) for sample in cells),
+            fit_temperature(probabilities, gold, np.concatenate(weights)),
+            tuple((np.ceil(thresholds * 1e7) / 1e7).tolist()),  # rounded up: sets may only grow
             tuple((np.floor(confidences * 1e7) / 1e7).tolist()),
+            len(cells),
+            fit_offsets(cells, labels) if decide else {},
         )
 
     def sets(self, probabilities: Float[np.ndarray, "words labels"], alpha: float) -> Bool[np.ndarray, "words labels"]:
@@ -82,15 +97,26 @@ class Calibration:
         return (self.averaged if n_samples else self.plug_in).get(task)
 
 
-def fit_temperature(probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"]) -> float:
-    """The T that minimises −Σ ln (p^(1/T)(yᵢ) / Z), found by bisecting the slope, as it is convex in 1/T."""
+def rule_for(calibration: TaskCalibration | None, decision: Decision, prefer: Preference = "f1") -> Rule:
+    """The decision rule of a task with this calibration, if it has one."""
+    offset = calibration.offsets.get(prefer, 0.0) if calibration is not None and decision == "metric" else 0.0
+    return Rule(offset, valid=decision != "argmax")
+
+
+def fit_temperature(
+    probabilities: Float[np.ndarray, "words labels"],
+    gold: Int[np.ndarray, "words"],
+    weights: Float[np.ndarray, "words"] | None = None,
+) -> float:
+    """The T that minimises −Σ wᵢ ln (p^(1/T)(yᵢ) / Z), found by bisecting the slope, as it is convex in 1/T."""
     logs = np.log(np.maximum(probabilities.astype(np.float64), 1e-30))
-    right = logs[np.arange(len(gold)), gold].mean() if len(gold) else 0.0
+    share = np.full(len(gold), 1 / max(1, len(gold))) if weights is None else weights
+    right = float(share @ logs[np.arange(len(gold)), gold])
     low, high = 1 / _TEMPERATURES[1], 1 / _TEMPERATURES[0]
     for _ in range(60):
         middle = (low + high) / 2
         tempered = _softmax(logs * middle)
-        if (tempered * logs).sum(-1).mean() > right:
+        if float(share @ (tempered * logs).sum(-1)) > right:
             high = middle
         else:
             low = middle
@@ -133,7 +159,30 @@ def _task(values: Mapping[str, Any]) -> TaskCalibration:
     temperature = float(values["temperature"])
     if not 0 < temperature < math.inf:
         raise ValueError(f"expected a temperature above 0, got {temperature}")
-    return TaskCalibration(int(values["n_words"]), int(values["n_sentences"]), temperature, **columns)
+    offsets: dict[Preference, float] = {}
+    for preference in BETAS:
+        if preference in values.get("offsets", {}):
+            offsets[preference] = float(values["offsets"][preference])
+            if not -FARTHEST <= offsets[preference] <= FARTHEST:
+                raise ValueError(f"offsets: expected numbers from −{FARTHEST} to {FARTHEST}")
+    n_cells = int(values.get("n_cells", 1))  # older folders do not say
+    counts = int(values["n_words"]), int(values["n_sentences"])
+    return TaskCalibration(*counts, temperature, **columns, n_cells=n_cells, offsets=offsets)
+
+
+def _weights(sizes: Sequence[int]) -> list[Float[np.ndarray, "words"]]:
+    """The weight of each word of each cell: cells count the same, and so do the words of a cell."""
+    return [np.full(size, 1 / (len(sizes) * size)) for size in sizes]
+
+
+def _quantiles(
+    values: Float[np.ndarray, "n"], weights: Float[np.ndarray, "n"], levels: Float[np.ndarray, "levels"]
+) -> Float[np.ndarray, "levels"]:
+    """For each level, the smallest value up to which there is that much weight; 0 for the level 0."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    places = np.minimum(np.searchsorted(reached, levels - 1e-9), len(values) - 1)
+    return np.where(levels > 0, values[order][places], 0.0)
 
 
 def _softmax(logits: Float[np.ndarray, "words labels"]) -> Float[np.ndarray, "words labels"]:

@@ -8,8 +8,8 @@ from jaxtyping import Int
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.measures.metrics import TaskKind
-from crossfill.prediction.calibration import TaskCalibration, tempered
-from crossfill.prediction.decoding import DecodedSpan, decode_spans, viterbi
+from crossfill.prediction.calibration import TaskCalibration, rule_for, tempered
+from crossfill.prediction.decoding import DecodedSpan, decode_spans
 from crossfill.prediction.predict import Prediction
 from crossfill.prediction.tagging import Span, Tagging, TaggingOptions
 
@@ -35,12 +35,10 @@ def decide(
         if options.temperature:
             probabilities = tempered(probabilities, calibration.temperature)
     kind = TaskKind.of(names)
+    chosen = rule_for(calibration, options.decision, options.prefer).choose(probabilities, lengths, names)
     spans: list[DecodedSpan] = []
     if kind is TaskKind.SPANS:
-        chosen = viterbi(probabilities, lengths, names)
         spans = decode_spans(probabilities, chosen, lengths, names)
-    else:
-        chosen = probabilities.argmax(-1)
     confidence = probabilities[np.arange(len(chosen)), chosen]
     labels = [names[i] for i in chosen.tolist()]
     if options.min_confidence > 0:

@@ -36,13 +36,15 @@ def starts(labels: Sequence[str]) -> Bool[np.ndarray, "labels"]:
 
 
 def viterbi(
-    probabilities: Float[np.ndarray, "words labels"], lengths: Int[np.ndarray, "sentences"], labels: Sequence[str]
+    weights: Float[np.ndarray, "words labels"], lengths: Int[np.ndarray, "sentences"], labels: Sequence[str]
 ) -> Int[np.ndarray, "words"]:
-    """The most probable valid sequence of each sentence, computed word by word for all sentences at once."""
-    weights = np.log(np.maximum(probabilities, TINY))
+    """The valid sequence of each sentence with the largest sum of weights, such as log-probabilities.
+
+    Computed word by word for all sentences at once.
+    """
     barred = np.where(follows(labels), 0.0, -np.inf)
     steps = _steps(lengths)
-    back = np.zeros(probabilities.shape, dtype=np.int64)
+    back = np.zeros(weights.shape, dtype=np.int64)
     scores = np.zeros((len(steps[0]) if steps else 0, len(labels)))
     for step, rows in enumerate(steps):
         n = len(rows)
@@ -53,7 +55,7 @@ def viterbi(
         back[rows] = moves.argmax(1)
         scores[:n] = moves.max(1) + weights[rows]
     best = scores.argmax(1)
-    found = np.zeros(len(probabilities), dtype=np.int64)
+    found = np.zeros(len(weights), dtype=np.int64)
     for rows in reversed(steps):
         n = len(rows)
         found[rows] = best[:n]
@@ -67,7 +69,7 @@ def decode_spans(
     lengths: Int[np.ndarray, "sentences"],
     labels: Sequence[str],
 ) -> list[DecodedSpan]:
-    """The spans of a valid sequence with their probabilities, by the forward and backward recursions."""
+    """The spans of a sequence with their probabilities, by the forward and backward recursions."""
     forward, backward, scales = _recursions(probabilities, lengths, labels)
     p = np.maximum(probabilities, TINY)
     allowed, place = follows(labels), {label: i for i, label in enumerate(labels)}
@@ -115,9 +117,11 @@ def _steps(lengths: Int[np.ndarray, "sentences"]) -> list[Int[np.ndarray, "activ
 def _runs(
     decoded: Int[np.ndarray, "words"], lengths: Int[np.ndarray, "sentences"], labels: Sequence[str]
 ) -> list[tuple[int, int, str, int]]:
-    """Start, end and type of each span of a valid sequence, and the end of its sentence."""
+    """Start, end and type of each span, and the end of its sentence; an I- that continues none is in no span."""
     begins = np.array([label.startswith("B-") for label in labels])[decoded]
+    types = np.array([label[2:] for label in labels])[decoded]
     inside = np.array([label.startswith("I-") for label in labels])[decoded]
+    inside[1:] &= types[1:] == types[:-1]
     ends = np.repeat(np.cumsum(lengths), lengths)
     # for each word, the next word that does not continue a span
     stops = np.where(np.append(inside[1:], False), len(decoded), np.arange(1, len(decoded) + 1))

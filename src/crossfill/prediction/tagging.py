@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from crossfill.config import Decision
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.measures.metrics import TaskKind
+from crossfill.prediction.rules import Preference
 
 DIGITS = 6
 """Decimal places of numbers that are written as JSON."""
@@ -28,6 +30,10 @@ class TaggingOptions:
     """Replace labels below this confidence by `_`, and spans below it by `O`."""
     temperature: bool = False
     """Scale probabilities by the temperature found on calibration words; sets and marks do not depend on it."""
+    decision: Decision = "metric"
+    """How labels are chosen: for the task's `metric`, as the best `valid` sequence, or by `argmax` for each word."""
+    prefer: Preference = "f1"
+    """What a decision for the metric looks for where it scores what is found: precision, recall, or both alike."""
     interval: float | None = None
     """Give bounds that contain this central share of the posterior samples' probabilities, before any temperature."""
 

@@ -7,43 +7,20 @@ these predictions: a cell that trained the model would look too good, and an uns
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int
 
 from crossfill.config import Config
 from crossfill.encoders.base import Encoder
+from crossfill.evaluation.calibrate import PredictedCell, predict_cell
 from crossfill.grid.cells import Cell, Grid
-from crossfill.measures.metrics import Labelling
 from crossfill.model import Model
-from crossfill.prediction.predict import encode, predict_features
 from crossfill.tagger.train import train_model
 from crossfill.training.labelled import Labelled, prepare
 
 N_FOLDS = 3
 MOST_SENTENCES = 100
 """Sentences of a held-out cell that are predicted: its dev data, then some of its training data."""
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """What a model that was trained without a seen cell predicts there."""
-
-    cell: Cell
-    labels: tuple[str, ...]
-    """The task's labels, which the columns of the probabilities are for."""
-    lengths: Int[np.ndarray, "sentences"]
-    gold: Int[np.ndarray, "words"]
-    plug_in: Float[np.ndarray, "words labels"]
-    averaged: Float[np.ndarray, "words labels"]
-    """The same with Bayesian model averaging; the plug-in probabilities for methods without a posterior."""
-
-    def score(self, predicted: Int[np.ndarray, "words"] | None = None) -> float:
-        """The task's headline score of these labels, or of the most probable ones; from 0 to 1."""
-        chosen = self.plug_in.argmax(-1) if predicted is None else predicted
-        return Labelling(self.gold, chosen, self.labels, self.lengths).scores()["score"]
 
 
 def cross_fit(
@@ -53,7 +30,7 @@ def cross_fit(
     build: Callable[[], Encoder],
     n_folds: int = N_FOLDS,
     report: Callable[[int, str], None] | None = None,
-) -> Iterator[HeldOut]:
+) -> Iterator[PredictedCell]:
     """Train without each fold of the seen cells in turn, and predict the cells of the fold.
 
     `build` returns the encoder of each training: one that stays frozen may be the same every time. `report` is called
@@ -68,7 +45,8 @@ def cross_fit(
 
         trained = train_model(grid, frozenset(seen) - fold, config, encoder=build(), report=tell)
         for cell in sorted(fold):
-            yield _predict(trained.model, grid, cell, config)
+            parts = _chosen(trained.model, grid, cell, config.training.seed)
+            yield predict_cell(trained.model, cell, parts, config)
 
 
 def folds(seen: Collection[Cell], n_folds: int = N_FOLDS, seed: int = 0) -> list[frozenset[Cell]]:
@@ -94,26 +72,15 @@ def folds(seen: Collection[Cell], n_folds: int = N_FOLDS, seed: int = 0) -> list
     return [frozenset(part) for part in parts if part]
 
 
-def _predict(model: Model, grid: Grid, cell: Cell, config: Config) -> HeldOut:
-    settings, chosen = config.prediction, []
+def _chosen(model: Model, grid: Grid, cell: Cell, seed: int) -> list[Labelled]:
+    """Sentences of a held-out cell: its dev data, then some of its training data."""
+    chosen: list[Labelled] = []
     left = MOST_SENTENCES
     for corpus in (grid.development(cell), grid.training(cell)):
         if left and len(corpus):
-            data = prepare(model.encoder, model.inventory, cell, corpus)
-            chosen.append(_some(data, left, config.training.seed))
+            chosen.append(_some(prepare(model.encoder, model.inventory, cell, corpus), left, seed))
             left -= len(chosen[-1].inputs.lengths)
-    features = torch.cat([encode(model, data.inputs) for data in chosen])
-    plug_in = predict_features(model, features, cell, n_samples=0).probabilities
-    sampled = settings.samples and model.heads.has_posterior
-    averaged = predict_features(model, features, cell, settings.samples, settings.seed) if sampled else None
-    return HeldOut(
-        cell,
-        model.inventory.labels[cell.task],
-        torch.cat([data.inputs.lengths for data in chosen]).numpy(),
-        torch.cat([data.labels for data in chosen]).numpy(),
-        plug_in.cpu().numpy(),
-        (plug_in if averaged is None else averaged.probabilities).cpu().numpy(),
-    )
+    return chosen
 
 
 def _some(data: Labelled, most: int, seed: int) -> Labelled:

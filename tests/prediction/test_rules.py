@@ -1,0 +1,68 @@
+"""Decision rules against all sequences one by one, and offsets against cells whose best one is known."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from crossfill.measures.metrics import Labelling
+from crossfill.prediction.rules import ARGMAX, FARTHEST, Rule, Sample, fit_offsets
+
+SPANS = ("B-PER", "I-PER", "O")
+VALUES = ("Nom", "Acc", "_")
+TAGS = ("ADJ", "NOUN", "VERB")
+
+
+def cell(rng: np.random.Generator, n_sentences: int, shift: float, labels: tuple[str, ...] = VALUES) -> Sample:
+    """Words whose right labels are drawn from the probabilities with `shift` added to the log-odds of none."""
+    p = rng.dirichlet([0.4, 0.4, 1.2], size=4 * n_sentences)
+    true = p * np.where([label in ("O", "_") for label in labels], np.exp(shift), 1.0)
+    true /= true.sum(1, keepdims=True)
+    gold = np.array([rng.choice(3, p=row) for row in true])
+    return Sample(p, gold, np.full(n_sentences, 4))
+
+
+@pytest.mark.parametrize("offset", [-1.5, 0.0, 2.0])
+def test_a_rule_takes_the_best_valid_sequence(offset: float):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        p = rng.dirichlet(np.ones(3), size=4)
+        best = max(
+            (s for s in product(range(3), repeat=4) if all(y != 1 or (i and s[i - 1] != 2) for i, y in enumerate(s))),
+            key=lambda s: sum(np.log(p[i, y]) + offset * (y == 2) for i, y in enumerate(s)),
+        )
+        np.testing.assert_array_equal(Rule(offset).choose(p, np.array([4]), SPANS), best)
+
+
+def test_words_are_decided_one_by_one_where_all_count_or_where_asked():
+    p = np.random.default_rng(1).dirichlet(np.ones(3), size=50)
+    lengths = np.array([20, 30])
+    np.testing.assert_array_equal(ARGMAX.choose(p, lengths, SPANS), p.argmax(1))
+    np.testing.assert_array_equal(Rule(3.0).choose(p, lengths, TAGS), p.argmax(1))
+    assert (Rule(3.0).choose(p, lengths, VALUES) == 2).sum() > (p.argmax(1) == 2).sum()
+
+
+def test_the_offset_makes_up_for_a_model_that_expects_too_little():
+    rng = np.random.default_rng(2)
+    even = fit_offsets([cell(rng, 400, 0.0) for _ in range(6)], VALUES)
+    shifted = fit_offsets([cell(rng, 400, -1.5) for _ in range(6)], VALUES)
+    assert shifted["f1"] < even["f1"] - 0.5
+    assert shifted["recall"] < shifted["f1"] < shifted["precision"]
+
+
+def test_the_offset_is_the_best_of_all_that_were_tried():
+    rng = np.random.default_rng(3)
+    cells = [cell(rng, 60, -1.0, SPANS) for _ in range(5)]
+
+    def mean(offset: float) -> float:
+        chosen = [Rule(offset).choose(s.probabilities, s.lengths, SPANS) for s in cells]
+        scores = [Labelling(s.gold, c, SPANS, s.lengths).scores()["score"] for s, c in zip(cells, chosen, strict=True)]
+        return float(np.mean(scores))
+
+    best = max(mean(offset) for offset in np.arange(-FARTHEST, FARTHEST, 0.1))
+    assert mean(fit_offsets(cells, SPANS)["f1"]) == pytest.approx(best, abs=0.01)
+
+
+def test_nothing_to_fit():
+    assert fit_offsets([], SPANS) == {}
+    assert fit_offsets([cell(np.random.default_rng(4), 5, 0.0, TAGS)], TAGS) == {}

@@ -1,13 +1,19 @@
 """What tests of the page do on it, and read off it."""
 
 import re
+import shutil
 from urllib.parse import quote
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 expect.set_options(timeout=20_000)  # machines may be busy
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; `make browser` installs it")
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+OPTIONS += ["--disable-component-update", "--disable-sync"]
 ARABIC, THAI = "داكار هي عاصمة السنغال.", "ดาการ์เป็นเมืองหลวงของประเทศเซเนกัล"
 WOLOF = "Dakar mooy péeyu Senegaal. Dafa rafet."
 
@@ -28,6 +34,15 @@ def serious(page: Page, **options) -> list[str]:
         for rule in found
         if rule["impact"] in ("serious", "critical")
     ]
+
+
+def wait_until(page: Page, holds: str) -> None:
+    """Wait for a function of JavaScript to return true; the page's policy forbids playwright's own way to do so."""
+    for _ in range(400):
+        if page.evaluate(holds):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"not within 20 seconds: {holds}")
 
 
 def words(page: Page, panel: str = "a") -> list[str]:

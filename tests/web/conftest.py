@@ -1,9 +1,10 @@
-"""A small trained model of four real languages, and the app over it."""
+"""A small trained model of four real languages, the app over it, and a browser."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 from starlette.testclient import TestClient
 
 import crossfill
@@ -12,6 +13,7 @@ from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.scenarios import SMALL, small_grid
+from tests.web.browsing import CHROMIUM, OPTIONS
 
 CODES = ("ara", "fin", "tha", "wol")
 
@@ -41,3 +43,11 @@ def client(tagger: Tagger) -> Iterator[TestClient]:
     app = build_app(tagger, settings, "tiny", {"wol": ["Dakar mooy péeyu Senegaal ."]})
     with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield found
+        found.close()

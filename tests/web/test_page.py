@@ -1,11 +1,10 @@
 """The page in a real browser: headless Chromium against a server of a small model."""
 
 import json
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from crossfill.cli import render
 from crossfill.data.bio import parse as parse_bio
@@ -14,23 +13,12 @@ from crossfill.data.streams import Item
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
-from tests.web.browsing import ARABIC, THAI, WOLOF, alike, labels, serious, visit, words
+from tests.web.browsing import ARABIC, THAI, WOLOF, alike, labels, needs_chromium, serious, visit, words
 from tests.web.servers import running
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; `make browser` installs it")
-OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-OPTIONS += ["--disable-component-update", "--disable-sync"]
+pytestmark = needs_chromium
 EXPECTED_PROBLEMS = ("401", "413", "ERR_CONNECTION_REFUSED")
 """What the browser itself logs where a test is about a refused request or a server that is gone."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")

@@ -106,5 +106,5 @@ def _pair(values: np.ndarray) -> tuple[float, float]:
 
 @cache
 def _known_examples() -> dict[str, list[str]]:
-    """A sentence in some widely spoken languages, all saying the same."""
+    """Three sentences by language, which say the same in all of them."""
     return json.loads(files("crossfill.web").joinpath("examples.json").read_text(encoding="utf-8"))

@@ -50,4 +50,4 @@ export function reveal(element) {
   if (top < 0 || bottom > innerHeight) element.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
 }
 
-export const percent = (value, digits = 0) => `${(100 * value).toFixed(digits)} %`;
+export const percent = (value, digits = 0) => `${(100 * value).toFixed(digits)}\u00a0%`;

@@ -54,7 +54,7 @@ function entropy(answer, tagging, s, i) {
   const most = Math.log(tagging.label_names.length) || 1, aleatoric = Math.max(0, total - epistemic);
   const parts = answer.samples
     ? [h("span", { className: "key aleatoric" }), `aleatoric ${aleatoric.toFixed(3)}`, h("span", { className: "key epistemic" }), `epistemic ${epistemic.toFixed(3)}`]
-    : ["plug-in: no error bars, and no telling the parts apart"];
+    : ["one set of parameters: no error bars, and the entropy is not split"];
   return h("div", { className: "entropy" },
     h("p", {}, "Entropy ", h("b", {}, total.toFixed(3)), ` of at most ${most.toFixed(2)} nats`),
     h("div", { className: "track", "aria-hidden": "true" },

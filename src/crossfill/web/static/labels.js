@@ -1,6 +1,6 @@
 // Names beside points on a map: each takes the first free place around its point, and waits where all are taken.
 
-const HEIGHT = 12, ADVANCE = 6.8, GAP = 7, DOT = 5; // pixels; ADVANCE is the width of a letter
+const HEIGHT = 12, ADVANCE = 6.8, GAP = 9, DOT = 5, BETWEEN = 4; // pixels; ADVANCE is the width of a letter
 const SIDES = [[0, -1], [1, 0], [-1, 0], [0, 1], [0.8, -0.8], [-0.8, -0.8], [0.8, 0.8], [-0.8, 0.8]];
 
 /** Give each entry a `box` for its label, within the frame and free of other labels and of points, or none.
@@ -10,7 +10,7 @@ export function placeLabels(entries, width, height) {
   const taken = [];
   for (const entry of entries) {
     const isChosen = entry.point.matches(".a, .b");
-    const free = places(entry, entries, width, height).filter(({ box, dots }) => (isChosen || !dots) && !taken.some(other => overlap(box, other)));
+    const free = places(entry, entries, width, height).filter(({ box, dots }) => (isChosen || !dots) && !taken.some(other => overlap(box, other, BETWEEN)));
     entry.box = free[0]?.box ?? null;
     if (entry.box) taken.push(entry.box);
   }
@@ -44,4 +44,7 @@ function beside([x, y], [dx, dy], wide) {
 }
 
 const around = ([x, y]) => ({ left: x - DOT, right: x + DOT, top: y - DOT, bottom: y + DOT });
-const overlap = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+
+/** Whether two boxes overlap, or stand side by side with less than a gap between them. */
+const overlap = (one, other, gap = 0) =>
+  one.left < other.right + gap && other.left < one.right + gap && one.top < other.bottom && other.top < one.bottom;

@@ -29,7 +29,8 @@ async function start() {
   const name = grid.model.name === grid.model.method ? "" : `${grid.model.name}: `;
   byId("model").textContent = `${name}${grid.model.method} over ${grid.model.encoder}, ` +
     `${grid.tasks.length} tasks × ${grid.languages.length} languages, ${nSeen} of ${grid.cells.length} cells seen`;
-  byId("main").classList.toggle("three", grid.languages.length >= MANY && grid.languages.some(entry => entry.place));
+  byId("main").classList.toggle("many", grid.languages.length >= MANY);
+  byId("mode").hidden = !grid.model.bayesian; // all samples are the same
   byId("main").hidden = false;
   gridView = new GridView(grid, pick);
   mapView = new MapView(grid, (code, slot) => pick(`${task(state[slot ?? state.active] ?? state.a)}/${code}`, slot));
@@ -41,7 +42,7 @@ async function start() {
 async function restore() {
   const link = readLink(grid);
   const first = grid.cells.find(cell => cell.status === "unseen" && languages.get(language(cell.cell)).examples.length) ?? grid.cells[0];
-  Object.assign(state, { a: link.a ?? first.cell, b: link.b, active: "a", mode: link.mode });
+  Object.assign(state, { a: link.a ?? first.cell, b: link.b, active: "a", mode: grid.model.bayesian ? link.mode : "plug-in" });
   state.text = link.text ?? languages.get(language(state.a)).examples[0] ?? "";
   byId("text").value = state.text;
   byId("mode").querySelector(`[value="${state.mode}"]`).checked = true;
@@ -141,15 +142,15 @@ async function tag(go = true) {
 }
 
 function showAnswer(answer, milliseconds) {
+  const word = result => state.pinned && result?.sentences[state.pinned[0]]?.words[state.pinned[1]];
+  if (!word(answer) || word(answer) !== word(state.answer)) state.pinned = leastSure(answer);
   state.answer = answer;
   byId("taggings").replaceChildren(...wordsView.render(answer));
   byId("taggings").classList.toggle("two", answer.taggings.length > 1);
   byId("copying").hidden = false;
   byId("copied").hidden = true;
-  const how = answer.samples ? `averaged over ${answer.samples} samples` : "posterior means plugged in";
-  byId("status").textContent = `Tagged in ${answer.taggings.map(tagging => tagging.cell).join(" and ")}, ${how}, ${milliseconds} ms.`;
-  const kept = state.pinned && answer.sentences[state.pinned[0]]?.words[state.pinned[1]] !== undefined;
-  state.pinned = kept ? state.pinned : leastSure(answer);
+  const how = answer.samples ? `averaged over ${answer.samples} samples, ` : grid.model.bayesian ? "posterior means plugged in, " : "";
+  byId("status").textContent = `Tagged in ${answer.taggings.map(tagging => tagging.cell).join(" and ")}, ${how}${milliseconds} ms.`;
   look(...state.pinned);
 }
 

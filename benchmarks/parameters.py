@@ -12,11 +12,10 @@ from pathlib import Path
 
 import torch
 
-from crossfill.config import Config
+from crossfill.config import Config, load_run_config
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.registry import find_method
 from crossfill.model import n_parameters
-from crossfill.studies.study import load_run_config
 
 
 def parameter_counts(

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from oracle import oracle_heads
 
+from crossfill.config import load_run_config
 from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
 from crossfill.encoders.build import build_encoder
 from crossfill.evaluation.results import entropy_correlation, entropy_points, task_means
@@ -24,7 +25,6 @@ from crossfill.grid.partition import random_halves
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
 from crossfill.studies.demo import CONFIG
-from crossfill.studies.study import load_run_config
 from crossfill.training.labelled import prepare_grid
 from crossfill.training.loop import Trainer
 

@@ -1,12 +1,13 @@
 """All settings of a run, immutable and validated. Defaults are the paper's."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
 
 from crossfill.errors import ConfigError
-from crossfill.settings import Settings, change_values, describe_problem
+from crossfill.settings import Settings, change_values, describe_problem, merged, read_settings
 
 MethodName = str
 """The name of a method; `methods.registry` lists all methods."""
@@ -220,3 +221,16 @@ def parse_config(values: Mapping[str, Any], where: str = "config") -> Config:
         return Config.model_validate(values)
     except ValidationError as error:
         raise ConfigError("\n".join(describe_problem(Config, where, detail) for detail in error.errors())) from None
+
+
+def load_run_config(path: Path, method: str | None = None) -> Config:
+    """The config of one run, from a settings file or a study; of a study's methods, by default pf-lr or the first."""
+    values = read_settings(path)
+    if "methods" not in values:
+        return parse_config(values, str(path))
+    methods = values["methods"]
+    if not isinstance(methods, Mapping) or not methods:
+        raise ConfigError(f"{path}: methods: expected methods by name, such as pf-lr: {{}}; got {methods!r}")
+    name = method or ("pf-lr" if "pf-lr" in methods else str(next(iter(methods))))
+    own = merged(values.get("config") or {}, methods.get(name) or {})
+    return parse_config(merged(own, {"method": name}), str(path))

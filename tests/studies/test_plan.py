@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from crossfill.config import load_run_config
 from crossfill.errors import ConfigError
 from crossfill.grid.cells import Cell
 from crossfill.methods.registry import find_method
 from crossfill.settings import change_values, read_settings
 from crossfill.studies.grids import load_study_grid
 from crossfill.studies.plan import Job, check_study
-from crossfill.studies.study import DataSettings, load_run_config, parse_study
+from crossfill.studies.study import DataSettings, parse_study
 from tests.data.folders import bio, conllu, write
 from tests.studies.studies import checked, study
 

@@ -59,7 +59,7 @@ class FeatureCache:
         """
         if self.folder is None or not shape[0]:
             return _filled(shape, dtype, fill)
-        full = {**about, "rows": shape[0], "columns": shape[1], "dtype": dtype}
+        full = _described(about, shape, dtype)
         path = self.folder / f"{_name(full)}.features"
         if (found := _open(path)) is not None:
             return found
@@ -80,6 +80,15 @@ class FeatureCache:
         if found is None:
             raise EncoderError(f"{path}: expected the features that were just written; is the disk full or failing?")
         return found
+
+    def holds(self, about: Mapping[str, Any], shape: tuple[int, int], dtype: Literal["<f2", "<f4"]) -> bool:
+        """Whether there is an entry, intact or not, for the features that `about` describes."""
+        return self.folder is not None and (self.folder / f"{_name(_described(about, shape, dtype))}.features").exists()
+
+    def drop(self, about: Mapping[str, Any], shape: tuple[int, int], dtype: Literal["<f2", "<f4"]) -> None:
+        """Delete the entry of these features, if there is one."""
+        if self.folder is not None:
+            (self.folder / f"{_name(_described(about, shape, dtype))}.features").unlink(missing_ok=True)
 
     def entries(self) -> list[Entry]:
         """All files in the cache, damaged ones included; `about` is empty where the header cannot be read."""
@@ -109,6 +118,10 @@ def _filled(shape: tuple[int, int], dtype: str, fill: Fill) -> np.ndarray:
     if shape[0]:
         fill(rows)
     return rows
+
+
+def _described(about: Mapping[str, Any], shape: tuple[int, int], dtype: str) -> dict[str, Any]:
+    return {**about, "rows": shape[0], "columns": shape[1], "dtype": dtype}
 
 
 def _name(about: Mapping[str, Any]) -> str:

@@ -1,9 +1,11 @@
 """A frozen pretrained encoder: every corpus is encoded once, and its word vectors are cached on disk."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,17 +15,18 @@ from torch import Tensor
 from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
 from crossfill.encoders.base import CentredEncoder, Inputs, expect, ranges
-from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.cache import FeatureCache, Fill
 from crossfill.encoders.features import Dropout, FeatureInputs
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
+from crossfill.encoders.moments import Moments
 from crossfill.encoders.transformer import LayerMix
 from crossfill.errors import DataError, EncoderError, unknown
 from crossfill.grid.sentence import Corpus
 from crossfill.progress import ProgressBar
 
 _LARGEST = float(np.finfo(np.float16).max)
-_NO_SCALE = 1e-6
-_ROWS_AT_ONCE = 2**14
+PART_WORDS = 2**12
+"""Words of a long corpus that are encoded and stored at a time: seconds of work on two cores."""
 _DTYPES = {2: torch.float16, 4: torch.float32}
 
 
@@ -79,7 +82,7 @@ class FrozenEncoder(CentredEncoder):
         self.keep_open = False
         """Whether to keep the vectors of all corpora open, for processes that train several models on them."""
         self._opened: dict[str, np.ndarray] = {}
-        self._moments: dict[str, _Moments] = {}
+        self._moments: dict[str, Moments] = {}
         self._encoder: list[WordEncoder] = []  # a list, so that it is no submodule; loaded if the cache lacks a corpus
 
     def prepare(self, corpus: Corpus, language: str = "") -> FrozenInputs:
@@ -106,7 +109,7 @@ class FrozenEncoder(CentredEncoder):
         if self.config.centring == "none":
             return
         found = {language: self._moments_of(corpora) for language, corpora in texts.items()}
-        everything = sum(found.values(), start=_Moments.of((), self.width))
+        everything = sum(found.values(), start=Moments.of((), self.width))
         for language in self.languages:
             moments = found.get(language, everything)
             moments = moments if moments.count else everything
@@ -124,12 +127,12 @@ class FrozenEncoder(CentredEncoder):
             return {}
         return {language: self.mean[row].cpu().numpy() for row, language in enumerate(self.languages)}
 
-    def _moments_of(self, corpora: Sequence[Corpus]) -> "_Moments":
-        total = _Moments.of((), self.width)
+    def _moments_of(self, corpora: Sequence[Corpus]) -> "Moments":
+        total = Moments.of((), self.width)
         for corpus in corpora:
             text = corpus.text_hash()
             if text not in self._moments:
-                self._moments[text] = _Moments.of([self.vectors(corpus)], self.width)
+                self._moments[text] = Moments.of([self.vectors(corpus)], self.width)
             total = total + self._moments[text]
         return total
 
@@ -143,37 +146,90 @@ class FrozenEncoder(CentredEncoder):
         text = corpus.text_hash()
         if text in self._opened:
             return self._opened[text]
-        found = self.cache.fetch(
-            {**self._about(), "text": text},
-            (corpus.n_words, self.width),
-            "<f2" if self.cache.folder is not None else "<f4",
-            lambda rows: self._encode(corpus, rows),
-            label=self.source.name,
-        )
+        stored: list[Corpus] = []
+        found = self._fetch(corpus, {"text": text}, lambda rows: stored.extend(self._encode_in_parts(corpus, rows)))
+        for part in stored:
+            self.cache.drop(*self._entry(part, {"part": part.text_hash()}))
         if self.keep_open:
             self._opened[text] = found
         return found
+
+    def is_cached(self, corpus: Corpus) -> bool:
+        """Whether the vectors of a corpus are in the cache."""
+        text = corpus.text_hash()
+        return text in self._opened or self.cache.holds(*self._entry(corpus, {"text": text}))
+
+    def words_per_second(self, corpus: Corpus) -> float:
+        """The speed of the network on this text, which is encoded and thrown away."""
+        self._network()
+        started = time.monotonic()
+        self._encode(corpus, np.zeros((corpus.n_words, self.width), "<f4"))
+        return corpus.n_words / max(1e-9, time.monotonic() - started)
+
+    def imagined(self, lengths: Int[Tensor, "sentences"], language: str) -> FrozenInputs:
+        """Random vectors for sentences of these lengths, to measure the speed of what reads them."""
+        vectors = torch.randn(int(lengths.sum()), self.width).half()
+        return FrozenInputs(
+            FeatureInputs(vectors, lengths, checked=True), torch.full((len(lengths),), self._row(language))
+        )
+
+    def _entry(
+        self, corpus: Corpus, name: Mapping[str, str]
+    ) -> tuple[dict[str, Any], tuple[int, int], Literal["<f2", "<f4"]]:
+        """What the cache is told of a corpus, or of a part of one."""
+        dtype = "<f2" if self.cache.folder is not None else "<f4"
+        return {**self._about(), **name}, (corpus.n_words, self.width), dtype
+
+    def _fetch(self, corpus: Corpus, name: Mapping[str, str], fill: Fill) -> np.ndarray:
+        return self.cache.fetch(*self._entry(corpus, name), fill, label=self.source.name)
+
+    def _encode_in_parts(self, corpus: Corpus, rows: np.ndarray) -> list[Corpus]:
+        """Write the vectors of all words to `rows`; returns the parts that the cache holds on their own.
+
+        A long corpus is encoded and stored part by part, so that a process that is killed loses only one of them.
+        """
+        parts = list(_parts(corpus)) if self.cache.folder is not None else [corpus]
+        with ProgressBar(self.quiet) as bars:
+            update = bars.add(f"Encoding {len(corpus):,} sentences", corpus.n_words)
+            done = 0
+            update(done, "words")
+            for part in parts:
+                place = rows[done : done + part.n_words]
+
+                def fill(target: np.ndarray, part: Corpus = part, before: int = done) -> None:
+                    self._encode(part, target, lambda words: update(before + words, "words"))
+
+                if len(parts) == 1:
+                    fill(place)
+                else:
+                    place[:] = self._fetch(part, {"part": part.text_hash()}, fill)
+                done += part.n_words
+                update(done, "words")
+        return parts if len(parts) > 1 else []
 
     def _about(self) -> dict[str, Any]:
         """All that a word's vector depends on, besides the text."""
         names = ("layer", "pooling", "max_pieces", "overlap", "precision")
         return {"encoder": self.own_identity.hex()} | {name: getattr(self.config, name) for name in names}
 
-    def _encode(self, corpus: Corpus, rows: np.ndarray) -> None:
-        """Write the vectors of all words to `rows`."""
+    def _network(self) -> WordEncoder:
         if not self._encoder:
             precision = torch.bfloat16 if self.config.precision == "bfloat16" else torch.float32
             self._encoder.append(WordEncoder(self.source, self.config, precision).eval().to(self.mean.device))
-        encoder = self._encoder[0]
+        return self._encoder[0]
+
+    def _encode(self, corpus: Corpus, rows: np.ndarray, watch: Callable[[int], None] = lambda _words: None) -> None:
+        """Write the vectors of all words to `rows`; `watch` is told the number of words done."""
+        encoder = self._network()
         inputs = encoder.cutter.cut(corpus)
         self.n_without_piece += inputs.n_without_piece
         starts = np.array(corpus.offsets[:-1])  # a copy, as the corpus is mapped read-only
-        with ProgressBar(self.quiet) as bars:
-            update = bars.add(f"Encoding {len(corpus):,} sentences", len(inputs.ids))
-            update(0, "pieces")
-            for sentences, vectors in encoder.encode(inputs, lambda done: update(done, "pieces")):
-                places = ranges(torch.from_numpy(starts)[sentences], inputs.lengths[sentences]).numpy()
-                rows[places] = _checked(vectors, self.source.name).to(_DTYPES[rows.dtype.itemsize]).cpu().numpy()
+        done = 0
+        for sentences, vectors in encoder.encode(inputs):
+            places = ranges(torch.from_numpy(starts)[sentences], inputs.lengths[sentences]).numpy()
+            rows[places] = _checked(vectors, self.source.name).to(_DTYPES[rows.dtype.itemsize]).cpu().numpy()
+            done += len(places)
+            watch(done)
 
     def _row(self, language: str) -> int:
         if language in self.languages:
@@ -183,31 +239,12 @@ class FrozenEncoder(CentredEncoder):
         raise DataError(unknown("language", language, self.languages) + "; centring needs to know it")
 
 
-@dataclass(frozen=True)
-class _Moments:
-    """Sums over words from which mean and standard deviation are computed."""
-
-    count: int
-    total: Float[np.ndarray, "features"]
-    squares: Float[np.ndarray, "features"]
-
-    @classmethod
-    def of(cls, parts: Iterable[np.ndarray], width: int) -> "_Moments":
-        count, total, squares = 0, np.zeros(width), np.zeros(width)
-        for part in parts:
-            for start in range(0, len(part), _ROWS_AT_ONCE):
-                rows = part[start : start + _ROWS_AT_ONCE].astype(np.float64)
-                count, total, squares = count + len(rows), total + rows.sum(0), squares + (rows**2).sum(0)
-        return cls(count, total, squares)
-
-    def __add__(self, other: "_Moments") -> "_Moments":
-        return _Moments(self.count + other.count, self.total + other.total, self.squares + other.squares)
-
-    def summary(self) -> tuple[Float[np.ndarray, "features"], Float[np.ndarray, "features"]]:
-        """Mean and standard deviation; the latter is 1 for features that do not vary, so that they are not scaled."""
-        mean = self.total / max(1, self.count)
-        scale = np.sqrt(np.maximum(0.0, self.squares / max(1, self.count) - mean**2))
-        return mean, np.where(scale > _NO_SCALE, scale, 1.0)
+def _parts(corpus: Corpus) -> Iterator[Corpus]:
+    """Runs of sentences of about `PART_WORDS` words, in their order."""
+    which = np.array(corpus.offsets[1:]) // PART_WORDS
+    ends = np.flatnonzero(np.diff(which, append=-1)) + 1
+    for start, end in pairwise([0, *ends.tolist()]):
+        yield corpus if end - start == len(corpus) else corpus[start:end]
 
 
 def _checked(vectors: Float[Tensor, "words features"], name: str) -> Float[Tensor, "words features"]:

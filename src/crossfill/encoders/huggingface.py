@@ -1,6 +1,6 @@
 """Pretrained encoders: any `AutoModel` with a fast tokenizer, its states pooled to one vector per word."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -153,21 +153,13 @@ class WordEncoder(nn.Module):
                 vectors = _mean(states, first, last)
         return vectors * (inputs.first != NO_PIECE).to(states.device).unsqueeze(1)
 
-    def encode(
-        self, inputs: PieceInputs, watch: Callable[[int], None] = lambda _: None
-    ) -> Iterator[tuple[Int[Tensor, "chosen"], Float[Tensor, "words features"]]]:
-        """Word vectors for groups of sentences, longest first, so that batches contain little padding.
-
-        `watch` is called after each group with the number of pieces done.
-        """
-        done = 0
+    def encode(self, inputs: PieceInputs) -> Iterator[tuple[Int[Tensor, "chosen"], Float[Tensor, "words features"]]]:
+        """Word vectors for groups of sentences, longest first, so that batches contain little padding."""
         for sentences in _shares(inputs):
             part = inputs.take(sentences)
             with torch.inference_mode():
                 vectors = self(part)
             yield sentences, vectors
-            done += len(part.ids)
-            watch(done)
 
 
 def _shares(inputs: PieceInputs) -> Iterator[Int[Tensor, "chosen"]]:

@@ -1,7 +1,6 @@
 """The settings of a study, as in its YAML file: data, run settings, methods, partitions, seeds and ablations."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
@@ -9,7 +8,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
 from crossfill.config import Config, MethodName, parse_config
 from crossfill.data.synthetic import SyntheticConfig
 from crossfill.errors import ConfigError
-from crossfill.settings import Settings, describe_problem, merged, read_settings
+from crossfill.settings import Settings, describe_problem, merged
 
 
 class DataSettings(Settings):
@@ -154,17 +153,6 @@ def parse_study(values: dict[str, Any], where: str = "study") -> tuple[StudyConf
             continue
         return study, problems + _setting_problems(study, where)
     return None, problems
-
-
-def load_run_config(path: Path, method: str | None = None) -> Config:
-    """The config of one run, from a settings file or a study; of a study's methods, by default pf-lr or the first."""
-    values = read_settings(path)
-    if "methods" not in values:
-        return parse_config(values, str(path))
-    study, problems = parse_study(values, str(path))
-    if study is None or problems:
-        raise ConfigError("\n".join(problems))
-    return study.settings(method or ("pf-lr" if "pf-lr" in study.methods else next(iter(study.methods))))
 
 
 def _setting_problems(study: StudyConfig, where: str) -> list[str]:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.config import Config
-from crossfill.settings import parse_assignments
 from crossfill.studies.study import parse_study
 from tests import world
 from tests.pages import PAGES, ROOT, Block, agrees, arguments, blocks, commands, shell
 
 EMPTY = "slow, in an empty folder"
+FEW_STEPS = ("--set", "training.steps=2")
+"""For models that a page begins with; what is trained on a page is trained as it stands there."""
 BLOCKS = {page: blocks(page) for page in PAGES}
 
 
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(made)
         patch.setenv("CROSSFILL_CACHE", str(made / "cache"))
         world.build(made)
-        calibrated = ("--encoder", "compact", "--set", "training.calibration_share=0.5", "--quiet")
+        calibrated = ("--encoder", "compact", "--set", "training.calibration_share=0.5", "--quiet", *FEW_STEPS)
         world.crossfill("train", "data", *calibrated, "--out", "model")
     return made
 
@@ -47,7 +47,8 @@ def test_what_a_reader_types_works(page: Path, folder: Path, tmp_path: Path, mon
 def test_what_takes_longer_works(page: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     if not (folder / "finetuned").exists():
         monkeypatch.chdir(folder)
-        world.crossfill("train", "data", "--quiet", "--out", "finetuned")
+        finetuned = ("--preset", "gpu", "--set", "training.precision=float32", "--quiet", *FEW_STEPS)
+        world.crossfill("train", "data", "--encoder", "bert-base-multilingual-cased", *finetuned, "--out", "finetuned")
     assert run_page(page, "slow", folder, tmp_path, monkeypatch) > 0
 
 
@@ -72,10 +73,8 @@ def run_page(page: Path, rule: str, folder: Path, here: Path, monkeypatch: pytes
 
 def run_python(block: Block, names: dict[str, object]) -> None:
     """Run a block of Python with the names of those before it; what it prints stands in a comment at its end."""
-    few_steps = Config().change(parse_assignments([f"{name}={value}" for name, value in world.FEW_STEPS.items()]))
-    text = block.text.replace("crossfill.train(grid,", "crossfill.train(config=few_steps, grid=grid,")
-    code = compile(text, block.where, "exec", dont_inherit=True)
-    names |= {"few_steps": few_steps, "__name__": "page"}
+    code = compile(block.text, block.where, "exec", dont_inherit=True)
+    names |= {"__name__": "page"}
     with redirect_stdout(StringIO()):
         exec(code, names)
 

@@ -20,7 +20,7 @@ FEW_STEPS = {
     "encoder.buckets": "64",
     "prediction.samples": "2",
 }
-"""Everything is run as it stands on the page, but for trainings, which are cut short and made small."""
+"""Everything is run as it stands on the page, but for studies, whose trainings are cut short and made small."""
 
 
 def build(folder: Path) -> None:
@@ -50,10 +50,9 @@ def build(folder: Path) -> None:
 
 
 def crossfill(*given: str, text: str = "") -> str:
-    """What a crossfill command prints, run within this process; trainings take few steps."""
-    prefix = {"train": "", "experiment": "config."}.get(given[0])
-    few = {} if prefix is None else FEW_STEPS
-    cut = [part for name, value in few.items() for part in ("--set", f"{prefix}{name}={value}")]
+    """What a crossfill command prints, run within this process; the trainings of a study take few steps."""
+    few = FEW_STEPS if given[0] == "experiment" else {}
+    cut = [part for name, value in few.items() for part in ("--set", f"config.{name}={value}")]
     result = CliRunner().invoke(app, [*given, *cut], input=text)
     assert result.exit_code == 0, f"crossfill {' '.join(given)}\n{result.output}\n{result.exception!r}"
     return result.output

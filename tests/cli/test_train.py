@@ -1,6 +1,8 @@
 """`crossfill train` and `crossfill cache`, as a person types them."""
 
 import json
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app, main
 from crossfill.encoders.cache import FeatureCache
+from crossfill.tagger.presets import FEWEST
 from tests.data.folders import bio, conllu, write
 from tests.encoders.tiny import bert
 
@@ -58,14 +61,49 @@ def test_a_frozen_encoder_from_end_to_end(data: Path, tmp_path: Path):
     assert {entry.path: entry.path.stat().st_mtime_ns for entry in FeatureCache().entries()} == kept
 
 
-def test_finetuning_and_its_defaults(data: Path, tmp_path: Path):
+def test_the_papers_settings_are_a_preset_and_no_default(data: Path, tmp_path: Path):
     folder = bert(tmp_path / "bert")
-    output = train(data, "--encoder", str(folder), "--layer", "2", "--method", "jm", "--out", str(tmp_path / "model"))
+    given = ["--encoder", str(folder), "--layer", "2", "--method", "pf-d", "--preset", "paper"]
+    output = train(data, *given, "--out", str(tmp_path / "model"))
     assert "6 of 6 cells seen" in output
     described = json.loads((tmp_path / "model" / "config.json").read_text())["config"]
     assert described["encoder"]["pretrained"] | {"mode": "finetune", "layer": 2} == described["encoder"]["pretrained"]
     assert described["training"]["learning_rate"] == 5e-6
     train(data, "--encoder", "compact", "--resume", "--out", str(tmp_path / "compact"))
+
+
+def test_a_plain_training_says_what_it_does_and_how_long_it_takes(data: Path, tmp_path: Path):
+    """Nothing is given but the data and an encoder: frozen features, by the encoder's attention."""
+    folder = bert(tmp_path / "bert")
+    for cell in ("wol", "yor"):
+        shutil.rmtree(data / "ner" / cell)
+    result = RUN.invoke(app, ["train", str(data), "--encoder", str(folder), "--out", str(tmp_path / "model")])
+    assert result.exit_code == 0, result.output
+    assert "preset laptop: no accelerator, so the encoder stays frozen" in result.stderr
+    assert "pooling first: attention is bidirectional" in result.stderr
+    assert "pf-lr over bert (frozen, pooling first, centring mean): " in result.stderr
+    assert "4 cells seen, 64 training words; 2 cells will be filled: ner/wol, ner/yor" in result.stderr
+    assert "32 words to encode, and 0 in the cache already" in result.stderr
+    assert re.search(r"expected time, from rates measured just now: .* \(encoding .* words/s, training ", result.stderr)
+    described = json.loads((tmp_path / "model" / "config.json").read_text())["config"]
+    assert described["training"]["steps"] == FEWEST
+    assert described["encoder"]["pretrained"]["max_pieces"] == 64  # what the network takes
+    few = ["--encoder", str(folder), "--set", "training.steps=4", "--out"]
+    again = RUN.invoke(app, ["train", str(data), *few, str(tmp_path / "again")])
+    assert "0 words to encode, and 32 in the cache already" in again.stderr
+    assert "encoding" not in again.stderr.partition("expected time")[2]
+    RUN.invoke(app, ["train", str(data), *few, str(tmp_path / "quiet"), "--quiet"])
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("again", "quiet")]
+    assert weights[0] == weights[1]  # measuring changes nothing
+
+
+def test_a_preset_and_a_config_are_not_mixed_in_silence(data: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    given = ["--encoder", "compact", "--preset", "demo", "--config", "configs/small.yaml"]
+    monkeypatch.setattr(sys, "argv", ["crossfill", "train", str(data), *given])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "expected a preset or a config, got both" in capsys.readouterr().err
 
 
 def test_sources_from_the_command_line(data: Path, tmp_path: Path):

@@ -1,10 +1,15 @@
 """The front door: what is not given changes nothing, and training returns what it found out."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import crossfill
+from crossfill.data.folder import write_grid
 from crossfill.grid.cells import Cell, Grid
 from crossfill.methods.registry import all_methods
 from crossfill.tagger import train as train_module
@@ -29,6 +34,65 @@ def test_public_names():
     tagger = crossfill.train(GRID, config=FEW)
     assert type(tagger) is crossfill.Tagger
     assert type(tagger.tag(["Dakar"], "ner/wol")) is crossfill.Tagging
+
+
+WRONG = """
+import crossfill
+from crossfill.grid.cells import Cell, Grid
+from tests.tagger.test_train import FEW, GRID
+tagger = crossfill.train(GRID, config=FEW)
+for call in (
+    lambda: crossfill.train(3),
+    lambda: crossfill.train(GRID, config=3),
+    lambda: crossfill.train(GRID, config=FEW, hold_out=[3]),
+    lambda: tagger.tag(5, "ner/wol"),
+    lambda: tagger.tag([1, 2], "ner/wol"),
+    lambda: tagger.tag("a", 5),
+    lambda: tagger.tag_many("a string", "ner/wol"),
+):
+    try:
+        call()
+    except crossfill.CrossfillError as error:
+        print(error)
+"""
+
+
+def test_wrong_types_are_told_in_words():
+    """In a process of its own, as types are checked on every call here."""
+    done = subprocess.run(
+        [sys.executable, "-c", WRONG], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "src:."}
+    )
+    assert done.stdout.splitlines() == [
+        "expected a Grid, or the path of a data folder; got int",
+        "config: expected a Config or the path of a YAML file, got int",
+        "expected a cell as task/language, such as ner/wol; got '3'",
+        "expected a sentence as a string or as a list of words, got int 5",
+        "expected a sentence as a string or as a list of words, got list [1, 2]",
+        "expected a cell as task/language, such as ner/wol; got '5'",
+        "expected an iterable of sentences, got one str; use tag() for one sentence, or put sentences in a list",
+    ], done.stderr
+
+
+def test_a_data_folder_and_a_file_of_settings_will_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    write_grid(GRID, tmp_path / "data")
+    settings = tmp_path / "few.yaml"
+    settings.write_text(yaml.safe_dump(FEW.model_dump(mode="json")))
+    tagger = crossfill.train(tmp_path / "data", config=str(settings), cache=False)
+    assert tagger.config == FEW
+    assert capsys.readouterr().err == ""  # nobody watches
+    crossfill.train(str(tmp_path / "data"), config=settings, cache=False, quiet=False)
+    assert "cells seen" in capsys.readouterr().err
+
+
+def test_what_things_look_like_at_a_prompt():
+    tagger = crossfill.train(GRID, config=FEW, hold_out=["ner/wol"])
+    tasks = ", ".join(GRID.tasks)
+    assert repr(tagger) == f"<Tagger pf-lr over compact: {tasks} in 4 languages, 15 of 16 cells seen>"
+    assert repr(GRID) == f"<Grid of {tasks} × 4 languages: 16 of 16 cells have data, 160 training sentences>"
+    words = " ".join(GRID.training(Cell("ner", "wol"))[0].words[:8])
+    assert repr(GRID.training(Cell("ner", "wol"))).endswith(f" words: {words} …>")
+    assert repr(GRID.training(Cell("ner", "wol"))[:0]) == "<Corpus of 0 sentences, 0 words>"
+    assert repr(tagger.tag(["Dakar"], "ner/wol")).startswith("<Tagging ner/wol: Dakar/")
 
 
 def test_cells_are_held_out_by_any_code_of_their_language():

@@ -11,19 +11,29 @@ from crossfill.errors import DataError, unknown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossfill.config import Config
     from crossfill.evaluation.results import CellResult
     from crossfill.grid.cells import Grid
     from crossfill.grid.partition import Partition
 
-PAPER_ENCODER = "bert-base-multilingual-cased"
-
 
 def train(
     data: Annotated[Path, typer.Argument(help="Folder of corpora, as `crossfill grid` shows it.")],
-    method: Annotated[str | None, typer.Option(help="pf-lr, pf-d, jm, ns, ls, bea, … [default: the config's]")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="pf-lr, pf-d, jm, ns, ls, bea, … [default: the config's, else pf-lr]")
+    ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help=f"compact, a hub name or a folder. [default: the config's, else {PAPER_ENCODER}]")
+        str | None,
+        typer.Option(
+            help="compact, a hub name or a folder. [default: the config's, else bert-base-multilingual-cased if it is "
+            "on this machine, else compact]"
+        ),
+    ] = None,
+    preset: Annotated[
+        Literal["laptop", "gpu", "paper", "demo"] | None,
+        typer.Option(
+            help="Settings, fitted to the data: laptop (frozen encoder), gpu (fine-tuned), paper (as published, days), "
+            "demo (compact encoder). [default: by encoder and device]"
+        ),
     ] = None,
     layer: Annotated[str | None, typer.Option(help="Layer of a pretrained encoder, or mix.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the model.")] = Path("model"),
@@ -48,25 +58,28 @@ def train(
         int, typer.Option(help="Seed of random splits, caps and halves; training.seed is the model's.")
     ] = 0,
     cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, and no word on what was chosen.")] = False,
 ) -> None:
-    """Train a model on the cells that have data, and score it on every cell that has test data."""
+    """Train a model on the cells that have data, and score it on every cell that has test data.
+
+    Without --config, the settings are the best-measured preset for the encoder and the device, fitted to the data;
+    what was chosen, and how long it will take, is said before the first step.
+    """
     from crossfill.data.codes import find_language_in
     from crossfill.data.folder import load_grid
     from crossfill.data.splits import capped_grid
-    from crossfill.encoders.build import build_encoder
-    from crossfill.evaluation.scoring import evaluate
     from crossfill.grid.typology import vectors_beside
     from crossfill.methods.registry import find_method
-    from crossfill.tagger.folder import add_results
-    from crossfill.tagger.train import train_model
-    from crossfill.training.processes import is_first_process, leave
+    from crossfill.settings import parse_assignments
+    from crossfill.tagger.presets import Wishes
+    from crossfill.tagger.run import run
+    from crossfill.training.processes import is_first_process
 
     started = time.monotonic()
-    settings = _settings(config, method, encoder, layer, change or [])
-    find_method(settings.method)
-    if settings.sources.vectors is None and (vectors := vectors_beside(data)):
-        settings = settings.change({"sources.vectors": vectors})
+    changes = {} if layer is None else {"encoder.pretrained.layer": layer}
+    wishes = Wishes(method, encoder, preset, config, vectors_beside(data), changes | parse_assignments(change or ()))
+    if method is not None:
+        find_method(method)
     grid = load_grid(data, tasks=task or (), seed=seed, max_train=max_train, cache=cache or True)
     grid = capped_grid(grid, max_dev, max_test, seed)
     excluded = {find_language_in(language, grid.languages) for language in outside or ()}
@@ -74,37 +87,23 @@ def train(
         raise DataError("--outside: " + unknown("language", language, grid.languages))
     compared = grid.where(lambda cell: cell.language not in excluded)
     partition = _partition(compared, hold_out or [], halves, half, seed)
-    silent = quiet or not is_first_process()
-    base = build_encoder(settings, grid.inventory.languages, cache or True, silent)
-    trained = train_model(
+    made = run(
         grid,
         partition.seen,
-        settings,
+        wishes,
         out,
         resume=resume,
-        quiet=silent,
-        encoder=base,
-        tell=lambda note: typer.echo(note, err=True),
+        cache=cache or True,
+        scored=compared,
+        tell=None if quiet else _tell,
     )
-    leave()
-    seconds = time.monotonic() - started
     if is_first_process():
-        results = evaluate(trained.model, compared, settings, trained.calibration)
-        add_results(out, results)
-        _show(results, f"{len(partition.seen)} of {len(compared.cells)}", trained.progression.step, out, seconds)
+        seconds = time.monotonic() - started
+        _show(made.results, f"{len(partition.seen)} of {len(compared.cells)}", made.progression.step, out, seconds)
 
 
-def _settings(
-    path: Path | None, method: str | None, encoder: str | None, layer: str | None, changes: list[str]
-) -> "Config":
-    from crossfill.config import Config
-    from crossfill.settings import parse_assignments
-    from crossfill.studies.study import load_run_config
-
-    config = load_run_config(path, method) if path else Config().change({"encoder.name": PAPER_ENCODER})
-    named = {"method": method, "encoder.name": encoder, "encoder.pretrained.layer": layer}
-    given = {name: value for name, value in named.items() if value is not None}
-    return config.change(given | parse_assignments(changes))
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)
 
 
 def _partition(grid: "Grid", held_out: list[str], halves: str | None, half: int, seed: int) -> "Partition":

@@ -23,7 +23,7 @@ class Cell:
     @classmethod
     def parse(cls, text: str) -> "Cell":
         """The cell written `task/language`."""
-        task, slash, language = text.partition("/")
+        task, slash, language = text.partition("/") if isinstance(text, str) else ("", "", "")
         if not (task and slash and language) or "/" in language:
             raise DataError(f"expected a cell as task/language, such as ner/wol; got '{text}'")
         return cls(task, language)
@@ -108,6 +108,13 @@ class Grid:
 
     def __init__(self, corpora: Mapping[Cell, tuple[Splits, ...]]) -> None:
         self.corpora = {cell: corpora[cell] for cell in sorted(corpora)}
+
+    def __repr__(self) -> str:
+        training = sum(len(splits.training) for corpora in self.corpora.values() for splits in corpora)
+        return (
+            f"<Grid of {', '.join(self.tasks) or 'no tasks'} × {len(self.languages)} languages: {len(self.cells)} of "
+            f"{len(self.tasks) * len(self.languages)} cells have data, {training:,} training sentences>"
+        )
 
     @property
     def cells(self) -> tuple[Cell, ...]:

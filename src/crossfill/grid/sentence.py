@@ -197,6 +197,11 @@ class Corpus(Sequence[Sentence]):
             offsets=np.concatenate([[0], np.cumsum(lengths)]),
         )
 
+    def __repr__(self) -> str:
+        shown = f": {' '.join(self.words[: min(8, int(self.offsets[1]))])}" if len(self) else ""
+        labelled = "" if len(self.labels) or not self.n_words else ", unlabelled"
+        return f"<Corpus of {len(self):,} sentences, {self.n_words:,} words{labelled}{shown}{' …' * bool(shown)}>"
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

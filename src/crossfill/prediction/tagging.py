@@ -76,7 +76,7 @@ class Span:
         return asdict(self) | {"confidence": round(self.confidence, DIGITS)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tagging:
     """A tagged sentence."""
 
@@ -99,6 +99,10 @@ class Tagging:
     """Whether a person should check each word, if `abstain` or `min_confidence` was given."""
     bounds: Float[np.ndarray, "2 words labels"] | None = None
     """Lower and upper bound of each probability over the posterior samples, if an `interval` was given."""
+
+    def __repr__(self) -> str:
+        tagged = " ".join(f"{word}/{label}" for word, label in zip(self.sentence.words, self.labels, strict=True))
+        return f"<Tagging {self.cell}: {tagged}>"
 
     def __len__(self) -> int:
         return len(self.sentence)

@@ -1,13 +1,14 @@
 """The settings of a run that names none: a preset by encoder and device, fitted to the encoder and to the data."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from crossfill.config import Config, parse_config
-from crossfill.errors import CrossfillError
+from crossfill.config import Config, load_run_config, parse_config
+from crossfill.errors import ConfigError, CrossfillError
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.typology import load_typology
 from crossfill.settings import preset_values
@@ -17,46 +18,72 @@ STEPS_PER_TASK = 500
 """Training steps over a frozen encoder, for each task."""
 PASSES = {"laptop": 20, "gpu": 3, "demo": 6}
 """Passes over the training sentences: the most over a frozen encoder, the usual number where the encoder trains."""
-FEWEST, MOST = 400, 5000
+FEWEST, MOST = 200, 5000
 VALIDATIONS = 8
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a user asks of a training run; what is none is chosen."""
+
+    method: str | None = None
+    encoder: str | None = None
+    preset: str | None = None
+    """`laptop`, `gpu`, `paper` or `demo`."""
+    config: Config | str | Path | None = None
+    """Settings, or a YAML file of them; then nothing is chosen but what it leaves to the other wishes."""
+    vectors: str | None = None
+    """Folder of typological vectors, unless the settings name another."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Settings by dotted path, which override all others."""
 
 
 class Choice(NamedTuple):
     """The settings of a run, and why."""
 
     config: Config
-    preset: str
     reasons: tuple[str, ...]
     """One sentence for each choice that the user did not make."""
 
 
-def choose_settings(
-    grid: Grid,
-    seen: Collection[Cell],
-    method: str | None = None,
-    encoder: str | None = None,
-    preset: str | None = None,
-    vectors: str | None = None,
-    changes: Mapping[str, Any] | None = None,
-) -> Choice:
-    """Choose the best-measured settings for what is at hand; `changes` of the user's come last."""
+def settle(grid: Grid, seen: Collection[Cell], wishes: Wishes) -> Choice:
+    """The settings of a run: those of the config given, else the best-measured ones for what is at hand."""
+    named = {"method": wishes.method, "encoder.name": wishes.encoder}
+    given = {name: value for name, value in named.items() if value is not None}
+    if wishes.config is None:
+        return _chosen(grid, seen, wishes, given)
+    if wishes.preset is not None:
+        raise ConfigError(
+            f"expected a preset or a config, got both: {wishes.preset} and {wishes.config}; a file of settings names "
+            f"its preset as preset: {wishes.preset}"
+        )
+    config = wishes.config
+    if isinstance(config, str | Path):
+        config = load_run_config(Path(config), wishes.method)
+    if not isinstance(config, Config):
+        raise ConfigError(f"config: expected a Config or the path of a YAML file, got {type(config).__name__}")
+    config = config.change(given)
+    if config.sources.vectors is None and wishes.vectors is not None:
+        config = config.change({"sources.vectors": wishes.vectors})
+    return Choice(config.change(wishes.changes), ())
+
+
+def _chosen(grid: Grid, seen: Collection[Cell], wishes: Wishes, given: Mapping[str, Any]) -> Choice:
     reasons: list[str] = []
-    name = encoder or _default_encoder(reasons)
+    name = wishes.encoder or str(wishes.changes.get("encoder.name") or _default_encoder(wishes.preset, reasons))
+    preset = wishes.preset
     if preset is None:
         preset, why = _preset(name)
         reasons.append(f"preset {preset}: {why}")
-    values = preset_values(preset, method)
-    fitted: dict[str, Any] = {"encoder.name": name}
-    if method is not None:
-        fitted["method"] = method
-    if vectors is not None:
-        fitted["sources.vectors"] = vectors
-    config = parse_config(values).change(fitted)
+    fitted = {**given, "encoder.name": name}
+    if wishes.vectors is not None:
+        fitted["sources.vectors"] = wishes.vectors
+    config = parse_config(preset_values(preset, wishes.method)).change(fitted)
     if preset != "paper":
         config = _fit_to_data(config, preset, grid, seen)
         if name != "compact":
             config = _fit_to_encoder(config, grid, reasons)
-    return Choice(config.change(changes or {}), preset, tuple(reasons))
+    return Choice(config.change(wishes.changes), tuple(reasons))
 
 
 def _preset(encoder: str) -> tuple[str, str]:
@@ -67,12 +94,20 @@ def _preset(encoder: str) -> tuple[str, str]:
     return "laptop", "no accelerator, so the encoder stays frozen and its features are cached"
 
 
-def _default_encoder(reasons: list[str]) -> str:
+def _default_encoder(preset: str | None, reasons: list[str]) -> str:
     """A pretrained encoder if it is on this machine, else the built-in one: nothing is fetched unasked."""
     from crossfill.encoders.hub import is_cached
 
+    if preset == "demo":
+        return "compact"
+    if Path(DEFAULT_ENCODER).is_dir():
+        reasons.append(f"encoder {DEFAULT_ENCODER}: none was named, and there is a folder of this name")
+        return DEFAULT_ENCODER
     if is_cached(DEFAULT_ENCODER):
         reasons.append(f"encoder {DEFAULT_ENCODER}: none was named, and this one is in the local cache of the hub")
+        return DEFAULT_ENCODER
+    if preset is not None:
+        reasons.append(f"encoder {DEFAULT_ENCODER}: none was named, and preset {preset} is for pretrained ones")
         return DEFAULT_ENCODER
     reasons.append(
         f"encoder compact: none was named, and {DEFAULT_ENCODER} is not on this machine; --encoder {DEFAULT_ENCODER} "

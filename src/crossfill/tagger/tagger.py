@@ -1,5 +1,6 @@
 """The tagger: a trained model that tags sentences in any cell of its grid, one at a time or as a stream."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +10,15 @@ from torch import Tensor
 
 from crossfill.config import Config
 from crossfill.data.codes import find_cell
+from crossfill.data.folder import load_grid
 from crossfill.data.segmentation import split_words
-from crossfill.encoders.build import build_encoder
 from crossfill.errors import ConfigError, DataError
 from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import ALPHA, evaluate
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.partition import hold_out as without
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.typology import vectors_beside
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration
 from crossfill.prediction.predict import Prediction, draw_head, encode, predict_features
@@ -24,7 +26,8 @@ from crossfill.prediction.queries import HeadOf, Query, answer
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.card import load_results
 from crossfill.tagger.folder import load_model, save_model
-from crossfill.tagger.train import train_model
+from crossfill.tagger.presets import Wishes
+from crossfill.tagger.run import run
 
 CHUNK_SENTENCES, CHUNK_WORDS = 256, 8192
 """A stream is processed in chunks that end at this many sentences or words."""
@@ -62,6 +65,13 @@ class Tagger:
         """The cell of this name, with a language code of ISO 639, UD or WikiANN: `ner/wol`, `ner/wo`."""
         return find_cell(name, self._known)
 
+    def __repr__(self) -> str:
+        inventory, encoder = self.model.inventory, Path(self.config.encoder.name).name
+        return (
+            f"<Tagger {self.config.method} over {encoder}: {', '.join(inventory.tasks)} in {len(inventory.languages)} "
+            f"languages, {len(self.seen)} of {len(self.cells)} cells seen>"
+        )
+
     def tag(
         self, text: Text, cell: str | Cell, samples: int | None = None, options: TaggingOptions | None = None
     ) -> Tagging:
@@ -72,6 +82,11 @@ class Tagger:
         self, texts: Iterable[Text], cell: str | Cell, samples: int | None = None, options: TaggingOptions | None = None
     ) -> Iterator[Tagging]:
         """Tag a stream of sentences lazily, in their order and in constant memory."""
+        if isinstance(texts, str | Sentence):
+            raise DataError(
+                f"expected an iterable of sentences, got one {type(texts).__name__}; use tag() for one sentence, or "
+                "put sentences in a list"
+            )
         return (taggings[0] for taggings in self.tag_cells(texts, [cell], samples, options))
 
     def tag_cells(
@@ -173,33 +188,69 @@ def load(folder: str | Path, encoder: str | None = None, cache: Path | bool = Fa
 
 
 def train(
-    grid: Grid,
+    grid: Grid | str | Path,
     method: str | None = None,
     encoder: str | None = None,
     out: str | Path | None = None,
-    config: Config | None = None,
+    config: Config | str | Path | None = None,
     hold_out: Iterable[str | Cell] = (),
     cache: Path | bool = True,
-    quiet: bool = True,
+    quiet: bool | None = None,
+    preset: str | None = None,
+    resume: bool = False,
 ) -> Tagger:
-    """Train on the cells of a grid except those held out; the model is written to `out` if that is given.
+    """Train on the cells of a grid, or of a data folder, except those held out; the model is written to `out` if given.
 
-    `method` and `encoder` override these settings of the config if given.
+    Without a `config` (settings, or a YAML file of them) the settings are a `preset`: `laptop`, `gpu`, `paper` or
+    `demo`, chosen by encoder and device if none is named, and fitted to the data. `method` and `encoder` override
+    those of the config. What is chosen and how long it takes is shown on standard error, unless `quiet`; by default
+    in terminals and notebooks.
     """
-    named = {"method": method, "encoder.name": encoder}
-    settings = (config or Config()).change({name: value for name, value in named.items() if value is not None})
-    seen = without(grid.cells, [find_cell(cell, grid.cells) for cell in hold_out]).seen
-    base = build_encoder(settings, grid.inventory.languages, cache, quiet)
-    folder = None if out is None else Path(out)
-    trained = train_model(grid, seen, settings, folder, quiet=quiet, encoder=base)
-    return Tagger(trained.model, settings, trained.calibration)
+    vectors = None
+    if isinstance(grid, str | Path):
+        vectors = vectors_beside(grid)
+        grid = load_grid(grid, cache=cache)
+    if not isinstance(grid, Grid):
+        raise DataError(f"expected a Grid, or the path of a data folder; got {type(grid).__name__}")
+    held_out = [hold_out] if isinstance(hold_out, str | Cell) else hold_out
+    seen = without(grid.cells, [find_cell(cell, grid.cells) for cell in held_out]).seen
+    shown = _is_watched() if quiet is None else not quiet
+    made = run(
+        grid,
+        seen,
+        Wishes(method, encoder, preset, config, vectors),
+        None if out is None else Path(out),
+        resume=resume,
+        cache=cache,
+        tell=_print if shown else None,
+    )
+    return Tagger(made.model, made.config, made.calibration)
+
+
+def _is_watched() -> bool:
+    """Whether a person reads standard error: in a terminal or a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+def _print(line: str) -> None:
+    print(line, file=sys.stderr)  # noqa: T201
 
 
 def as_sentence(text: Text, language: str) -> Sentence:
     """Convert words to a sentence; a string is first split into words by the rules of the language."""
     if isinstance(text, Sentence):
         return text
-    return split_words(text, language) if isinstance(text, str) else Sentence(tuple(text))
+    if isinstance(text, str):
+        return split_words(text, language)
+    words = tuple(text) if isinstance(text, Iterable) and not isinstance(text, bytes) else None
+    if words is None or not all(isinstance(word, str) for word in words):
+        raise DataError(f"expected a sentence as a string or as a list of words, got {_shown(text)}")
+    return Sentence(words)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text[:60]}{'…' * (len(text) > 60)}"
 
 
 def _chunks(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list[Sentence]]:

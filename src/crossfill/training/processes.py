@@ -25,6 +25,11 @@ def is_first_process() -> bool:
     return int(os.environ.get("RANK", "0")) == 0
 
 
+def is_only_process() -> bool:
+    """Whether one process trains alone."""
+    return int(os.environ.get("WORLD_SIZE", "1")) <= 1
+
+
 class Processes:
     """The current process among those that train together; one alone on a CPU in float32 needs no Accelerate."""
 
@@ -33,8 +38,7 @@ class Processes:
         self.rank, self.size, self.device = 0, 1, torch.device("cpu")
         self.accelerator = None
         on_cpu = config.device == "cpu" or not torch.accelerator.is_available()
-        launched = int(os.environ.get("WORLD_SIZE", "1")) > 1
-        if launched or not on_cpu or config.precision != "float32":
+        if not is_only_process() or not on_cpu or config.precision != "float32":
             from accelerate import Accelerator, InitProcessGroupKwargs
 
             self.accelerator = Accelerator(

@@ -71,7 +71,7 @@ def naive(folder: Path, sentence: Sentence, layer: int, pooling: str) -> Tensor:
     both = [tokenizer("x", add_special_tokens=special)["input_ids"] for special in (True, False)]
     where = next(i for i in range(len(both[0])) if both[0][i : i + len(both[1])] == both[1])
     before, after = both[0][:where], both[0][where + len(both[1]) :]
-    coded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    coded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, split_special_tokens=True)
     pieces, covers = coded["input_ids"], coded["offset_mapping"]
     blank = [not tokenizer.convert_ids_to_tokens(piece).strip("▁Ġ ") for piece in pieces]
     capacity = MAX_PIECES - len(before) - len(after)

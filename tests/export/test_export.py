@@ -84,6 +84,10 @@ def test_the_pipeline_gives_the_same_labels(family: str, tmp_path: Path):
             start += len(word) + 1
     assert found == own_labels(made, texts)
     assert len(set(found)) > 1
+    if family != "xlm_roberta":  # the card says so
+        special = cutter.special.nonzero()[0].tolist()
+        spelt = AutoTokenizer.from_pretrained(tmp_path / "out")("fox [SEP] <pad> fox", add_special_tokens=False)
+        assert not set(spelt["input_ids"]) & set(special)
     assert "zero-shot" in (tmp_path / "out" / "README.md").read_text()
 
 
@@ -116,13 +120,17 @@ def test_onnx_gives_the_same_labels(name: str, tmp_path: Path):
     np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), expected, atol=2e-4)
 
 
-def test_the_card_shows_how_to_run_it(tmp_path: Path):
-    made = tagger(bert(tmp_path / "encoder"))
+@pytest.mark.parametrize("family", ["bert", pytest.param("xlm_roberta", marks=pytest.mark.slow)])
+def test_the_card_shows_how_to_run_it(family: str, tmp_path: Path):
+    made = tagger(FAMILIES[family](tmp_path / "encoder"))
     export_onnx(made, CELL, tmp_path / "out")
     code = re.findall(r"```python\n(.*?)```", (tmp_path / "out" / "README.md").read_text(), re.DOTALL)[0]
-    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "out", capture_output=True, text=True, check=True)
-    words = Sentence(("Dakar", "mooy", "péeyu", "Senegaal"))
-    assert run.stdout.strip() == str(own_labels(made, [words]))
+    for words in (("Dakar", "mooy", "péeyu", "Senegaal"), ("Dakar", "[SEP]", "</s>", "<pad>", "mooy")):
+        shown = code.replace('["Dakar", "mooy", "péeyu", "Senegaal"]', str(list(words)))
+        run = subprocess.run(
+            [sys.executable, "-c", shown], cwd=tmp_path / "out", capture_output=True, text=True, check=True
+        )
+        assert run.stdout.strip() == str(own_labels(made, [Sentence(words)]))
 
 
 def test_what_cannot_be_carried_is_refused(tmp_path: Path):

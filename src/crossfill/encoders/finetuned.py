@@ -13,6 +13,7 @@ from crossfill.encoders.base import Encoder, Inputs, expect
 from crossfill.encoders.cache import FeatureCache
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.encoders.pieces import PieceInputs
+from crossfill.encoders.special_tokens import as_cached
 from crossfill.encoders.transformer import LayerMix
 from crossfill.grid.sentence import Corpus
 from crossfill.progress import ProgressBar
@@ -52,7 +53,7 @@ class FinetunedEncoder(Encoder):
             return inputs
         settings = {"pieces_of_layer": self.n_frozen} | {n: getattr(self.config, n) for n in ("max_pieces", "overlap")}
         states = self.cache.fetch(
-            {"encoder": self.identity.hex(), **settings, "text": corpus.text_hash()},
+            {"encoder": self.identity.hex(), **settings, "text": corpus.text_hash(), **as_cached(corpus)},
             (len(inputs.ids), self.source.size),
             "<f4",
             lambda rows: self._run_frozen(inputs, rows),

@@ -19,6 +19,7 @@ from crossfill.encoders.cache import FeatureCache, Fill
 from crossfill.encoders.features import Dropout, FeatureInputs
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
 from crossfill.encoders.moments import Moments
+from crossfill.encoders.special_tokens import as_cached
 from crossfill.encoders.transformer import LayerMix
 from crossfill.errors import DataError, EncoderError, unknown
 from crossfill.grid.sentence import Corpus
@@ -178,7 +179,7 @@ class FrozenEncoder(CentredEncoder):
     ) -> tuple[dict[str, Any], tuple[int, int], Literal["<f2", "<f4"]]:
         """What the cache is told of a corpus, or of a part of one."""
         dtype = "<f2" if self.cache.folder is not None else "<f4"
-        return {**self._about(), **name}, (corpus.n_words, self.width), dtype
+        return {**self._about(), **name, **as_cached(corpus)}, (corpus.n_words, self.width), dtype
 
     def _fetch(self, corpus: Corpus, name: Mapping[str, str], fill: Fill) -> np.ndarray:
         return self.cache.fetch(*self._entry(corpus, name), fill, label=self.source.name)

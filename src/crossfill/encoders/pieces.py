@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,10 +12,12 @@ from torch import Tensor
 
 from crossfill.encoders.alignment import NO_PIECE, align, rebuild, windows
 from crossfill.encoders.base import Inputs, expect, ranges
+from crossfill.encoders.special_tokens import reading_all_as_text, special_tokens, unknown_piece
 from crossfill.errors import EncoderError
 from crossfill.grid.sentence import Corpus
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
 
 BLANK = "▁Ġ \u00a0\t\n"
@@ -120,6 +123,10 @@ class PieceCutter:
         vocabulary = tokenizer.get_vocab()
         self.blank = np.zeros(max(vocabulary.values(), default=-1) + 1, dtype=np.bool_)
         self.blank[[i for piece, i in vocabulary.items() if not piece.strip(BLANK)]] = True
+        self.unknown = unknown_piece(tokenizer)
+        self.special = np.zeros_like(self.blank)
+        """Whether a piece is special: text never has such pieces, but for the one that stands for what is unknown."""
+        self.special[[i for token, i in special_tokens(tokenizer).items() if token != self.unknown]] = True
         special = self._encode(["a"], special=True)["special_tokens_mask"][0]
         ids = self._encode(["a"], special=True)["input_ids"][0]
         n_before = special.index(0) if 0 in special else len(special)
@@ -140,6 +147,8 @@ class PieceCutter:
             texts = [rebuild(sentence.words, sentence.spaces) for sentence in sentences]
             encoded = self._encode([text.string for text in texts], special=False)
             for text, piece_ids, offsets in zip(texts, encoded["input_ids"], encoded["offset_mapping"], strict=True):
+                if self._holds_special(text.string, piece_ids):
+                    piece_ids, offsets = self._encode_as_text(text.string)
                 covers = np.array(offsets, dtype=np.int64).reshape(-1, 2)
                 span = align(text, covers[:, 0], covers[:, 1], self._blank(piece_ids))
                 parts = windows(span, len(piece_ids), self.capacity, self.overlap)
@@ -180,6 +189,18 @@ class PieceCutter:
 
     def _blank(self, ids: list[int]) -> np.ndarray:
         return self.blank[np.array(ids, dtype=np.int64)]
+
+    def _holds_special(self, text: str, ids: list[int]) -> bool:
+        spelt = self.unknown is not None and self.unknown in text
+        return spelt or bool(self.special[np.array(ids, dtype=np.int64)].any())
+
+    def _encode_as_text(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        found = self._plain.encode(text, add_special_tokens=False)
+        return found.ids, found.offsets
+
+    @cached_property
+    def _plain(self) -> "Tokenizer":
+        return reading_all_as_text(self.tokenizer)  # made when the first text needs it: this takes seconds
 
 
 def _runs(lengths: Sequence[int], budget: int) -> Iterator[tuple[int, int]]:

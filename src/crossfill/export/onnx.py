@@ -10,8 +10,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from crossfill.encoders.special_tokens import reading_all_as_text
 from crossfill.errors import ExportError
 from crossfill.export.parts import Parts, Tell, take_apart, write_labels, write_surroundings
+from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
 from crossfill.tagger.tagger import Tagger
 
@@ -22,7 +24,8 @@ GRAPH = "model.onnx"
 _USAGE = """`model.onnx` takes four integer arrays: `input_ids` and `attention_mask` (sentences × pieces, special tokens
 included, at most {most} of them), and `first_piece` and `last_piece` (sentences × words): the positions of each word's
 first and last piece; −1 in both for a word without one and for padding. It gives `logits` (sentences × words × labels;
-names in `config.json`).
+names in `config.json`). `tokenizer.json` reads all text as text: no word spells a special token in it (they have random
+names), as in crossfill itself.
 
 ```python
 import json
@@ -97,6 +100,7 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _stag
     parts = take_apart(tagger, cell)
     write_surroundings(parts, tagger, out, _USAGE.format(most=parts.words.config.max_pieces))
     write_labels(parts, out)
+    write_atomically(out / "tokenizer.json", reading_all_as_text(parts.words.cutter.tokenizer).to_str().encode())
     graph = TaggingGraph(parts).eval()
     ids = torch.ones(2, 7, dtype=torch.long)
     example = (ids, torch.ones_like(ids), torch.tensor([[1, 2, 4]] * 2), torch.tensor([[1, 3, 5]] * 2))

@@ -1,5 +1,6 @@
 """A stock `AutoModelForTokenClassification` checkpoint: loads in transformers with no crossfill installed."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from torch import nn
 
 from crossfill.errors import ExportError
 from crossfill.export.parts import Parts, Tell, take_apart, write_surroundings
+from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.tagger.tagger import Tagger
@@ -24,7 +26,11 @@ tag = pipeline("token-classification", model="this-folder", aggregation_strategy
 tag("A sentence.")
 ```
 
-The label of a word is that of its first piece that is more than a space (`▁` alone, in some tokenizers)."""
+The label of a word is that of its first piece that is more than a space (`▁` alone, in some tokenizers).
+
+A word that spells a special token of the tokenizer (`[SEP]`, `<pad>`) is split like any other
+(`split_special_tokens` in `tokenizer_config.json`). Tokenizers of the Unigram kind (XLM-R) take it for the token all
+the same, which this format cannot change; crossfill and its ONNX export read it as text."""
 
 
 def export_stock(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _stage: None) -> None:
@@ -39,6 +45,13 @@ def export_stock(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _sta
     tell(f"writing {out}")
     write_surroundings(parts, tagger, out, _USAGE)
     model.save_pretrained(out)
+    _read_special_tokens_as_text(out / "tokenizer_config.json")
+
+
+def _read_special_tokens_as_text(path: Path) -> None:
+    settings = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    settings["split_special_tokens"] = True
+    write_atomically(path, (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _check(parts: Parts) -> None:

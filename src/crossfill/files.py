@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 _SECONDS_BETWEEN_TRIES = 0.05
-"""How often a lock that another process holds is tried again."""
+"""Seconds between attempts to take a lock that another process holds."""
 
 
 def default_cache() -> Path:

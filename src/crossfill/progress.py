@@ -97,7 +97,7 @@ class Work:
 
 
 class _State(ProgressColumn):
-    """What a piece of work says of itself, anew whenever the bar is drawn."""
+    """Column of a bar: the state of its work, computed whenever the bar is drawn."""
 
     def render(self, task: Task) -> Text:
         return Text(task.fields["work"].state(time.monotonic()), no_wrap=True, overflow="ellipsis")
@@ -107,7 +107,7 @@ class ProgressBar:
     """Context manager that shows one bar, or one line every 10 seconds, for each piece of work added to it."""
 
     last_line: ClassVar[float | None] = None
-    """When any bar of this process printed lines: many short ones in a row print as often as a long one."""
+    """When any bar of this process last printed lines, so that many short bars print no more than a long one."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.console = Console(stderr=True, quiet=quiet, highlight=False)

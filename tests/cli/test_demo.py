@@ -29,7 +29,12 @@ def test_the_demo_prints_its_story_and_leaves_models_results_and_a_figure(tmp_pa
     assert (process.returncode, stderr) == (0, "")
     assert len(grid["cells"]) == sum(cell["score"] is not None for cell in grid["cells"])
     assert all(len(language["examples"]) == 3 for language in grid["languages"])
-    for words in ("artificial languages", "Scores on unseen cells", "Does doubt foretell error?", "Tagged by PF-lr"):
+    for words in (
+        "artificial languages",
+        "Scores on unseen cells",
+        "Does uncertainty predict errors?",
+        "Tagged by PF-lr",
+    ):
         assert words in stdout
     results = open_results(out)
     assert results.methods == ["pf-lr", "pf-d", "jm"]

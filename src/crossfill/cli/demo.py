@@ -131,14 +131,14 @@ def _correlation_table(results: "Results") -> "Table":
     from crossfill.evaluation.results import entropy_correlation, entropy_points
     from crossfill.report.rendering import shown
 
-    table = Table("method", *results.tasks, "pooled", title="Does doubt foretell error?", title_justify="left")
+    table = Table("method", *results.tasks, "pooled", title="Does uncertainty predict errors?", title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
     for method in results.methods:
         found = results.unseen(results.proper(method))
         correlations = [entropy_correlation(entropy_points(found, task)).r for task in (*results.tasks, None)]
         table.add_row(shown(method), *(f"{r:.2f}" for r in correlations))
-    table.caption = "Correlation of mean entropy and score over unseen cells; −1 is perfect foresight."
+    table.caption = "Correlation of mean entropy and score over unseen cells; −1: entropy predicts the score perfectly."
     table.caption_justify = "left"
     return table
 

@@ -150,6 +150,6 @@ def _show(about: dict[str, Any], found: list[Package], broken: list[Package]) ->
 
 
 def _wrapped(text: str) -> str:
-    """A line broken at spaces where the terminal ends; what goes on is indented."""
+    """Wrap a line at spaces to the width of the terminal; continuation lines are indented."""
     width = shutil.get_terminal_size().columns
     return textwrap.fill(text, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)

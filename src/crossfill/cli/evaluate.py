@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _KEPT = 16
 """Position of 80 % coverage in the risk–coverage curve, counted from 1."""
 _MOST_NAMES = 10
-"""Names that a message lists."""
+"""Most names that a message lists."""
 
 
 def evaluate(
@@ -126,7 +126,7 @@ def _results(tagger: "Tagger", grid: "Grid", alpha: float, quiet: bool) -> "list
 
 
 def _sides(cells: "Iterable[Cell]") -> str:
-    """The tasks and languages of some cells, in words."""
+    """Describe the tasks and languages of some cells."""
     found = list(cells)
     tasks, languages = ({getattr(cell, side) for cell in found} for side in ("task", "language"))
     return f"tasks {_listed(sorted(tasks)) or 'none'} in languages {_listed(sorted(languages)) or 'none'}"

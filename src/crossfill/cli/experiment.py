@@ -126,7 +126,7 @@ def _show_end(standing: "Standing", run: Path) -> None:
 
 @contextmanager
 def _progress(quiet: bool) -> "Iterator[Callable[[Standing, str], None]]":
-    """A bar over jobs on a terminal; elsewhere a line per job, and one every 10 seconds."""
+    """Show progress: a bar over jobs on a terminal; elsewhere a line per job and a line every 10 seconds."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -42,7 +42,7 @@ def report(
 
 
 def _starred(table: "Table") -> "Table":
-    """The table with bold entries between asterisks, for output without bold."""
+    """The table with asterisks around bold entries, for output without bold type."""
     rows = tuple(
         tuple(datum._replace(text=f"*{datum.text}*", bold=False) if datum.bold else datum for datum in row)
         for row in table.rows

@@ -36,7 +36,7 @@ class RunningText:
             self.flush()
 
     def flush(self) -> None:
-        """Write the line as far as it is known: the last line of a text may have no end."""
+        """Write what is left of the current line: the last line of a text may have no line end."""
         line, self._line = self._line, []
         if not any(item.sentence for item, _ in line):
             self._print([(item.after, "") for item, _ in line])

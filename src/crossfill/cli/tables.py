@@ -1,4 +1,4 @@
-"""Tables for a terminal of any width: a wide one goes on below, with its first columns again; nothing is cut off."""
+"""Tables for a terminal of any width: columns that do not fit are printed below, after the first columns again."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from rich.table import Column, Table
 _GAP = 2
 """Spaces between columns."""
 _ENOUGH = 24
-"""Characters that a column of words is given before the table is split; longer ones are broken into lines."""
+"""Least width of a column of words before the table is split; longer entries are wrapped."""
 _ANY_WIDTH = 10_000
 
 

@@ -48,7 +48,7 @@ class Source(NamedTuple):
 
     @property
     def is_causal(self) -> bool:
-        """Whether a piece sees only those before it: the model writes text, and fills no gaps in it."""
+        """Whether each piece sees only the pieces before it, as in models that generate text."""
         from transformers.models.auto.modeling_auto import (
             MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
             MODEL_FOR_MASKED_LM_MAPPING_NAMES,

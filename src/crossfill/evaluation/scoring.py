@@ -27,7 +27,7 @@ ALPHA = 0.1
 
 
 def scored_corpora(model: Model, grid: Grid) -> list[tuple[Cell, str, Corpus]]:
-    """Every corpus of every cell with test data the model was not trained on: cell, name of the corpus, test data."""
+    """The cell, corpus name and test data of every corpus whose test data the model was not trained on."""
     return [
         (cell, name, corpus)
         for cell in grid.cells

@@ -32,7 +32,7 @@ def difference_table(results: Results, runs: Runs) -> Table:
             found += comparisons.differences(runs, other, [results.focus])
     best = {row.task: row for row in comparisons.wins(runs)} if found else {}
     pairs = dict.fromkeys((row.method, row.against) for row in found)
-    sure = {pair: comparisons.within_corpora(runs[pair[0]], runs[pair[1]]) for pair in pairs}
+    tests = {pair: comparisons.within_corpora(runs[pair[0]], runs[pair[1]]) for pair in pairs}
     rows = []
     for row, p in zip(found, holm([row.comparison.p_value for row in found]) if found else [], strict=True):
         share = best[row.task].wins[row.method]
@@ -43,22 +43,23 @@ def difference_table(results: Results, runs: Runs) -> Table:
                 Datum(shown(row.against)),
                 _points(row.comparison.difference),
                 Datum(" to ".join(_points(bound).text for bound in row.interval), row.interval[0]),
-                Datum(f"{row.comparison.p_value:.3f}", row.comparison.p_value),
-                Datum(f"{p:.3f}", p, mark="*" * (p < ALPHA)),
+                _p_value(row.comparison.p_value),
+                _p_value(p, mark="*" * (p < ALPHA)),
                 _ratio(row.wins, row.losses),
-                _ratio(*_surely(row, sure[row.method, row.against])),
+                _ratio(*_significant(row, tests[row.method, row.against])),
                 Datum(f"{share:.3g} of {best[row.task].n}", share),
             )
         )
     return Table(
         "differences",
         "Method against method",
-        ("task", "method", "against", "difference", "95 %", "p", "Holm's p", "won / lost", "surely", "best of all in"),
+        ("task", "method", "against", "difference", "95 %", "p", "Holm's p", "won / lost", "significantly", "best in"),
         tuple(rows),
         "Points on unseen corpora, plug-in, means over seeds; 95 %: interval of a paired bootstrap over corpora; p: "
         "approximate randomisation over corpora, Holm's correction over the whole table (* below 0.05). Won / lost: "
-        "corpora; surely: those where sentences alone tell so (the same test over sentences, Holm's correction over "
-        "corpora); best of all: methods that tie share a win.",
+        "corpora in which the method scores higher / lower; significantly: those of them where the same test over the "
+        "corpus' sentences has p < 0.05 (Holm's correction over corpora). Best in: corpora in which no method of the "
+        "study scores higher; methods that tie share a win.",
     )
 
 
@@ -123,10 +124,14 @@ def knowledge_table(results: Results, runs: Runs) -> Table:
     )
 
 
-def _surely(row: Difference, tests: Mapping[Place, tuple[Comparison, float]]) -> tuple[int, int]:
+def _significant(row: Difference, tests: Mapping[Place, tuple[Comparison, float]]) -> tuple[int, int]:
     """The numbers of corpora of the row's task where its method is significantly better, and worse."""
     differences = [found.difference for (cell, _), (found, p) in tests.items() if cell.task == row.task and p < ALPHA]
     return sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+
+
+def _p_value(p: float, mark: str = "") -> Datum:
+    return Datum(f"{p:.3f}" if p >= 0.0005 else "< 0.001", p, mark=mark)
 
 
 def _ratio(won: int, lost: int) -> Datum:

@@ -20,7 +20,7 @@ h1{font-size:1.6rem;line-height:1.2;margin:.6rem 0}h2{font-size:1.15rem;margin:2
 a{color:var(--accent)}
 nav{font-size:.9rem;line-height:1.9}nav a{margin-right:.9rem;display:inline-block}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;font-size:.9rem}dt{color:var(--soft)}dd{margin:0}
-.scroll{overflow-x:auto;max-height:36rem;border:1px solid var(--line);border-radius:6px}
+.scroll{overflow-x:auto;position:relative;max-height:36rem;border:1px solid var(--line);border-radius:6px}
 table{border-collapse:collapse;width:100%;font-size:.86rem;font-variant-numeric:tabular-nums}
 th{position:sticky;top:0;background:var(--band);text-align:left}
 th button{all:unset;cursor:pointer;padding:.45rem .7rem;font-weight:600;white-space:nowrap}

@@ -48,7 +48,7 @@ def score_datum(sample: Sample, mark: str = "") -> Datum:
 
 
 def deviation(samples: Iterable[Sample]) -> str:
-    """What ± means in a table of these samples, as the end of a sentence; empty if they have one seed each."""
+    """Text that explains ± in a table of these samples, to end a sentence; empty if they have one seed each."""
     n_seeds = max((len(sample.by_seed) for sample in samples), default=0)
     return f", ± standard deviation over {n_seeds} seeds" if n_seeds > 1 else ""
 

@@ -142,7 +142,8 @@ def entropy_table(results: Results) -> Table:
         ("method", *results.tasks, "pooled"),
         tuple(rows),
         "Pearson's r between the mean entropy of a cell's predictions and its score, over unseen cells"
-        f"{' (means over seeds)' * (len(results.seeds) > 1)}, with the two-tailed p-value; −1 is perfect foresight.",
+        f"{' (means over seeds)' * (len(results.seeds) > 1)}, with the two-tailed p-value; "
+        "−1: entropy predicts the score perfectly.",
     )
 
 
@@ -215,9 +216,9 @@ def cost_table(results: Results) -> Table:
             )
         )
     names = ("method", "parameters", "training words", "steps", "training, s", "evaluation, s", "peak memory, MB")
-    caption = (
-        "Means over jobs, the largest for memory; steps until training stopped. * one training serves several methods."
-    )
+    caption = "Means over jobs, the largest for memory; steps until training stopped."
+    if any(row[0].mark for row in rows):
+        caption += " * one training serves several methods."
     return Table("costs", "Costs", names, tuple(rows), caption)
 
 

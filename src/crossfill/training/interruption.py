@@ -10,7 +10,7 @@ from crossfill.errors import TrainingError
 
 
 class InterruptedTraining(TrainingError):  # noqa: N818 - nothing went wrong
-    """A run that was told to stop, and can be resumed."""
+    """Training was stopped by Ctrl-C or SIGTERM; the run can be resumed."""
 
     def __init__(self, folder: Path, step: int) -> None:
         super().__init__(f"{folder}: interrupted at step {step}; train with the same settings and --resume to go on")

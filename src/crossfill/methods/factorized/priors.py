@@ -12,7 +12,7 @@ from crossfill.grid.partition import Similarity
 from crossfill.grid.typology import cosine, load_typology, place
 
 POWER = 1.5
-"""Similarities are raised to this power: more leaves only near languages alike."""
+"""Exponent of similarities; with a larger one, only very similar languages have similar priors."""
 
 
 def language_anchors(

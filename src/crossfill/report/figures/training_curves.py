@@ -50,7 +50,7 @@ def _curves(
 
 
 def _mean(curves: list[list[tuple[int, float]]]) -> list[tuple[int, float]]:
-    """The mean at every step that all curves have: early stopping ends some of them sooner."""
+    """The mean over curves at the steps that all of them reach; early stopping ends some sooner."""
     if not curves:
         return []
     shared = set.intersection(*({step for step, _ in curve} for curve in curves))

@@ -146,6 +146,6 @@ class _Reports:
 def _leave_with_parent() -> None:
     """End this process when its parent is gone, even if that was killed: nothing would receive the result."""
     parent = multiprocessing.parent_process()
-    if parent is not None:  # it is, in a worker; a parent's number would not tell on Windows, which keeps it
+    if parent is not None:  # always so in a worker; the parent's process id would not do: Windows never changes it
         parent.join()
         os._exit(1)

@@ -10,6 +10,7 @@ import typer
 
 from crossfill import __version__
 from crossfill.cli import (
+    adapt,
     annotate,
     cache,
     data,
@@ -54,6 +55,7 @@ def _root(
 app.command()(demo.demo)
 app.command()(grid.grid)
 app.command()(train.train)
+app.command()(adapt.adapt)
 app.command()(evaluate.evaluate)
 app.command()(predict.predict)
 app.command()(annotate.annotate)

@@ -95,7 +95,7 @@ def draw_head(model: Model, cell: Cell, n_samples: int, seed: int = 0) -> Classi
 
 @torch.inference_mode()
 def classify(runs: Sequence[Run], interval: float | None = None) -> Prediction:
-    """p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾): a mean of probabilities. Runs must agree in draws and labels."""
+    """p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾): a mean of probabilities. Runs must agree in labels."""
     parts = []
     for pack in _packs(runs):
         logits = [run.head.logits(run.features) for run in pack]
@@ -129,12 +129,12 @@ def _bounds(
 
 
 def _packs(runs: Sequence[Run]) -> Iterator[list[Run]]:
-    """Batches of runs that fit in memory with all their samples: long runs are split, short ones joined."""
+    """Batches of runs of as many samples each, which fit in memory: long runs are split, short ones joined."""
     pack, size = [], 0
     for run in runs:
         for part in _chunks(run.features, run.head):
             numbers = len(part) * run.head.n_samples * run.head.n_labels
-            if pack and size + numbers > CHUNK_NUMBERS:
+            if pack and (size + numbers > CHUNK_NUMBERS or pack[0].head.n_samples != run.head.n_samples):
                 yield pack
                 pack, size = [], 0
             pack.append(Run(part, run.head))

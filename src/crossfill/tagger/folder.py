@@ -1,9 +1,14 @@
 """Writing and reading of model folders, also of folders from untrusted sources."""
 
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from crossfill import checkpoint
+from crossfill.adaptation.heads import adapted_cells, without_adapted
+from crossfill.adaptation.storage import save_adapted
+from crossfill.adaptation.widths import Width, save_widths
 from crossfill.config import Config
 from crossfill.encoders.build import build_encoder
 from crossfill.errors import CheckpointError
@@ -23,11 +28,19 @@ def save_model(
     calibration: Calibration | None = None,
     results: Sequence[CellResult] = (),
     with_encoder: bool = False,
+    widths: Mapping[str, Width] | None = None,
 ) -> None:
-    """Write a whole model folder: settings, weights, calibration, results, encoder files and card."""
+    """Write a whole model folder: settings, weights, adapted cells, calibration, results, encoder files and card."""
     folder.mkdir(parents=True, exist_ok=True)
+    model, adapted = without_adapted(model), adapted_cells(model)
     write_json(folder / checkpoint.DESCRIPTION, checkpoint.describe(config, model.inventory, model.seen))
     checkpoint.write_tensors(folder / checkpoint.WEIGHTS, model.state_dict(), {})
+    if widths:
+        save_widths(folder, widths)
+    for path in (folder / checkpoint.ADAPTED).glob("*.safetensors"):  # of an earlier model
+        path.unlink()
+    for cell, made in adapted.items():
+        save_adapted(folder, made, model.inventory.labels[cell.task])
     _save_surroundings(folder, model, config, calibration, results, with_encoder)
 
 
@@ -37,6 +50,25 @@ def complete_folder(folder: Path, model: Model, grid: Grid, config: Config, cali
     for name in (checkpoint.RESULTS, checkpoint.CALIBRATION):  # of an earlier run
         (folder / name).unlink(missing_ok=True)
     _save_surroundings(folder, model, config, calibration)
+
+
+def copy_folder(folder: Path, out: Path | None) -> Path:
+    """Copy a model folder to one that does not exist yet, completely or not at all; none leaves it where it is."""
+    if out is None or out == folder:
+        return folder
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise CheckpointError(f"{out}: expected no folder of that name, or an empty one; name another")
+    scratch = out.parent / f".{out.name}-{os.getpid()}"
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(folder, scratch, ignore=shutil.ignore_patterns(checkpoint.STATE, ".*"))
+        if out.exists():
+            out.rmdir()
+        scratch.rename(out)
+    except OSError as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise CheckpointError(f"{out}: expected a folder that can be written; {error.strerror or error}") from None
+    return out
 
 
 def add_results(folder: Path, results: Sequence[CellResult]) -> None:

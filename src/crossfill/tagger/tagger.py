@@ -1,13 +1,18 @@
 """The tagger: a trained model that tags sentences in any cell of its grid, one at a time or as a stream."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from jaxtyping import Float
 from torch import Tensor
 
+from crossfill.adaptation.cell import AdaptedCell, adapt_cell
+from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.heads import adapted_cells, with_adapted, without_adapted
+from crossfill.adaptation.storage import load_adapted
+from crossfill.adaptation.widths import Width, load_widths
 from crossfill.config import Config
 from crossfill.data.codes import find_cell
 from crossfill.data.folder import load_grid
@@ -44,8 +49,11 @@ class Tagger:
         config: Config,
         calibration: Calibration | None = None,
         results: Sequence[CellResult] = (),
+        widths: Mapping[str, Width] | None = None,
     ) -> None:
         self.model, self.config, self.calibration = model.eval(), config, calibration
+        self.widths = dict(widths or {})
+        """How far the heads of each task's cells lie from those generated for them, where it was estimated."""
         self.results = list(results)
         """Results of the last evaluation."""
         self._known = frozenset(self.cells)
@@ -60,6 +68,11 @@ class Tagger:
     def seen(self) -> frozenset[Cell]:
         """The cells that it was trained on."""
         return self.model.seen
+
+    @property
+    def adapted(self) -> dict[Cell, AdaptedCell]:
+        """The cells that were adapted to sentences of their own."""
+        return adapted_cells(self.model)
 
     def cell(self, name: str | Cell) -> Cell:
         """The cell of this name, with a language code of ISO 639, UD or WikiANN: `ner/wol`, `ner/wo`."""
@@ -136,6 +149,30 @@ class Tagger:
         """Predict words that are already encoded, in a cell."""
         return predict_features(self.model, features, cell, n_samples, self.config.prediction.seed)
 
+    def adapt(self, corpus: Corpus | Iterable[Sentence], cell: str | Cell) -> AdaptedCell:
+        """Update the head of a cell with a few labelled sentences, in addition to those it was adapted to before.
+
+        The posterior is computed anew from all of them, so that two calls are the same as one with all sentences. The
+        change is in memory until `save`, or `crossfill.adaptation.storage.save_adapted`.
+        """
+        found = self.cell(cell)
+        base, known = without_adapted(self.model), self.adapted
+        labelled = corpus if isinstance(corpus, Corpus) else Corpus.from_sentences(corpus)
+        examples = Examples.of(base, found, labelled)
+        if found in known:
+            examples = known[found].examples + examples
+        task = self.calibration.of(found.task, 0) if self.calibration else None
+        made = adapt_cell(base.heads, examples, found, self.widths.get(found.task), task.temperature if task else 1.0)
+        self.model = with_adapted(base, known | {found: made}).eval()
+        return made
+
+    def forget(self, cell: str | Cell) -> None:
+        """Undo the adaptation of a cell."""
+        found, known = self.cell(cell), self.adapted
+        if found not in known:
+            raise DataError(f"{found}: expected an adapted cell, got one that is not: nothing to undo")
+        self.model = with_adapted(self.model, {other: made for other, made in known.items() if other != found}).eval()
+
     def evaluate(self, grid: Grid, alpha: float = ALPHA) -> list[CellResult]:
         """Results on every cell of a grid that has test data the model was not trained on.
 
@@ -150,7 +187,7 @@ class Tagger:
         A frozen encoder is saved by name only, unless `with_encoder` asks for a copy in the folder.
         """
         out = Path(folder)
-        save_model(out, self.model, self.config, self.calibration, self.results, with_encoder)
+        save_model(out, self.model, self.config, self.calibration, self.results, with_encoder, self.widths)
         return out
 
     def push_to_hub(self, name: str, private: bool = True, with_encoder: bool = False) -> str:
@@ -174,6 +211,8 @@ class Tagger:
                 f"{cell}: label sets, abstention and temperature need dev sentences of seen {cell.task} cells that "
                 "selected nothing, and this model kept none; train it with training.calibration_share=0.5"
             )
+        if found is not None and cell in self.adapted:
+            return replace(found, temperature=found.temperature * self.adapted[cell].temperature)
         return found
 
 
@@ -184,7 +223,8 @@ def load(folder: str | Path, encoder: str | None = None, cache: Path | bool = Fa
     """
     path = Path(folder)
     model, config = load_model(path, encoder, cache)
-    return Tagger(model, config, load_calibration(path), load_results(path))
+    adapted = load_adapted(path, model)
+    return Tagger(with_adapted(model, adapted), config, load_calibration(path), load_results(path), load_widths(path))
 
 
 def train(

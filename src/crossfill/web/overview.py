@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 import numpy as np
 
+from crossfill.adaptation.heads import without_adapted
 from crossfill.data.codes import is_private, language_name, language_tag
 from crossfill.evaluation.results import CellResult
 from crossfill.grid.cells import Cell
@@ -71,7 +72,7 @@ def language_map(
     languages, read = tagger.model.inventory.languages, find_method(tagger.config.method).language_vectors
     if read is None or len(languages) < 3:
         return {}, {}, []
-    means, variance, factor = (part.cpu().double().numpy() for part in read(tagger.model))
+    means, variance, factor = (part.cpu().double().numpy() for part in read(without_adapted(tagger.model)))
     found = pca(means, 2)
     if found.points.shape[1] < 2:
         return {}, {}, []

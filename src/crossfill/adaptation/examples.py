@@ -1,0 +1,79 @@
+"""Labelled sentences of a cell as an adaptation keeps them: features and labels of their words, not their text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from crossfill.encoders.base import ranges
+from crossfill.errors import DataError
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Corpus
+from crossfill.model import Model
+from crossfill.prediction.predict import encode
+from crossfill.training.labelled import prepare
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Labelled sentences; none occurs twice."""
+
+    features: Float[Tensor, "words features"]
+    labels: Int[Tensor, "words"]
+    lengths: Int[Tensor, "sentences"]
+    hashes: tuple[str, ...]
+    """A hash of the words of each sentence."""
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    @classmethod
+    def of(cls, model: Model, cell: Cell, corpus: Corpus) -> "Examples":
+        """The labelled sentences of a corpus, encoded; of a sentence that occurs twice, the last counts."""
+        if not corpus.n_words:
+            raise DataError(f"{cell}: expected labelled sentences to adapt to, got none; is the file empty?")
+        data = prepare(model.encoder, model.inventory, cell, corpus)
+        features = encode(model, data.inputs).float().cpu()
+        kept = [i for i, length in enumerate(data.inputs.lengths.tolist()) if length]
+        found = cls(features, data.labels, data.inputs.lengths, sentence_hashes(corpus)).take(kept)
+        return found.take(_last(found.hashes))
+
+    def __add__(self, other: "Examples") -> "Examples":
+        """Both; where both have a sentence, with the labels of the other."""
+        new = set(other.hashes)
+        kept = self.take([i for i, text in enumerate(self.hashes) if text not in new])
+        return Examples(
+            torch.cat([kept.features, other.features]),
+            torch.cat([kept.labels, other.labels]),
+            torch.cat([kept.lengths, other.lengths]),
+            kept.hashes + other.hashes,
+        )
+
+    def take(self, sentences: Sequence[int]) -> "Examples":
+        """Some of the sentences, in this order."""
+        chosen = torch.tensor(list(sentences), dtype=torch.long)
+        words = self.words_of(sentences)
+        hashes = tuple(self.hashes[i] for i in sentences)
+        return Examples(self.features[words], self.labels[words], self.lengths[chosen], hashes)
+
+    def words_of(self, sentences: Sequence[int]) -> Int[Tensor, "chosen"]:
+        """The positions of the words of these sentences."""
+        chosen = torch.tensor(list(sentences), dtype=torch.long)
+        return ranges((self.lengths.cumsum(0) - self.lengths)[chosen], self.lengths[chosen])
+
+
+def sentence_hashes(corpus: Corpus) -> tuple[str, ...]:
+    """A hash of the words of each sentence, by which sentences that were adapted to are recognised in test data."""
+    words = list(corpus.words)
+    return tuple(
+        blake2b("\n".join(words[start:end]).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        for start, end in pairwise(corpus.offsets.tolist())
+    )
+
+
+def _last(hashes: Sequence[str]) -> list[int]:
+    return sorted({text: i for i, text in enumerate(hashes)}.values())

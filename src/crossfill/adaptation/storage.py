@@ -1,0 +1,132 @@
+"""Adapted cells on disk: one safetensors file each, in the folder `adapted` of a model folder.
+
+Tensors: `features` (words × features), `labels` and `lengths` of the sentences; `mean`, `factor`, `scale` and `eigen/…`
+of the posterior. Notes (JSON): format, cell, labels, hash of each sentence, τ² and what it was estimated on,
+temperature, evidence, date. Loading executes nothing, and every shape and value is checked.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from crossfill import checkpoint
+from crossfill.adaptation.cell import AdaptedCell, affine
+from crossfill.adaptation.curvature import Eigen
+from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.gaussian import HeadPosterior
+from crossfill.errors import CheckpointError
+from crossfill.grid.cells import Cell
+from crossfill.model import Model
+
+_EIGEN = ("label_values", "label_vectors", "feature_values", "feature_vectors")
+
+
+def adapted_path(folder: Path, cell: Cell) -> Path:
+    """The file of an adapted cell."""
+    return folder / checkpoint.ADAPTED / f"{cell.task.replace(':', '=')}-{cell.language}.safetensors"
+
+
+def save_adapted(folder: Path, adapted: AdaptedCell, labels: tuple[str, ...]) -> Path:
+    """Write an adapted cell into a model folder, atomically."""
+    examples, posterior = adapted.examples, adapted.posterior
+    tensors: dict[str, Tensor] = {
+        "features": examples.features,
+        "labels": examples.labels,
+        "lengths": examples.lengths,
+        "mean": posterior.mean,
+        "factor": posterior.factor.float(),
+        "scale": posterior.scale.float(),
+    }
+    tensors |= {f"eigen/{name}": getattr(posterior.eigen, name).float() for name in _EIGEN}
+    notes = {
+        "format": 1,
+        "cell": str(adapted.cell),
+        "labels": list(labels),
+        "hashes": list(examples.hashes),
+        "between": adapted.between,
+        "width_cells": adapted.width_cells,
+        "temperature": adapted.temperature,
+        "evidence": adapted.evidence,
+        "date": adapted.date,
+    }
+    path = adapted_path(folder, adapted.cell)
+    try:
+        checkpoint.write_tensors(path, tensors, notes)
+    except OSError as error:
+        raise CheckpointError(f"{path}: expected a model folder that can be written; {error.strerror}") from None
+    return path
+
+
+def remove_adapted(folder: Path, cell: Cell) -> None:
+    """Undo the adaptation of a cell; an error if it was not adapted."""
+    path = adapted_path(folder, cell)
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: expected an adapted cell to undo, found none") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: expected a model folder that can be written; {error.strerror}") from None
+
+
+def load_adapted(folder: Path, model: Model) -> dict[Cell, AdaptedCell]:
+    """The adapted cells of a model folder, checked against the model."""
+    found = [_load(path, model) for path in sorted((folder / checkpoint.ADAPTED).glob("*.safetensors"))]
+    return {adapted.cell: adapted for adapted in found}
+
+
+def _load(path: Path, model: Model) -> AdaptedCell:
+    tensors, notes = checkpoint.read_tensors(path)
+    try:
+        if notes["format"] != 1:
+            raise ValueError(f"expected format 1, got {notes['format']}; use a newer crossfill")
+        cell = Cell.parse(notes["cell"])
+        model.inventory.check(cell)
+        if tuple(notes["labels"]) != model.inventory.labels[cell.task]:
+            raise ValueError(f"expected the labels of the model's {cell.task}, got {', '.join(notes['labels'])}")
+        hashes = tuple(map(str, notes["hashes"]))
+        _check(
+            tensors, hashes, affine(model.heads.plug_in([cell])[0])[1].parameters.shape[1:], model.encoder.n_features
+        )
+        examples = Examples(tensors["features"], tensors["labels"], tensors["lengths"], hashes)
+        eigen = Eigen(*(tensors[f"eigen/{name}"].double() for name in _EIGEN))
+        mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))
+        numbers = {name: float(notes[name]) for name in ("between", "temperature", "evidence")}
+        return AdaptedCell(
+            cell=cell,
+            examples=examples,
+            posterior=HeadPosterior(mean, factor, scale, eigen),
+            width_cells=int(notes["width_cells"]),
+            date=str(notes["date"]),
+            **numbers,
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise CheckpointError(f"{path}: expected an adapted cell of this model; {reason}; delete it") from None
+
+
+def _check(tensors: dict[str, Tensor], hashes: Iterable[str], head: torch.Size, n_features: int) -> None:
+    labels, width = head
+    n_words, n_sentences, rank = len(tensors["labels"]), len(tuple(hashes)), len(tensors["eigen/feature_values"])
+    shapes = {
+        "features": (n_words, n_features),
+        "labels": (n_words,),
+        "lengths": (n_sentences,),
+        "mean": (labels, width),
+        "factor": (len(tensors["factor"]), labels, width),
+        "scale": (width,),
+        "eigen/label_values": (labels,),
+        "eigen/label_vectors": (labels, labels),
+        "eigen/feature_values": (rank,),
+        "eigen/feature_vectors": (width, rank),
+    }
+    for name, shape in shapes.items():
+        if tuple(tensors[name].shape) != shape:
+            raise ValueError(f"{name}: expected {shape}, got {tuple(tensors[name].shape)}")
+        if not bool(tensors[name].isfinite().all()):
+            raise ValueError(f"{name}: expected finite numbers")
+    if int(tensors["lengths"].sum()) != n_words or bool((tensors["lengths"] < 1).any()):
+        raise ValueError("lengths: expected the words of every sentence")
+    if n_words and not 0 <= int(tensors["labels"].min()) <= int(tensors["labels"].max()) < labels:
+        raise ValueError(f"labels: expected 0 to {labels - 1}")

@@ -1,0 +1,99 @@
+"""`crossfill adapt MODEL LABELLED --cell ner/wol`: a handful of labelled sentences → a better cell, in seconds."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from crossfill.grid.cells import Cell
+    from crossfill.grid.sentence import Corpus
+
+
+def adapt(
+    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    labelled: Annotated[
+        Path | None, typer.Argument(help="Labelled sentences: .conllu, or a word and its label a line.")
+    ] = None,
+    cell: Annotated[str, typer.Option(help="Cell to adapt, as ner/wol.")] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write the adapted model to. [default: the model's own]")
+    ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Forget all sentences that the cell was adapted to.")] = False,
+    data: Annotated[
+        Path | None, typer.Option(help="Data folder: refuse sentences that are in its test data of the language.")
+    ] = None,
+    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder for features. [default: the user's]")] = None,
+) -> None:
+    """Adapt a cell to a few labelled sentences, in addition to those it was adapted to before; or undo that."""
+    from crossfill.adaptation.storage import remove_adapted, save_adapted
+    from crossfill.errors import DataError
+    from crossfill.tagger.folder import copy_folder
+    from crossfill.tagger.tagger import load
+
+    if not cell:
+        raise DataError("expected --cell, such as ner/wol: the cell that the sentences are of")
+    if (labelled is None) != undo:
+        raise DataError("expected a file of labelled sentences, or --undo to forget those of before")
+    tagger = load(model, encoder, cache or True)
+    target = tagger.cell(cell)
+    if labelled is None:
+        folder = copy_folder(model, out)
+        remove_adapted(folder, target)
+        typer.echo(f"{folder}: {target} is as it was before it was adapted")
+        return
+    corpus = _read(labelled, target)
+    if data is not None:
+        _check_unseen(corpus, target, data, cache)
+    before = tagger.adapted.get(target)
+    made = tagger.adapt(corpus, target)
+    folder = copy_folder(model, out)
+    save_adapted(folder, made, tagger.model.inventory.labels[target.task])
+    new = len(made.examples) - (len(before.examples) if before else 0)
+    width = f"estimated on {made.width_cells} cells" if made.width_cells else "default"
+    typer.echo(
+        f"{folder}: {target} {made} ({new} new, {int(made.examples.lengths.sum())} words); "
+        f"prior width τ² {made.between:.2g} (the task's: {width}), temperature × {made.temperature:.2f}"
+    )
+
+
+def _read(path: Path, cell: "Cell") -> "Corpus":
+    from crossfill.data.beside import NOTHING
+    from crossfill.data.readers import READERS, read_corpus
+    from crossfill.errors import DataError
+
+    packed = path.suffix == ".gz"
+    suffix = (path.with_suffix("") if packed else path).suffix.lower()
+    if suffix not in READERS:
+        raise DataError(f"{path}: expected labelled sentences as {', '.join(s for s in READERS if s)}; got '{suffix}'")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: expected a readable file; {error.strerror}") from None
+    if not content.strip():
+        raise DataError(f"{path}: expected labelled sentences, got an empty file")
+    return read_corpus(content, str(path), cell.task, NOTHING, suffix, packed).corpus
+
+
+def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path, cache: Path | None) -> None:
+    """Refuse sentences that are test data of the cell's language, in any task."""
+    from crossfill.adaptation.examples import sentence_hashes
+    from crossfill.data.folder import load_grid
+    from crossfill.errors import DataError
+
+    grid = load_grid(data, cache=cache or True)
+    test = {
+        text
+        for other in grid.cells
+        if other.language == cell.language
+        for splits in grid[other]
+        for text in sentence_hashes(splits.test)
+    }
+    found = [i for i, text in enumerate(sentence_hashes(corpus)) if text in test]
+    if found:
+        words = " ".join(corpus[found[0]].words[:8])
+        raise DataError(
+            f"{cell}: expected sentences that are not in the test data of {data}, got {len(found)} that are, such as "
+            f"'{words} …'; leave them out, or scores there will mean nothing"
+        )

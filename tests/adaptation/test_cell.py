@@ -1,0 +1,163 @@
+"""Adapted cells: two goes are one, other cells stay as they are, doubt shrinks, and files come back whole."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from crossfill import checkpoint
+from crossfill.adaptation.cell import adapt_cell
+from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.heads import adapted_cells, with_adapted, without_adapted
+from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
+from crossfill.adaptation.temperature import shrunk_temperature
+from crossfill.adaptation.widths import GRID, Width, adjusted, fit_width, load_widths, save_widths
+from crossfill.errors import CheckpointError, DataError
+from crossfill.grid.cells import Cell
+from crossfill.prediction.predict import predict_features
+from tests.scenarios import INVENTORY, N_FEATURES, small_model
+
+CELL = Cell("pos", "ccc")
+WIDTH = Width(0.5, 0.7, 4)
+
+
+def examples(n_sentences: int, seed: int = 0, start: int = 0) -> Examples:
+    """Sentences of four words whose label is the feature with the largest value."""
+    rng = torch.Generator().manual_seed(seed)
+    features = torch.randn(4 * n_sentences, N_FEATURES, generator=rng)
+    hashes = tuple(f"{start + i:04}" for i in range(n_sentences))
+    return Examples(features, features[:, :4].argmax(1), torch.full((n_sentences,), 4), hashes)
+
+
+@pytest.mark.parametrize("method", ["pf-lr", "pf-d", "jm", "jm-deep", "jm-ensemble"])
+def test_adapting_in_two_goes_is_adapting_once(method: str) -> None:
+    """As the sentences are kept, the tolerance is that of the solver alone."""
+    model = small_model(method)
+    first, second = examples(3), examples(4, seed=1, start=3)
+    at_once = adapt_cell(model.heads, first + second, CELL, WIDTH)
+    before = adapt_cell(model.heads, first, CELL, WIDTH)
+    after = adapt_cell(model.heads, before.examples + second, CELL, WIDTH)
+    torch.testing.assert_close(after.posterior.mean, at_once.posterior.mean, rtol=1e-9, atol=1e-9)
+    backwards = adapt_cell(model.heads, second + first, CELL, WIDTH)
+    torch.testing.assert_close(backwards.posterior.mean, at_once.posterior.mean, rtol=1e-3, atol=1e-3)
+    assert backwards.evidence == pytest.approx(at_once.evidence, rel=1e-5)
+    assert str(at_once) == "adapted, 7 sentences"
+
+
+@pytest.mark.parametrize("method", ["pf-lr", "jm", "jm-deep"])
+def test_an_adapted_cell_learns_and_all_others_stay_as_they_are(method: str) -> None:
+    model, words = small_model(method), examples(50, seed=9)
+    features = words.features.double()
+    few, many = (adapt_cell(model.heads, examples(n), CELL, WIDTH) for n in (2, 60))
+    right, doubt = [], []
+    for made in (few, many):
+        adapted = with_adapted(model, {CELL: made})
+        found = predict_features(adapted, features, CELL, n_samples=200)
+        right.append(float((found.labels == words.labels).double().mean()))
+        doubt.append(float(found.mutual_information.mean()))
+        for other in (Cell("pos", "bbb"), Cell("ner", "ccc")):
+            expected = predict_features(model, features, other, n_samples=0).probabilities
+            torch.testing.assert_close(predict_features(adapted, features, other, n_samples=0).probabilities, expected)
+        assert adapted_cells(adapted) == {CELL: made}
+        assert without_adapted(adapted).heads is model.heads
+    before = float((predict_features(model, features, CELL, 0).labels == words.labels).double().mean())
+    assert before < right[0] < right[1]
+    assert right[1] > 0.7
+    assert doubt[1] < doubt[0]
+
+
+def test_the_last_labels_of_a_sentence_count() -> None:
+    old, new = examples(2), examples(1)
+    corrected = Examples(new.features, (new.labels + 1) % 4, new.lengths, new.hashes)
+    both = old + corrected
+    assert both.hashes == ("0001", "0000")
+    assert both.labels[4:].tolist() == corrected.labels.tolist()
+
+
+def test_methods_that_vote_are_refused() -> None:
+    with pytest.raises(DataError, match="votes"):
+        adapt_cell(small_model("bea").heads, examples(1), Cell("pos", "ccc"), WIDTH)
+
+
+def test_files_come_back_whole_and_can_be_removed(tmp_path: Path) -> None:
+    model = small_model()
+    made = adapt_cell(model.heads, examples(5), CELL, WIDTH)
+    path = save_adapted(tmp_path, made, INVENTORY.labels["pos"])
+    assert path == adapted_path(tmp_path, CELL)
+    found = load_adapted(tmp_path, model)[CELL]
+    assert (found.examples.hashes, found.between, found.date) == (made.examples.hashes, made.between, made.date)
+    torch.testing.assert_close(found.posterior.mean, made.posterior.mean)
+    draws = [one.posterior.sample(3, torch.Generator().manual_seed(0)) for one in (made, found)]
+    torch.testing.assert_close(draws[0], draws[1], rtol=1e-4, atol=1e-4)
+    more = [adapt_cell(model.heads, one.examples + examples(2, 5, 50), CELL, WIDTH) for one in (made, found)]
+    torch.testing.assert_close(more[0].posterior.mean, more[1].posterior.mean)
+    remove_adapted(tmp_path, CELL)
+    assert load_adapted(tmp_path, model) == {}
+    with pytest.raises(CheckpointError, match="found none"):
+        remove_adapted(tmp_path, CELL)
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    model = small_model()
+    made = adapt_cell(model.heads, examples(2), CELL, WIDTH)
+    path = save_adapted(tmp_path, made, INVENTORY.labels["pos"])
+    tensors, notes = checkpoint.read_tensors(path)
+    for changed in (
+        {"mean": tensors["mean"][:, 1:]},
+        {"scale": tensors["scale"] * float("nan")},
+        {"labels": tensors["labels"] + 7},
+        {"lengths": tensors["lengths"] + 1},
+    ):
+        checkpoint.write_tensors(path, tensors | changed, notes)
+        with pytest.raises(CheckpointError, match=next(iter(changed))):
+            load_adapted(tmp_path, model)
+    checkpoint.write_tensors(path, tensors, notes | {"cell": "pos/xxx"})
+    with pytest.raises((CheckpointError, DataError), match="xxx"):
+        load_adapted(tmp_path, model)
+
+
+def test_width_of_a_task_is_the_one_its_cells_were_drawn_with() -> None:
+    """Heads are drawn at a known τ² around what is generated; the sum of evidences has its top near there."""
+    from crossfill.adaptation.gaussian import HeadPrior
+    from crossfill.adaptation.laplace import Problem, laplace
+    from crossfill.adaptation.likelihood import Categorical
+
+    rng, truth = torch.Generator().manual_seed(3), 0.3
+    rows, problems = [], []
+    for _ in range(12):
+        mean = torch.randn(3, 5, dtype=torch.float64, generator=rng)
+        theta = mean + truth**0.5 * torch.randn(3, 5, dtype=torch.float64, generator=rng)
+        features = torch.randn(150, 5, dtype=torch.float64, generator=rng)
+        labels = torch.multinomial((features @ theta.T).softmax(-1), 1, generator=rng).squeeze(1)
+        prior = HeadPrior(mean, mean.new_zeros(0, 3, 5), mean.new_zeros(5))
+        problems.append((prior, Categorical(labels), features))
+        rows.append([laplace(Problem(prior.widened(b), Categorical(labels), features)).evidence for b in GRID])
+    width = fit_width(np.array(rows))
+    assert width.cells == 12
+    assert 0.5 < width.between / truth < 2
+    between, best = adjusted(*problems[0], width)
+    at_grid = [
+        laplace(Problem(problems[0][0].widened(b), *problems[0][1:])).evidence + width.log_prior(b) for b in GRID
+    ]
+    assert best.evidence + width.log_prior(between) >= max(at_grid) - 0.05
+
+
+def test_widths_are_stored(tmp_path: Path) -> None:
+    assert load_widths(tmp_path) == {}
+    save_widths(tmp_path, {"pos": WIDTH})
+    assert load_widths(tmp_path) == {"pos": WIDTH}
+    (tmp_path / checkpoint.WIDTHS).write_text(json.dumps({"pos": {"between": -1, "spread": 1, "cells": 1}}))
+    with pytest.raises(CheckpointError, match=r"widths\.json"):
+        load_widths(tmp_path)
+
+
+def test_temperature_is_shrunk_to_that_of_the_task() -> None:
+    rng = np.random.default_rng(0)
+    logits = 2 * rng.standard_normal((4000, 5))
+    gold = np.array([rng.choice(5, p=np.exp(row) / np.exp(row).sum()) for row in logits])
+    sure = 2 * logits
+    sure -= np.log(np.exp(sure).sum(-1, keepdims=True))
+    assert shrunk_temperature(sure, gold, of_task=1.0) == pytest.approx(2.0, rel=0.1)
+    assert shrunk_temperature(sure[:3], gold[:3], of_task=1.3) == pytest.approx(1.3, rel=0.15)

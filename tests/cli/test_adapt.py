@@ -1,0 +1,102 @@
+"""`crossfill adapt`: a better cell, undone again; bad input leaves the model as it was."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import crossfill
+from crossfill.cli.app import app
+from crossfill.config import Config
+from crossfill.data.folder import write_grid
+from crossfill.grid.cells import Cell, Grid
+from tests.data.folders import bio
+from tests.scenarios import SMALL, small_grid
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Grid, Cell]:
+    """A model folder, its data folder, and an unseen cell."""
+    root = tmp_path_factory.mktemp("adapt")
+    synthetic, partition = small_grid()
+    config: Config = SMALL.change({"training.calibration_share": 0.5})
+    crossfill.train(synthetic.grid, config=config, out=root / "model", hold_out=partition.unseen)
+    write_grid(synthetic.grid, root / "data")
+    return root / "model", root / "data", synthetic.grid, min(partition.unseen)
+
+
+def sentences(grid: Grid, cell: Cell, split: str, start: int, end: int) -> str:
+    corpus = getattr(grid[cell][0], split)
+    return bio(*[list(zip(corpus[i].words, corpus[i].labels, strict=True)) for i in range(start, end)])
+
+
+def run(*given: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(part) for part in given])
+    error = f"\n{result.exception}" if isinstance(result.exception, crossfill.CrossfillError) else ""
+    return result.exit_code, result.output + error
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_adapt_twice_and_undo(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:
+    model, data, grid, cell = made
+    before = contents(model)
+    (tmp_path / "a.bio").write_text(sentences(grid, cell, "train", 0, 4))
+    (tmp_path / "b.bio").write_text(sentences(grid, cell, "train", 4, 7))
+    code, told = run("adapt", model, tmp_path / "a.bio", "--cell", cell, "--out", tmp_path / "two", "--data", data)
+    assert code == 0, told
+    assert "adapted, 4 sentences (4 new" in told
+    assert contents(model) == before
+    assert run("adapt", tmp_path / "two", tmp_path / "b.bio", "--cell", cell)[0] == 0
+    tagger = crossfill.load(tmp_path / "two")
+    once = crossfill.load(model)
+    once.adapt([s for i in range(7) for s in [grid[cell][0].train[i]]], cell)
+    words = grid[cell][0].test[0].words
+    twice, directly = (t.tag(words, cell, samples=0).probabilities for t in (tagger, once))
+    assert abs(twice - directly).max() < 1e-4
+    assert abs(twice - crossfill.load(model).tag(words, cell, samples=0).probabilities).max() > 1e-3
+    assert str(tagger.adapted[cell]) == "adapted, 7 sentences"
+    saved = crossfill.load(tagger.save(tmp_path / "saved"))
+    assert str(saved.adapted[cell]) == "adapted, 7 sentences"
+    assert saved.tag(words, cell).mutual_information.max() > 0
+    code, told = run("adapt", tmp_path / "two", "--undo", "--cell", cell)
+    assert code == 0, told
+    assert not crossfill.load(tmp_path / "two").adapted
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("empty", "empty file"),
+        ("label", "unknown label 'NONSENSE'"),
+        ("test", "test data"),
+        ("ending", "expected labelled sentences as"),
+        ("undo", "expected an adapted cell to undo"),
+        ("cell", "unknown cell"),
+        ("out", "expected no folder of that name"),
+    ],
+)
+def test_bad_input_leaves_the_model_as_it_was(
+    made: tuple[Path, Path, Grid, Cell], tmp_path: Path, case: str, message: str
+) -> None:
+    model, data, grid, cell = made
+    good = sentences(grid, cell, "train", 0, 2)
+    texts = {
+        "empty": "\n",
+        "label": good.replace(good.split()[1], "NONSENSE", 1),
+        "test": sentences(grid, cell, "test", 0, 2),
+    }
+    file = tmp_path / ("a.pdf" if case == "ending" else "a.bio")
+    file.write_text(texts.get(case, good))
+    given: list[object] = [file, "--cell", "pos/xxx" if case == "cell" else cell, "--data", data]
+    if case == "undo":
+        given = ["--undo", "--cell", cell]
+    if case == "out":
+        given += ["--out", data]
+    before = contents(model)
+    code, told = run("adapt", model, *given)
+    assert code != 0
+    assert message in told
+    assert contents(model) == before

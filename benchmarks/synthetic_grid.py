@@ -69,7 +69,7 @@ def summarise(runs: list[dict]) -> dict:
     return {
         "unseen": {t: round(100 * float(np.mean([run["unseen"][t] for run in runs])), 1) for t in tasks},
         "mean": round(float(np.mean(means)), 1),
-        "sd": round(float(np.std(means)), 1),
+        "sd": round(float(np.std(means, ddof=1)), 1) if len(means) > 1 else None,
         "by_seed": [round(mean, 1) for mean in means],
         "correlations": {k: round(float(np.mean([r["correlations"][k] for r in runs])), 2) for k in (*tasks, "pooled")},
     }

@@ -17,7 +17,7 @@ from tests.scenarios import labelled, small_model
 
 
 def test_scores_are_averaged_over_treebanks_for_tags_and_languages_for_spans():
-    assert task_means(RUNS["pf-lr"][0]) == {"pos": pytest.approx((0.8 + 0.5 + 0.6 + 0.4) / 4), "ner": 0.5}
+    assert task_means(RUNS["pf-lr"]["random", 0]) == {"pos": pytest.approx((0.8 + 0.5 + 0.6 + 0.4) / 4), "ner": 0.5}
     spans = [result("ner/aaa", 0.2, "one"), result("ner/aaa", 0.4, "two"), result("ner/bbb", 0.9)]
     assert average(spans) == pytest.approx((0.3 + 0.9) / 2)
     assert task_means([*spans, result("ner/ccc", 1.0, seen=True)], seen=True) == {"ner": 1.0}

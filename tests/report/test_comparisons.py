@@ -9,8 +9,9 @@ import pytest
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.measures import uncertainty
+from crossfill.measures.significance import over_trainings_and_cells
 from crossfill.report import comparisons
-from tests.evaluation.made_results import MEASURES, RUNS, result
+from tests.evaluation.made_results import MEASURES, RUNS, result, run, trainings
 
 
 def test_wins_count_corpora_and_share_ties():
@@ -25,11 +26,22 @@ def test_differences_are_means_over_corpora_with_wins_and_losses():
     row = rows["pos", "pf-lr"]
     assert row.comparison.difference == pytest.approx(np.mean([0.2, 0.0, 0.1, -0.1]))
     assert (row.wins, row.losses, row.n) == (2, 1, 4)
-    assert row.interval[0] <= row.comparison.difference <= row.interval[1]
+    # seeds × corpora: a two-way analysis of variance, by hand in tests/measures
+    parts = [np.array([[0.8, 0.5, 0.6, 0.4], [0.6, 0.5, 0.6, 0.4]]) - 0.5]
+    np.testing.assert_allclose(row.comparison, over_trainings_and_cells(parts))
+    assert row.hangs_on == (Cell("pos", "aaa"), "one")  # without it: 0.0
+    assert rows["ner", "pf-lr"].comparison.p_value == 1  # one corpus
     (lone, _) = comparisons.differences(RUNS, "pf-d", ["pf-lr"])[::-1]
     assert (lone.task, lone.method, lone.against) == ("pos", "pf-lr", "pf-d")
     with pytest.raises(DataError, match="unknown method 'jmm'; did you mean 'jm'"):
         comparisons.differences(RUNS, "jmm")
+
+
+def test_methods_are_compared_where_both_have_the_partition_and_the_seed():
+    first = {("a", 0): run(0.9, 0.5, 0.6, 0.4, 0.5), ("a", 1): run(0.7, 0.5, 0.7, 0.4, 0.5), ("b", 0): run(*[1.0] * 5)}
+    second = {("a", 1): run(0.5, 0.5, 0.5, 0.5, 0.5), ("a", 0): run(0.4, 0.5, 0.5, 0.5, 0.5)}
+    row = next(r for r in comparisons.differences({"pf-lr": first, "jm": second}, "jm") if r.task == "pos")
+    assert row.comparison.difference == pytest.approx(np.mean([0.5, 0, 0.1, -0.1, 0.2, 0, 0.2, -0.1]))
 
 
 def test_sentences_within_corpora_count_with_their_mean_over_runs():
@@ -38,8 +50,8 @@ def test_sentences_within_corpora_count_with_their_mean_over_runs():
     assert comparison.difference == pytest.approx((0.8 + 0.6) / 2 - 0.5)
     assert adjusted >= comparison.p_value
     assert len(found) == 5
-    better = [[replace(result("pos/aaa", 0.5), counts=[[1, 1, 1]] * 12)]]
-    worse = [[replace(result("pos/aaa", 0.5), counts=[[0, 1, 1]] * 12)]]
+    better = trainings([replace(result("pos/aaa", 0.5), counts=[[1, 1, 1]] * 12)])
+    worse = trainings([replace(result("pos/aaa", 0.5), counts=[[0, 1, 1]] * 12)])
     (comparison, p), *_ = comparisons.within_corpora(better, worse).values()
     assert comparison.difference == 1
     assert p == pytest.approx(2 * 0.5**12, abs=2e-3)  # all sentences swapped, or none

@@ -25,9 +25,9 @@ def results(tmp_path):
         base = 0.5 + 0.02 * i
         scores["pf-lr"][f"pos/{language}"] = [base, base + 0.02]
         scores["pf-d"][f"pos/{language}"] = [base + (0.01 if i % 2 else -0.015), base + 0.02]
-        scores["jm"][f"pos/{language}"] = [base - 0.2, base - 0.2]
-    for method, low in (("jm", 0.3), ("pf-d", 0.2), ("pf-lr", 0.4)):
-        scores[method] |= {"ner/l00": [low, low], "ner/l01": [low + 0.2, low + 0.2]}
+        scores["jm"][f"pos/{language}"] = [base - 0.2, base - 0.18]
+    for method, low, high in (("jm", 0.3, 0.4), ("pf-d", 0.2, 0.3), ("pf-lr", 0.4, 0.6)):
+        scores[method] |= {"ner/l00": [low, low], "ner/l01": [high, high]}
     return open_results(hand_made(tmp_path, scores))
 
 
@@ -37,7 +37,7 @@ def test_table_1_has_means_spreads_and_marks(results):
     ner, pos, mean = table.rows
     # the mean over l00 … l11 of 0.5 + 0.02 i is 0.61, and 0.63 with the other seed: sd = 0.02 / √2
     assert pos[3] == Datum("62.0 ± 1.4", pytest.approx(62.0), bold=True)
-    assert pos[1].text == "41.0 ± 0.0"
+    assert pos[1].text == "42.0 ± 1.4"
     assert (pos[1].mark, pos[1].bold) == ("†", False)
     assert (pos[2].text, pos[2].mark, pos[2].bold) == ("61.9 ± 1.6", "", False)  # not the best, but level with it
     # two cells cannot show a difference; the best is the best nevertheless
@@ -126,10 +126,48 @@ def test_methods_are_compared_with_the_rival_and_sizes_with_scores(tmp_path: Pat
     assert (rows["PF-d", "JM"][3].text, rows["PF-d", "JM"][7].text) == ("+0.0", "0 / 0")
     assert rows["PF-lr", "PF-d"][7:] == rows["PF-lr", "JM"][7:]
     assert (rows["PF-lr", "JM"][8].text, rows["PF-d", "JM"][8].text) == ("12 / 0", "0 / 0")  # forty sentences agree
-    assert rows["PF-lr", "JM"][9].text == "12 of 12"
+    assert (rows["PF-lr", "JM"][9].text, rows["PF-lr", "JM"][10].text) == ("", "12 of 12")
     assert all(row[2].text == "1.00" for row in tables["size"].rows)  # scores grow with the logarithm of the words
     known = {row[1].text: [datum.text for datum in row[2:]] for row in tables["knowledge"].rows}
     assert known["JM"] == ["50.5 (2)", "56.5 (10)", "−6.0"]
+
+
+def test_bridges_are_compared_on_the_cells_that_are_always_unseen(tmp_path: Path):
+    scores = {
+        method: {f"pos/{language}": [low + 0.1 * i, low + 0.1 * i + 0.02] for i, language in enumerate(("aaa", "bbb"))}
+        for method, low in (("jm", 0.3), ("pf-lr", 0.5))
+    }
+    run = hand_made(tmp_path, scores)
+    plan = json.loads((run / "plan.json").read_text())
+    entries = [entry | {"group": "bridges-0", "partition": "bridges-0"} for entry in plan["entries"]]
+    for entry in plan["entries"]:  # with a bridge, aaa is seen
+        path, more = run / "jobs" / entry["job"] / "result.json", f"{entry['job']}-more"
+        result = json.loads(path.read_text())
+        cells = result["methods"][entry["method"]]["cells"]
+        cells[0]["seen"] = True
+        (run / "jobs" / more).mkdir()
+        (run / "jobs" / more / "result.json").write_text(json.dumps(result))
+        plan["jobs"][more] = {"id": more}
+        entries.append(entry | {"group": "bridges-10", "partition": "bridges-10", "job": more})
+    (run / "plan.json").write_text(json.dumps(plan | {"entries": entries}))
+    table = {table.name: table for table in make_tables(Results(run))}["bridges"]
+    assert [[datum.text for datum in row] for row in table.rows] == [
+        ["pos", "0", "1", "41.0 ± 1.4", "61.0 ± 1.4"],
+        ["pos", "10", "1", "41.0 ± 1.4", "61.0 ± 1.4"],
+    ]
+
+
+def test_the_spans_behind_an_average_are_counted(tmp_path: Path):
+    scores = {"jm": {"ner/aaa": [0.5, 0.5], "ner/bbb": [0.7, 0.7]}}
+    run = hand_made(tmp_path, scores)
+    for path in run.glob("jobs/*/result.json"):
+        result = json.loads(path.read_text())
+        for cell, gold in zip(result["methods"]["jm"]["cells"], (3, 1), strict=True):
+            cell["plug_in"]["span_f1"] = cell["averaged"]["span_f1"] = cell["plug_in"]["score"]
+            cell["counts"] = [[0, gold, 1]] * 8
+        path.write_text(json.dumps(result))
+    caption = main_table(Results(run), "random").caption
+    assert "Behind ner: 32 gold spans in 2 cells, fewest in ner/bbb (8)." in caption
 
 
 TABLE = Table("t", "A title", ("|L|", "x_1"), ((Datum("a & b"), Datum("1.5 ± 0.2", 1.5, True, "†")),), "50 % of it")

@@ -1,9 +1,12 @@
-"""Paired significance tests over sentences or cells, and Holm's correction for multiple comparisons.
+"""Paired significance tests over sentences, cells and trainings, and Holm's correction for multiple comparisons.
 
-Both tests take two arrays in the same order: counts of hits, gold and predicted items (sentences × 3, as in
-`CellResult.counts`) to compare F1, or one score per cell to compare means. Both tests are two-sided.
+`over_trainings_and_cells` is the test of one method against another: it asks whether the difference would be there with
+other languages *and* with other seeds. The other two take the trainings as they are, and two arrays in the same order:
+counts of hits, gold and predicted items (sentences × 3, as in `CellResult.counts`) to compare F1, or one score per cell
+to compare means. All tests are two-sided.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -11,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from crossfill.errors import DataError
+from crossfill.measures.correlation import incomplete_beta
 
 ALPHA = 0.05
 """The level at which a difference is called significant."""
@@ -66,6 +70,82 @@ def approximate_randomisation(
         moved = swapped @ (b - a)
         parts.append(_statistic(a.sum(0) + moved) - _statistic(b.sum(0) - moved))
     return Comparison(found, _p_value(np.abs(np.concatenate(parts)) >= abs(found) - _SLACK))
+
+
+def over_trainings_and_cells(parts: Sequence[np.ndarray]) -> Comparison:
+    """Test of the mean paired difference, with seeds and cells as samples of all that there could be.
+
+    Each part has the differences (seeds × cells) between two methods, with the same seeds, in the cells that one
+    partition leaves unseen. A difference is modelled as d = μ + a(training) + b(cell) + e, with a, b and e independent
+    and of unknown variance: a training moves all cells of its partition together, so that cells are not independent.
+    For partitions of equal size
+
+        Var(mean) = (MS_trainings + MS_cells − MS_rest) / n        MS: mean squares of the two-way analysis of variance
+
+    and Student's t has Satterthwaite's degrees of freedom. With a single seed the variance between trainings cannot be
+    estimated: then this is the paired t-test over cells.
+    """
+    kept = [np.asarray(part, dtype=np.float64) for part in parts if np.size(part)]
+    n_seeds = {len(part) for part in kept}
+    n_cells = sum(part.shape[1] for part in kept)
+    if len(n_seeds) != 1 or n_cells < 2:
+        raise DataError(
+            "expected at least two cells, and the same number of seeds in each partition; "
+            f"got seeds × cells of {', '.join(str(part.shape) for part in kept) or 'nothing'}"
+        )
+    (seeds,) = n_seeds
+    by_cell = np.concatenate([part.mean(0) for part in kept])
+    mean = float(by_cell.mean())
+    cells = seeds * float(((by_cell - mean) ** 2).sum()) / (n_cells - 1)
+    variance, freedom = cells / (seeds * n_cells), float(n_cells - 1)
+    if seeds > 1:
+        effects = [part.mean(1) - part.mean() for part in kept]
+        rests = [part - part.mean(0) - effect[:, None] for part, effect in zip(kept, effects, strict=True)]
+        rest = sum(float((r**2).sum()) for r in rests) / max(1, (seeds - 1) * (n_cells - len(kept)))
+        squares = [part.shape[1] * float((e**2).sum()) for part, e in zip(kept, effects, strict=True)]
+        trainings = sum(squares) / ((seeds - 1) * len(kept))
+        # Σ (cells of a part / all cells)² is how far trainings average out: 1 / parts, if these are equally large
+        weight = sum((part.shape[1] / n_cells) ** 2 for part in kept) / (seeds * n_cells / len(kept))
+        terms = [(variance, n_cells - 1), (weight * trainings, (seeds - 1) * len(kept))]
+        terms.append((-weight * rest, max(1, (seeds - 1) * (n_cells - len(kept)))))
+        whole = sum(term for term, _ in terms)
+        if whole > variance:  # else the trainings differ by no more than the rest does
+            freedom = whole**2 / sum(term**2 / degrees for term, degrees in terms)
+            variance = whole
+    if variance <= 0:
+        return Comparison(mean, 1.0 if mean == 0 else 0.0, mean, mean)
+    scale = variance**0.5
+    reach = student_quantile(freedom) * scale
+    return Comparison(mean, _beyond(mean / scale, freedom), mean - reach, mean + reach)
+
+
+def student_quantile(freedom: float) -> float:
+    """The t with P(|T| > t) = 0.05 for Student's distribution, by Newton's method from the normal quantile below it."""
+    log_scale = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - 0.5 * math.log(freedom * math.pi)
+    t, change = 1.959964, math.inf
+    while change > 1e-9 * t:  # P is convex in t, so that steps never overshoot
+        density = math.exp(log_scale - (freedom + 1) / 2 * math.log1p(t * t / freedom))
+        change = (_beyond(t, freedom) - ALPHA) / (2 * density)
+        t += change
+    return t
+
+
+def _beyond(t: float, freedom: float) -> float:
+    """P(|T| > t) for Student's distribution."""
+    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
+
+
+def hangs_on(differences: Sequence[float]) -> int | None:
+    """The item without which the mean changes its sign or falls to less than half; none if it hangs on no single one.
+
+    For example, the cell behind a mean difference between two methods: the most influential one is looked at.
+    """
+    values = np.asarray(differences, dtype=np.float64)
+    if len(values) < 3 or values.mean() == 0:
+        return None
+    without = (values.sum() - values) / (len(values) - 1)
+    share = without / values.mean()
+    return int(share.argmin()) if share.min() < 0.5 else None
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

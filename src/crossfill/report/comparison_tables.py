@@ -15,7 +15,7 @@ from crossfill.studies.run_folder import Results
 def comparison_tables(results: Results) -> list[Table]:
     """All comparison tables; one without results has no rows."""
     runs: Runs = {
-        method: [results.cells(entry) for entry in entries]
+        method: {(entry.partition, entry.seed): results.cells(entry) for entry in entries}
         for method in results.methods
         if (entries := results.proper(method))
     }
@@ -42,24 +42,39 @@ def difference_table(results: Results, runs: Runs) -> Table:
                 Datum(shown(row.method)),
                 Datum(shown(row.against)),
                 _points(row.comparison.difference),
-                Datum(" to ".join(_points(bound).text for bound in row.interval), row.interval[0]),
+                _interval(row.comparison),
                 _p_value(row.comparison.p_value),
                 _p_value(p, mark="*" * (p < ALPHA)),
                 _ratio(row.wins, row.losses),
                 _ratio(*_significant(row, tests[row.method, row.against])),
+                Datum(_named(row.hangs_on)),
                 Datum(f"{share:.3g} of {best[row.task].n}", share),
             )
         )
     return Table(
         "differences",
         "Method against method",
-        ("task", "method", "against", "difference", "95 %", "p", "Holm's p", "won / lost", "significantly", "best in"),
+        (
+            "task",
+            "method",
+            "against",
+            "difference",
+            "95 %",
+            "p",
+            "Holm's p",
+            "won / lost",
+            "significantly",
+            "hangs on",
+            "best in",
+        ),
         tuple(rows),
-        "Points on unseen corpora, plug-in, means over seeds; 95 %: interval of a paired bootstrap over corpora; p: "
-        "approximate randomisation over corpora, Holm's correction over the whole table (* below 0.05). Won / lost: "
-        "corpora in which the method scores higher / lower; significantly: those of them where the same test over the "
-        "corpus' sentences has p < 0.05 (Holm's correction over corpora). Best in: corpora in which no method of the "
-        "study scores higher; methods that tie share a win.",
+        f"Points on unseen corpora, plug-in, paired over {_count(len(results.seeds), 'seed')} and corpora. 95 % and p: "
+        "Student's t with seeds and corpora as samples, so that variance between trainings counts (with one seed: over "
+        "corpora alone); Holm's correction over the whole table (* below 0.05). Won / lost: corpora in which the "
+        "method scores higher / lower; significantly: those of them where approximate randomisation over the corpus' "
+        "sentences has p < 0.05 (Holm's correction over corpora). Hangs on: the corpus without which the difference "
+        "would change its sign or be less than half. Best in: corpora in which no method of the study scores higher; "
+        "methods that tie share a win.",
     )
 
 
@@ -132,6 +147,20 @@ def _significant(row: Difference, tests: Mapping[Place, tuple[Comparison, float]
 
 def _p_value(p: float, mark: str = "") -> Datum:
     return Datum(f"{p:.3f}" if p >= 0.0005 else "< 0.001", p, mark=mark)
+
+
+def _interval(found: Comparison) -> Datum:
+    if math.isnan(found.low):
+        return Datum("–")
+    return Datum(f"{_points(found.low).text} to {_points(found.high).text}", found.low)
+
+
+def _named(place: Place | None) -> str:
+    return "" if place is None else str(place[0])
+
+
+def _count(n: int, name: str) -> str:
+    return f"{n} {name}{'s' * (n != 1)}"
 
 
 def _ratio(won: int, lost: int) -> Datum:

@@ -1,7 +1,7 @@
 """Comparisons of methods from lists of results: wins, differences and their significance, correlations.
 
-Results are grouped by method, one list for each run (a seed and a partition). Scores are plug-in scores of unseen
-cells; a corpus that several runs scored counts with its mean over them.
+Results are grouped by method, then by training (a partition and a seed). Scores are plug-in scores of unseen cells; a
+corpus that several trainings scored counts with its mean over them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -12,11 +12,20 @@ import numpy as np
 from crossfill.errors import DataError, unknown
 from crossfill.evaluation.results import CellResult, Place
 from crossfill.measures.correlation import Correlation, correlation
-from crossfill.measures.significance import Comparison, approximate_randomisation, holm, paired_bootstrap
+from crossfill.measures.significance import (
+    Comparison,
+    approximate_randomisation,
+    hangs_on,
+    holm,
+    over_trainings_and_cells,
+)
 from crossfill.measures.uncertainty import Reliability
 
-Runs = Mapping[str, Sequence[Sequence[CellResult]]]
-"""Results by method: one list of results for each run."""
+Training = tuple[str, int]
+"""A partition and a seed: methods with the same one are compared in pairs."""
+Trainings = Mapping[Training, Sequence[CellResult]]
+Runs = Mapping[str, Trainings]
+"""Results by method and training."""
 
 SENTENCE_RESAMPLES = 2_000
 
@@ -39,12 +48,13 @@ class Difference:
     method: str
     against: str
     comparison: Comparison
-    """Approximate randomisation over corpora."""
-    interval: tuple[float, float]
-    """95 % interval of a paired bootstrap over corpora."""
+    """Paired over seeds and corpora, both of them samples: `over_trainings_and_cells`."""
     wins: int
     losses: int
     n: int
+    """Number of corpora."""
+    hangs_on: Place | None
+    """The corpus without which the difference changes its sign or falls to less than half; none if it does not."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +80,10 @@ class Knowledge:
     n_unknown: int
 
 
-def corpus_scores(runs: Sequence[Sequence[CellResult]], task: str, measure: str = "score") -> dict[Place, float]:
-    """The measure of each unseen corpus of a task, mean over the runs that scored it."""
+def corpus_scores(runs: Trainings, task: str, measure: str = "score") -> dict[Place, float]:
+    """The measure of each unseen corpus of a task, mean over the trainings that scored it."""
     found: dict[Place, list[float]] = {}
-    for result in (r for results in runs for r in results if not r.seen and r.cell.task == task):
+    for result in (r for results in runs.values() for r in results if not r.seen and r.cell.task == task):
         found.setdefault((result.cell, result.corpus), []).append(result.plug_in[measure])
     return {item: float(np.mean(values)) for item, values in sorted(found.items())}
 
@@ -98,7 +108,6 @@ def differences(
     runs: Runs,
     against: str = "jm",
     methods: Collection[str] | None = None,
-    seed: int = 0,
 ) -> list[Difference]:
     """Compare every method, or only `methods`, with `against` over unseen corpora, task by task."""
     if against not in runs:
@@ -107,22 +116,54 @@ def differences(
     for task in tasks_of(runs):
         for method in methods or [name for name in runs if name != against]:
             pair = _common({name: corpus_scores(runs[name], task) for name in (method, against)})
-            first, second = (np.array(list(pair[name].values())) for name in (method, against))
-            test, interval = (make(first, second, seed=seed) for make in (approximate_randomisation, paired_bootstrap))
-            wins, losses = int((first > second).sum()), int((first < second).sum())
-            bounds = (interval.low, interval.high)
-            found.append(Difference(task, method, against, test, bounds, wins, losses, len(first)))
+            change = {place: score - pair[against][place] for place, score in pair[method].items()}
+            places, values = list(change), list(change.values())
+            hook = hangs_on(values)
+            found.append(
+                Difference(
+                    task,
+                    method,
+                    against,
+                    compare(*(_scores(runs[name], task) for name in (method, against))),
+                    sum(value > 0 for value in values),
+                    sum(value < 0 for value in values),
+                    len(places),
+                    None if hook is None else places[hook],
+                )
+            )
     return found
 
 
+def compare(
+    first: Mapping[Training, Mapping[Place, float]], second: Mapping[Training, Mapping[Place, float]]
+) -> Comparison:
+    """The mean difference between two methods over unseen corpora, tested over trainings and corpora.
+
+    Scores are paired by partition, seed and corpus; what only one of the methods has is left out. With less than two
+    corpora nothing can be tested, and p is 1.
+    """
+    seeds: dict[str, list[int]] = {}
+    for partition, seed in sorted(first.keys() & second.keys()):
+        seeds.setdefault(partition, []).append(seed)
+    n_seeds = min(map(len, seeds.values()), default=0)  # fewer where a study has not run to its end
+    parts = []
+    for partition, own in seeds.items():
+        runs = [(first[partition, seed], second[partition, seed]) for seed in own[:n_seeds]]
+        places = sorted(set.intersection(*(set(scores) for run in runs for scores in run)))
+        parts.append(np.array([[a[place] - b[place] for place in places] for a, b in runs]).reshape(n_seeds, -1))
+    if sum(part.shape[1] for part in parts) < 2:
+        return Comparison(float(np.mean(np.concatenate([p.ravel() for p in parts]))) if parts else 0.0, 1.0)
+    return over_trainings_and_cells(parts)
+
+
 def within_corpora(
-    first: Sequence[Sequence[CellResult]],
-    second: Sequence[Sequence[CellResult]],
+    first: Trainings,
+    second: Trainings,
     seed: int = 0,
 ) -> dict[Place, tuple[Comparison, float]]:
     """Compare two methods over the sentences of each unseen corpus; the second value is Holm's corrected p.
 
-    The counts of a sentence are means over the runs that scored it.
+    The counts of a sentence are means over the trainings that scored it.
     """
     a, b = sentence_counts(first), sentence_counts(second)
     shared = sorted(a.keys() & b.keys())
@@ -131,10 +172,10 @@ def within_corpora(
     return {item: (comparison, p) for (item, comparison), p in zip(found.items(), adjusted, strict=True)}
 
 
-def sentence_counts(runs: Sequence[Sequence[CellResult]]) -> dict[Place, np.ndarray]:
-    """Hits, gold and predicted items of each sentence of each unseen corpus, mean over the runs that scored it."""
+def sentence_counts(runs: Trainings) -> dict[Place, np.ndarray]:
+    """Hits, gold and predicted items of each sentence of each unseen corpus, mean over the trainings that scored it."""
     found: dict[Place, list[list[list[int]]]] = {}
-    for result in (r for results in runs for r in results if not r.seen):
+    for result in (r for results in runs.values() for r in results if not r.seen):
         found.setdefault((result.cell, result.corpus), []).append(result.counts)
     return {item: np.mean(counts, axis=0) for item, counts in found.items()}
 
@@ -201,7 +242,15 @@ def pooled_reliability(results: Collection[CellResult]) -> Reliability:
 
 def tasks_of(runs: Runs) -> list[str]:
     """The tasks with unseen cells, sorted."""
-    return sorted({r.cell.task for results in runs.values() for run in results for r in run if not r.seen})
+    return sorted({r.cell.task for results in runs.values() for run in results.values() for r in run if not r.seen})
+
+
+def _scores(runs: Trainings, task: str) -> dict[Training, dict[Place, float]]:
+    """The plug-in score of each unseen corpus of a task, by training."""
+    return {
+        training: {(r.cell, r.corpus): r.score for r in results if not r.seen and r.cell.task == task}
+        for training, results in runs.items()
+    }
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -7,16 +7,17 @@ import numpy as np
 
 from crossfill.evaluation.results import Place, PredictionKind, average, place_means
 from crossfill.measures import significance
+from crossfill.report.comparisons import Training, compare
 from crossfill.report.rendering import Datum
 from crossfill.studies.run_folder import Entry, Results
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Scores of a method on unseen cells: a mean for each seed, and for each corpus of a cell."""
+    """Scores of a method on unseen cells: a mean for each seed; and by training, each corpus of a cell."""
 
     by_seed: np.ndarray
-    by_place: dict[Place, float]
+    by_training: dict[Training, dict[Place, float]]
 
     @classmethod
     def of(
@@ -30,8 +31,14 @@ class Sample:
         for _, own in sorted(by_seed.items()):
             found = [average(part, kind=kind) for task in tasks if (part := results.unseen(own, task))]
             means += [float(np.mean(found))] if found else []
-        everything = [r for own in by_seed.values() for r in results.unseen(own) if r.cell.task in tasks]
-        return cls(np.array(means), place_means(everything, kind=kind))
+        by_training = {
+            (entry.partition, entry.seed): place_means(
+                (r for r in results.unseen([entry]) if r.cell.task in tasks), kind=kind
+            )
+            for own in by_seed.values()
+            for entry in own
+        }
+        return cls(np.array(means), by_training)
 
     @property
     def mean(self) -> float:
@@ -68,14 +75,8 @@ def compared(by_method: Mapping[str, Sample]) -> list[Datum]:
         return [Datum("–") for _ in by_method]
     best = max(means, key=lambda method: means[method])
     others = [method for method in means if method != best]
-    p_values = significance.holm([_p_value(by_method[best], by_method[method]) for method in others])
+    p_values = significance.holm(
+        [compare(by_method[best].by_training, by_method[method].by_training).p_value for method in others]
+    )
     below = {method for method, p in zip(others, p_values, strict=True) if p < significance.ALPHA}
     return with_best_in_bold([score_datum(sample, "†" * (m in below)) for m, sample in by_method.items()])
-
-
-def _p_value(first: Sample, second: Sample) -> float:
-    places = sorted(first.by_place.keys() & second.by_place.keys())
-    pairs = np.array([(first.by_place[place], second.by_place[place]) for place in places]).reshape(-1, 2)
-    if len(pairs) < 2:
-        return 1.0
-    return significance.approximate_randomisation(pairs[:, 0], pairs[:, 1]).p_value

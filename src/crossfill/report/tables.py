@@ -1,12 +1,15 @@
 """The tables of a study, from its results alone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from crossfill.evaluation.results import CellResult, PredictionKind, entropy_correlation, entropy_points
+from crossfill.grid.cells import Cell
 from crossfill.measures.correlation import Correlation
+from crossfill.measures.metrics import TaskKind
+from crossfill.report.bridges import bridge_table
 from crossfill.report.comparison_tables import comparison_tables
 from crossfill.report.comparisons import pooled_uncertainty
 from crossfill.report.rendering import Datum, Table, shown
@@ -28,7 +31,13 @@ KINDS: dict[PredictionKind, str] = {"plug_in": "plug-in", "averaged": "averaged"
 def make_tables(results: Results) -> list[Table]:
     """All tables that the study has results for."""
     tables = [main_table(results, group, kind) for group in results.groups for kind in KINDS]
-    tables += [subset_table(results), metric_table(results), calibration_table(results), entropy_table(results)]
+    tables += [
+        bridge_table(results),
+        subset_table(results),
+        metric_table(results),
+        calibration_table(results),
+        entropy_table(results),
+    ]
     tables += [*comparison_tables(results), ablation_table(results), language_table(results), cost_table(results)]
     return [table for table in tables if table.rows]
 
@@ -44,17 +53,32 @@ def main_table(results: Results, group: str, kind: PredictionKind = "plug_in") -
         rows.append((Datum("mean"), *with_best_in_bold([*map(score_datum, means)])))
     spread = deviation(sample for by_method in samples.values() for sample in by_method.values())
     tested = (
-        " Bold: the best. † below the best at p < 0.05 (approximate randomisation over cells, Holm's correction; means "
-        "over tasks are not tested)."
+        " Bold: the best. † below the best at p < 0.05 (paired over seeds and cells, both as samples; Holm's "
+        "correction; means over tasks are not tested)."
     )
     oracle = results.is_oracle(results.proper(group=group))
     return Table(
         *_heading(results, group, kind),
         ("task", *map(shown, entries)),
         tuple(rows),
-        f"Mean over the corpora of unseen cells{spread}."
+        f"Mean over the corpora of unseen cells{spread}.{_evidence(results, entries)}"
         + tested * (len(entries) > 1)
         + " Selected on dev data of UNSEEN cells (oracle): not zero-shot." * oracle,
+    )
+
+
+def _evidence(results: Results, entries: Mapping[str, Sequence[Entry]]) -> str:
+    """How many gold spans stand behind the average of each task with spans, and where there are fewest."""
+    first = next(iter(entries.values()), [])
+    spans: dict[str, dict[Cell, int]] = {}
+    for r in results.unseen(entry for entry in first if entry.seed == first[0].seed):
+        if TaskKind.SPANS.metric in r.plug_in:
+            by_cell = spans.setdefault(r.cell.task, {})
+            by_cell[r.cell] = by_cell.get(r.cell, 0) + sum(gold for _, gold, _ in r.counts)
+    return "".join(
+        f" Behind {task}: {sum(found.values()):,} gold spans in {len(found)} cells, fewest in "
+        f"{min(found, key=lambda cell: found[cell])} ({min(found.values()):,})."
+        for task, found in sorted(spans.items())
     )
 
 

@@ -35,7 +35,7 @@ def draw(results: Results) -> list[Drawing]:
             axes.spines["left"].set_visible(False)
             axes.set_ylim(bottom=0)
         legend_above(figure, len(parts))
-    spread = ", ".join(f"{language} {float(np.std(points[:, 0])):.2f}" for language, points in parts.items())
+    spread = ", ".join(f"{language} {float(np.std(points[:, 0], ddof=1)):.2f}" for language, points in parts.items())
     alt = (
         f"Densities of {N_SAMPLES:,} samples from the posteriors of {', '.join(parts)}, along the first "
         f"{projected.shape[1]} principal components. Standard deviations along the first: {spread}."

@@ -38,6 +38,17 @@ def test_light_commands_stay_light():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_commands_that_need_no_torch_load_none(tmp_path: Path):
+    made = ["data", "make", "--out", str(tmp_path / "data"), "--families", "2", "--languages", "1", "--sentences", "2"]
+    for arguments in (made, ["grid", str(tmp_path / "data"), "--no-cache"], ["cache", "--cache", str(tmp_path)]):
+        program = (
+            f"import sys\nfrom crossfill.cli.app import main\nsys.argv = {['crossfill', *arguments]!r}\n"
+            "try:\n    main()\nexcept SystemExit as ended:\n    print(ended.code, 'torch' in sys.modules)"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "0 False", done.stderr
+
+
 def test_methods_are_asked_not_recognised():
     """Outside `methods`, no code asks for a method's name or for the class of its heads."""
     names = re.compile(

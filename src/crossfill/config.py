@@ -4,10 +4,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from crossfill.errors import ConfigError
-from crossfill.settings import Settings, change_values, describe_problem, merged, read_settings
+from crossfill.settings import (
+    Batch,
+    Bound,
+    Count,
+    Depth,
+    Rate,
+    Scale,
+    Seed,
+    Settings,
+    Width,
+    change_values,
+    describe_problems,
+    merged,
+    read_settings,
+    rising,
+    shown,
+)
 
 MethodName = str
 """The name of a method; `methods.registry` lists all methods."""
@@ -23,21 +39,21 @@ class PretrainedConfig(Settings):
 
     mode: Literal["finetune", "partial", "frozen"] = "finetune"
     """`finetune`: train all layers (paper). `partial`: from `freeze_below` up. `frozen`: none, with features cached."""
-    layer: NonNegativeInt | Literal["mix"] | None = None
+    layer: Annotated[int, Field(ge=0, le=1000)] | Literal["mix"] | None = None
     """Layer whose states are pooled: 0 the embeddings, none the last, `mix` a learned weighted mean of all layers."""
     pooling: Literal["first", "last", "mean"] = "first"
     """Piece that represents a word, or the mean of its pieces. Use `last` for causal models."""
-    max_pieces: PositiveInt = 250
+    max_pieces: Batch = 250
     """Most pieces in a sequence, special tokens included; longer sentences are encoded in overlapping windows."""
-    overlap: NonNegativeInt = 50
+    overlap: Annotated[int, Field(ge=0, le=10**5)] = 50
     """Number of pieces that two consecutive windows share."""
-    freeze_below: PositiveInt = 3
+    freeze_below: Annotated[int, Field(ge=1, le=1000)] = 3
     """First layer that `partial` trains: 3 freezes the embeddings and layers 1 and 2, as the joint baseline does."""
     centring: Literal["none", "mean", "standard"] = "none"
     """`mean`: `frozen` subtracts each language's mean vector; `standard`: and divides by its standard deviations."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Precision that `frozen` encodes in; bfloat16 is faster on processors with instructions for it."""
-    piece_budget: PositiveInt = 2048
+    piece_budget: Annotated[int, Field(ge=1, le=10**8)] = 2048
     """Most pieces that the encoder processes in one batch, padding included."""
     checkpoint_gradients: bool = False
     """Recompute layers in the backward pass instead of storing them: less memory, a third more time."""
@@ -48,11 +64,11 @@ class EncoderConfig(Settings):
 
     name: str = "compact"
     """`compact` (built in, trained from scratch), or a pretrained model's hub name or folder."""
-    hidden: PositiveInt = 128
+    hidden: Width = 128
     """Size of a word's vector (`compact` only)."""
-    layers: PositiveInt = 2
+    layers: Annotated[int, Field(ge=1, le=30)] = 2
     """Number of convolutions over words, each reaching twice as far as the one before (`compact` only)."""
-    buckets: PositiveInt = 4096
+    buckets: Annotated[int, Field(ge=1, le=2**26)] = 4096
     """Rows of the hashed embedding table of character n-grams (`compact` only)."""
     dropout: Probability = 0.1
     """Dropout on a word's vector."""
@@ -62,17 +78,17 @@ class EncoderConfig(Settings):
 class LatentConfig(Settings):
     """The posteriors over task and language vectors."""
 
-    size: PositiveInt = 100
+    size: Width = 100
     """h, the size of a latent vector."""
-    rank: PositiveInt = 10
+    rank: Width = 10
     """k, the number of columns of B in the low-rank covariance (pf-lr only)."""
     joint: bool = False
     """One low-rank covariance over all languages, and one over all tasks, as in the authors' script (pf-lr only)."""
-    mean_scale: NonNegativeFloat = 0.1
+    mean_scale: Annotated[float, Field(ge=0, le=1000)] = 0.1
     """Means are initialised from N(0, mean_scale²)."""
-    rho_range: tuple[float, float] = (0.0, 0.5)
+    rho_range: Annotated[tuple[Bound, Bound], AfterValidator(rising)] = (0.0, 0.5)
     """ρ is initialised uniformly over this range; variances are softplus(ρ)."""
-    factor_range: tuple[float, float] = (0.0, 0.5)
+    factor_range: Annotated[tuple[Bound, Bound], AfterValidator(rising)] = (0.0, 0.5)
     """B is initialised uniformly over this range (pf-lr only)."""
     dropout: Probability = 0.0
     """Probability that a training draw of a language vector comes from the prior, so that heads also train for it."""
@@ -86,22 +102,22 @@ class LatentConfig(Settings):
 class GeneratorConfig(Settings):
     """The network that generates a cell's head from its task and language vectors."""
 
-    hidden: tuple[PositiveInt, ...] = (400, 768, 768, 768, 768)
+    hidden: Annotated[tuple[Width, ...], Field(max_length=100)] = (400, 768, 768, 768, 768)
     """Widths of the layers between the latents and the head."""
-    deviation: NonNegativeFloat = 1.0
+    deviation: Annotated[float, Field(ge=0, le=1000)] = 1.0
     """Factor on the initial weights of the last layers; at 0 all cells of a task start from one shared head."""
-    initial_variance: PositiveFloat | None = None
+    initial_variance: Rate | None = None
     """Initial variance of a head's parameters; none keeps the default random initialisation (as published)."""
 
 
 class ObjectiveConfig(Settings):
     """The negative ELBO and how a step estimates it."""
 
-    samples: PositiveInt = 3
+    samples: Annotated[int, Field(ge=1, le=1000)] = 3
     """V, the number of Monte Carlo samples per training step."""
     kl_scale: Literal["words", "published"] = "words"
     """`words`: KL / training words, the ELBO per word. `published`: KL / mini-batches, added to a batch's mean loss."""
-    kl_factor: NonNegativeFloat = 1.0
+    kl_factor: Scale = 1.0
     """Further factor on the KL: 1 is the ELBO, larger values keep posteriors closer to the prior."""
     kl_schedule: KlSchedule = "constant"
     """Weight of the KL over training: `constant` (paper), `linear` or `logistic` (rising), `blundell` (falling)."""
@@ -114,41 +130,41 @@ class ObjectiveConfig(Settings):
 class TrainingConfig(Settings):
     """The training loop."""
 
-    steps: PositiveInt = 250_000
+    steps: Count = 250_000
     """Maximum number of steps; early stopping usually ends training sooner."""
-    batch_sentences: PositiveInt = 8
+    batch_sentences: Batch = 8
     """Sentences per cell and step."""
-    cells_per_step: PositiveInt = 1
+    cells_per_step: Batch = 1
     """Cells drawn per step; their objectives are averaged."""
     step_tasks: Literal["mixed", "one"] = "mixed"
     """Cells of a step: from all tasks (`mixed`), or from `one`, so that a step contrasts languages of the same task."""
-    learning_rate: PositiveFloat = 5e-6
+    learning_rate: Rate = 5e-6
     """Adam's learning rate."""
-    encoder_learning_rate: PositiveFloat | None = None
+    encoder_learning_rate: Rate | None = None
     """Learning rate of an encoder that trains, if different."""
-    latent_learning_rate: PositiveFloat | None = None
+    latent_learning_rate: Rate | None = None
     """Learning rate of the posteriors; none takes `learning_rate`."""
-    deviation_learning_rate: PositiveFloat | None = None
+    deviation_learning_rate: Rate | None = None
     """Learning rate of the generator, save the biases of its means; a low one keeps cells near their task's head."""
     decay: Literal["constant", "linear"] = "constant"
     """Learning rate over training: constant (paper) or falling linearly to zero at `steps`."""
-    weight_decay: NonNegativeFloat = 0.0
+    weight_decay: Scale = 0.0
     """Decoupled weight decay on all parameters but the posteriors."""
-    clip: PositiveFloat = 5.0
+    clip: Annotated[float, Field(gt=0, le=10**9)] = 5.0
     """Largest norm of a step's gradient; larger ones are scaled down."""
-    validate_every: PositiveInt = 2500
+    validate_every: Count = 2500
     """Steps between validations on dev data of seen cells."""
     selection: Literal["seen", "oracle"] = "seen"
     """Dev data that select weights: of `seen` cells, or of unseen ones (`oracle`, as published: not zero-shot)."""
-    patience: PositiveInt = 10
+    patience: Count = 10
     """Validations without improvement before training stops."""
     calibration_share: Probability = 0.0
     """Share of seen cells' dev sentences kept out of selection, so that probabilities can be calibrated on them."""
-    checkpoint_every: PositiveInt | None = None
+    checkpoint_every: Count | None = None
     """Steps between checkpoints from which a killed run resumes, besides those by the clock."""
-    checkpoint_seconds: PositiveFloat = 30.0
+    checkpoint_seconds: Annotated[float, Field(gt=0, le=10**9)] = 30.0
     """Seconds between checkpoints."""
-    seed: int = 0
+    seed: Seed = 0
     """Random seed of initialisation and training."""
     device: Literal["auto", "cpu"] = "auto"
     """`auto`: the accelerator available to this process, if any."""
@@ -175,20 +191,20 @@ class SourcesConfig(Settings):
 class JointConfig(Settings):
     """Variants of the joint baseline."""
 
-    members: PositiveInt = 5
+    members: Annotated[int, Field(ge=1, le=1000)] = 5
     """Number of heads per task in jm-ensemble."""
-    layers: PositiveInt = 2
+    layers: Depth = 2
     """Number of hidden layers of a head in jm-deep and jm-typology."""
-    width: PositiveInt | None = None
+    width: Width | None = None
     """Width of these layers; none chooses it so that jm-deep has as many parameters as pf-lr would have."""
 
 
 class PredictionConfig(Settings):
     """How labels are predicted."""
 
-    samples: int = Field(default=100, ge=0)
+    samples: Annotated[int, Field(ge=0, le=10**5)] = 100
     """Posterior samples to average over; 0 plugs in the posterior means."""
-    seed: int = 0
+    seed: Seed = 0
     """Random seed of these samples."""
     decision: Decision = "metric"
     """How labels are chosen: for the task's `metric`, as the best `valid` sequence, or by `argmax` (paper)."""
@@ -220,7 +236,7 @@ def parse_config(values: Mapping[str, Any], where: str = "config") -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise ConfigError("\n".join(describe_problem(Config, where, detail) for detail in error.errors())) from None
+        raise ConfigError("\n".join(describe_problems(Config, where, error))) from None
 
 
 def load_run_config(path: Path, method: str | None = None) -> Config:
@@ -230,7 +246,11 @@ def load_run_config(path: Path, method: str | None = None) -> Config:
         return parse_config(values, str(path))
     methods = values["methods"]
     if not isinstance(methods, Mapping) or not methods:
-        raise ConfigError(f"{path}: methods: expected methods by name, such as pf-lr: {{}}; got {methods!r}")
+        raise ConfigError(f"{path}: methods: expected methods by name, such as pf-lr: {{}}; got {shown(methods)}")
     name = method or ("pf-lr" if "pf-lr" in methods else str(next(iter(methods))))
-    own = merged(values.get("config") or {}, methods.get(name) or {})
+    common, changes = values.get("config") or {}, methods.get(name) or {}
+    for place, group in (("config", common), (f"methods.{name}", changes)):
+        if not isinstance(group, Mapping):
+            raise ConfigError(f"{path}: {place}: expected settings as key: value, got {shown(group)}")
+    own = merged(common, changes)
     return parse_config(merged(own, {"method": name}), str(path))

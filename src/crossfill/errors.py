@@ -32,6 +32,10 @@ class TrainingError(CrossfillError):
     """A training run that cannot continue."""
 
 
+class OutputError(CrossfillError):
+    """A file or folder that cannot be written, or that holds finished work."""
+
+
 class ReportError(CrossfillError):
     """A study folder from which no report can be made."""
 
@@ -46,7 +50,7 @@ def unknown(kind: str, found: str, known: Iterable[str]) -> str:
     >>> unknown("task", "nre", ["pos", "ner"])
     "unknown task 'nre'; did you mean 'ner'? known: pos, ner"
     """
-    names = list(known)
+    names, found = list(known), found if len(found) <= 100 else found[:100] + "…"
     close = get_close_matches(found, names, n=1)
     hint = f"; did you mean '{close[0]}'?" if close else ";"
     shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")

@@ -2,12 +2,12 @@
 
 import json
 import os
-import tempfile
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 _SECONDS_BETWEEN_TRIES = 0.05
 """Seconds between attempts to take a lock that another process holds."""
@@ -29,22 +29,33 @@ def shipped(path: Path) -> Path:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file completely or not at all, even if the process is killed or the machine crashes."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when the block ends, and is removed if the block fails.
+
+    Its permissions are those of the user's umask, as for any file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    part = path.parent / f".{path.name}-{secrets.token_hex(8)}"
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
+        with part.open("xb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        part.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
 def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
     """Write a JSON file atomically; without `indent`, everything is on one line."""
-    write_atomically(path, (json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode())
+    text = json.dumps(value, indent=indent, ensure_ascii=False) + "\n"
+    write_atomically(path, text.encode("utf-8", "surrogateescape"))  # names of files may be no text
 
 
 @contextmanager

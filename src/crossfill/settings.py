@@ -1,23 +1,48 @@
 """Groups of settings: frozen, read from YAML files, changed by dotted path, with errors that name every problem."""
 
+import reprlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from crossfill.errors import ConfigError, unknown
 from crossfill.files import shipped
 
 PRESETS = {"laptop": "frozen.yaml", "gpu": "finetune.yaml", "paper": "paper.yaml", "demo": "demo.yaml"}
 """Presets by name, each with the study of `configs/` whose settings it takes."""
+_LARGEST_FILE, _MOST_VALUES, _DEEPEST = 1_000_000, 100_000, 40
+"""Most bytes, values and levels of a file of settings."""
+_MOST_PROBLEMS, _LONGEST_TEXT = 20, 300
+
+
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+"""A number of steps, sentences or other things that take turns."""
+Batch = Annotated[int, Field(ge=1, le=10**5)]
+"""A number of things that are in memory together."""
+Width = Annotated[int, Field(ge=1, le=2**17)]
+"""The size of a vector."""
+Depth = Annotated[int, Field(ge=1, le=100)]
+"""A number of layers."""
+Rate = Annotated[float, Field(gt=0, le=1000)]
+Scale = Annotated[float, Field(ge=0, le=10**9)]
+Bound = Annotated[float, Field(ge=-1000, le=1000)]
+
+
+def rising(pair: tuple[float, float]) -> tuple[float, float]:
+    """Refuse a range that ends before it begins."""
+    if pair[0] > pair[1]:
+        raise ValueError("expected a range from low to high")
+    return pair
 
 
 class Settings(BaseModel):
-    """A group of settings: immutable, and unknown keys are refused."""
+    """A group of settings: immutable; unknown keys, NaN and infinity are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 def merged(values: Mapping[str, Any], changes: Mapping[str, Any], whole: Collection[str] = ()) -> dict[str, Any]:
@@ -51,7 +76,10 @@ def read_settings(path: Path) -> dict[str, Any]:
         return values
     if "methods" not in values:
         return merged(preset_values(str(preset), values.get("method")), values)
-    return values | {"config": merged(preset_values(str(preset)), values.get("config") or {})}
+    own = values.get("config") or {}
+    if not isinstance(own, Mapping):
+        raise ConfigError(f"{path}: config: expected settings as key: value, got {type(own).__name__}")
+    return values | {"config": merged(preset_values(str(preset)), own)}
 
 
 def preset_values(name: str, method: str | None = None) -> dict[str, Any]:
@@ -63,13 +91,50 @@ def preset_values(name: str, method: str | None = None) -> dict[str, Any]:
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
+    found = shipped(path)
+    if found.exists() and not found.is_file():
+        raise ConfigError(f"{path}: expected a YAML file of settings, found no regular file; name another")
     try:
-        values = yaml.safe_load(shipped(path).read_text(encoding="utf-8")) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: expected a YAML file of settings; {error}") from None
+        with found.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+        if len(content) > _LARGEST_FILE:
+            raise ConfigError(f"{path}: expected settings of at most {_LARGEST_FILE:,} bytes, got more")
+        values = _parse_yaml(content.decode("utf-8")) or {}
+    except OSError as error:
+        raise ConfigError(f"{path}: expected a YAML file of settings; {error.strerror}; check the path") from None
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: expected a YAML file of settings; {_bounded(str(error))}; mend the file") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected settings as key: value, got {type(values).__name__}")
     return values
+
+
+def _parse_yaml(text: str) -> Any:
+    """Parse YAML; ValueError if it is nested too deeply, or too large once every alias stands for its value."""
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check_size(node)
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check_size(root: yaml.Node) -> None:
+    waiting, n_values = [(root, 0)], 0
+    while waiting:
+        node, depth = waiting.pop()
+        n_values += 1
+        if n_values > _MOST_VALUES:
+            raise ValueError(f"it has more than {_MOST_VALUES:,} values, those that aliases repeat included")
+        if depth > _DEEPEST:
+            raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
+        if isinstance(node, yaml.MappingNode):
+            waiting += [(part, depth + 1) for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += [(part, depth + 1) for part in node.value]
 
 
 def parse_assignments(texts: Iterable[str]) -> dict[str, Any]:
@@ -80,10 +145,10 @@ def parse_assignments(texts: Iterable[str]) -> dict[str, Any]:
         if not (name and equals):
             raise ConfigError(f"expected a setting as key=value, such as training.steps=500; got '{text}'")
         try:
-            found[name] = yaml.safe_load(value)
+            found[name] = _parse_yaml(value)
         except (yaml.YAMLError, ValueError, RecursionError):
             raise ConfigError(
-                f"{name}: expected a value in YAML, such as 500, mean or [64, 64]; got '{value}'"
+                f"{_bounded(name)}: expected a value in YAML, such as 500, mean or [64, 64]; got '{_bounded(value)}'"
             ) from None
     return found
 
@@ -103,13 +168,34 @@ def change_values(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[st
     return values
 
 
+def describe_problems(root: type[BaseModel], where: str, error: ValidationError) -> list[str]:
+    """Describe pydantic's validation errors, a line each, of which only the first are told if there are many."""
+    details = error.errors(include_url=False, include_context=False)
+    told = [describe_problem(root, where, detail) for detail in details[:_MOST_PROBLEMS]]
+    more = len(details) - len(told)
+    return [*told, f"{where}: and {more:,} more problems"] if more else told
+
+
 def describe_problem(root: type[BaseModel], where: str, detail: Any) -> str:
     """Describe one of pydantic's validation errors in a line."""
-    path = ".".join(str(part) for part in detail["loc"])
+    path = _bounded(".".join(str(part) for part in detail["loc"]))
     if detail["type"] == "extra_forbidden":
         *groups, name = detail["loc"]
         return f"{where}: {path}: " + unknown("setting", str(name), _model_at(root, groups).model_fields)
-    return f"{where}: {path}: {detail['msg'][0].lower()}{detail['msg'][1:]}; got {detail['input']!r}"
+    message = _bounded(detail["msg"])
+    return f"{where}: {path}: {message[0].lower()}{message[1:]}; got {shown(detail['input'])}"
+
+
+def shown(value: Any) -> str:
+    """A value as it is written, cut short if it is long or deep."""
+    try:
+        return _bounded(reprlib.repr(value)) if isinstance(value, Mapping | list | tuple) else _bounded(repr(value))
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        return "a number of thousands of digits"
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " …"
 
 
 def _model_at(model: Any, groups: Sequence[Any]) -> Any:

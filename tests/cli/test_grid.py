@@ -37,8 +37,8 @@ def test_a_person_sees_sizes_empty_cells_labels_and_problems(data: Path):
     output = shown(data)
     lines = {line.split()[0]: line for line in output.splitlines() if line.split()}
     assert "2 languages × 2 tasks, 3 of 4 cells have data" in output
-    assert lines["wol"].split() == ["wol", "Wolof", "■", "38", "·", "4", "■", "1,200", "·", "3"]
-    assert lines["amh"].split() == ["amh", "Amharic", "□", "■", "·", "·", "7"]
+    assert lines["wol"].split() == ["wol", "Wolof", "▪", "38", "·", "4", "■", "1,200", "·", "3"]
+    assert lines["amh"].split() == ["amh", "Amharic", "□", "◇", "·", "·", "7"]
     assert lines["all"].split() == ["all", "38", "0", "4", "1,200", "0", "10"]
     assert lines["pos"].split()[1] == "3"
     assert "pos/wol  ADJ only in test (3 words)" in output

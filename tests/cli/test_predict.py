@@ -2,21 +2,29 @@
 
 import io
 import json
+import re
 import sys
+import time
 from pathlib import Path
 
 import conllu
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import crossfill
 from crossfill.cli.app import app, main
+from crossfill.cli.running_text import pieces
 from crossfill.data import bio
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Sentence
+from crossfill.prediction.tagging import Span, Tagging
 from tests.scenarios import SMALL, small_grid
 
 RUN = CliRunner()
 GRID = small_grid()[0].grid
 LANGUAGE = GRID.languages[0]
+CELL = Cell("ner", LANGUAGE)
 NER, POS = f"ner/{LANGUAGE}", f"pos/{LANGUAGE}"
 TEXTS = [sentence.words for sentence in GRID.development(GRID.cells[0])]
 
@@ -167,3 +175,86 @@ def test_empty_input_has_a_defined_result(model: Path, tmp_path: Path):
     empty.write_text("")
     assert predict(model, "", str(empty), "--cell", NER) == ""
     assert predict(model, "\n", "--cell", NER, "--tokenised", "--format", "jsonl").count('"words": []') == 1
+
+
+SCRIPTS = "สวัสดีครับ ผมชื่อสมชาย\nالقاهرةُ عاصمة مصر.  👩‍👩‍👧‍👦 ok 👍🏽!\n"
+
+
+def test_offsets_are_places_in_the_text(model: Path):
+    line = json.dumps({"id": 5, "text": SCRIPTS}) + "\n"
+    found = [json.loads(line) for line in predict(model, line, "--from", "jsonl", "--cell", NER).splitlines()]
+    assert len(found) > 2  # cut into sentences, like any text
+    assert {object_["id"] for object_ in found} == {5}
+    assert [object_["sentence"] for object_ in found] == list(range(len(found)))
+    for object_ in found:
+        assert [SCRIPTS[start:end] for start, end in object_["offsets"]] == object_["words"]
+        for span in object_["tags"][NER]["spans"]:
+            assert SCRIPTS[span["start_char"] : span["end_char"]] == span["text"]
+    assert "".join(word for object_ in found for word in object_["words"]) == "".join(SCRIPTS.split())
+
+
+def test_text_keeps_its_spacing(model: Path, tmp_path: Path):
+    out, text = tmp_path / "out.txt", "  Dakar   mooy\tpéeyu.  Helsinki on.\r\n\r\nمصر  👍🏽\n x"
+    for cell, inserted in ((POS, r"/[A-Z]+[⁰¹²³⁴-⁹]+"), (NER, r"[⁰¹²³⁴-⁹]+|\[[A-Z]+ [\d.]+ |\([A-Z]+\? [\d.]+ |[])]")):
+        predict(model, text.encode(), "--cell", cell, "--out", str(out))
+        assert re.sub(inserted, "", out.read_bytes().decode()) == text
+
+
+def test_doubtful_spans_are_shown_as_guesses():
+    labels, words = ("O", "B-PER", "I-PER"), ("Awa", "Ndiaye", "wax")
+    sure, zero = np.array([0.9, 0.6, 0.3]), np.zeros(3)
+    for confidence, expected in ((0.5, "[PER 0.50 Awa Ndiaye] wax³⁰"), (0.49, "(PER? 0.49 Awa Ndiaye) wax³⁰")):
+        span = Span(0, 2, "PER", "Awa Ndiaye", confidence, 0, 10)
+        tagged = ("B-PER", "I-PER", "O")
+        tagging = Tagging(CELL, Sentence(words), tagged, np.full((3, 3), 1 / 3), labels, sure, zero, zero, (span,))
+        assert "".join(text for text, _ in pieces(tagging)) == expected
+
+
+def test_conllu_has_identifiers_and_no_relation_without_a_head(model: Path):
+    deprel = f"deprel/{LANGUAGE}"
+    made = predict(model, "Dakar mooy. Helsinki on.\n", "--cell", deprel, "--format", "conllu")
+    trees = conllu.parse(made)
+    assert [tree.metadata["sent_id"] for tree in trees] == ["1", "2"]
+    assert {word["deprel"] for tree in trees for word in tree} == {"_"}
+    assert all(word["misc"]["DEPREL"] for tree in trees for word in tree)
+    asked = predict(model, "Dakar mooy.\n", "--cell", deprel, "--format", "conllu", "--deprel-without-head")
+    assert "_" not in {word["deprel"] for word in conllu.parse(asked)[0]}
+    named = "# newdoc\n# sent_id = s-7\n1\tDakar\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+    kept = predict(model, named, "--from", "conllu", "--cell", deprel)
+    assert kept.startswith("# newdoc\n# sent_id = s-7\n# text = Dakar\n")
+    assert conllu.parse(kept)[0][0]["deprel"] != "_"
+
+
+def test_words_with_tabs_and_line_ends_stay_in_their_line(model: Path):
+    line = json.dumps({"words": ["New\tYork\r\nCity", "a\u2028b", "\n", "c"]}) + "\n"
+    made = predict(model, line, "--from", "jsonl", "--format", "conllu", "--cell", POS)
+    assert [word["form"] for word in conllu.parse(made)[0]] == ["New York City", "a b", "_", "c"]
+    columns = predict(model, line, "--from", "jsonl", "--format", "bio", "--cell", POS)
+    rows = columns.splitlines()[1:5]
+    assert [row.split("\t")[0] for row in rows] == ["New York City", "a b", " ", "c"]
+    assert {row.count("\t") for row in rows} == {4}
+
+
+@pytest.mark.parametrize("form", ["text", "conllu", "bio", "jsonl"])
+def test_no_control_character_of_the_input_reaches_a_terminal(model: Path, form: str, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("a\x1b]52;c;eA\x07b \x9b2J\n".encode())))
+    monkeypatch.setattr(sys, "argv", ["crossfill", "predict", str(model), "--cell", POS, "--format", form])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", terminal.getvalue())
+    assert "␛" in terminal.getvalue() or "\\u001b" in terminal.getvalue()
+
+
+def test_a_line_of_combining_marks_does_not_hang(model: Path):
+    started = time.process_time()
+    predict(model, "a" + "\u0301\u0323" * 200_000 + "\n", "--cell", POS, "--samples", "0")
+    assert time.process_time() - started < 30

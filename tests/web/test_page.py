@@ -1,6 +1,7 @@
 """The page in a real browser: headless Chromium against a server of a small model."""
 
 import json
+import shlex
 from collections.abc import Iterator
 
 import pytest
@@ -278,4 +279,14 @@ def test_a_token_is_asked_for(browser: Browser, tagger: Tagger):
         found.keyboard.press("Enter")
         expect(found.locator(".word").first).to_be_visible()
         assert not found.get_by_label("This server asks for a token").is_visible()
+        found.close()
+
+
+def test_the_call_in_the_docs_can_be_pasted_into_a_shell(browser: Browser, tagger: Tagger):
+    text = "Côte d'Ivoire'; echo \"$HOME\" '"
+    with running(build_app(tagger, ServeSettings(), "tiny", {tagger.cells[0].language: [text]})) as address:
+        found = browser.new_page()
+        found.goto(f"{address}/docs")
+        call = found.get_by_role("region", name="Example call of /api/tag").inner_text()
+        assert json.loads(shlex.split(call)[-1])["text"] == text
         found.close()

@@ -3,6 +3,7 @@
 import http.client
 import json
 import logging
+import math
 import os
 import signal
 import socket
@@ -11,8 +12,10 @@ import threading
 from contextlib import closing
 
 import pytest
+from typer.testing import CliRunner
 
 from crossfill.cli import serve as command
+from crossfill.cli.app import app
 from crossfill.errors import ConfigError
 from crossfill.web.server import serve
 from crossfill.web.settings import ServeSettings
@@ -102,7 +105,21 @@ def test_tokens_come_from_a_file_or_the_environment(tmp_path, monkeypatch):
         command.read_token(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize(("name", "value"), [("port", 65536), ("queue", 0), ("timeout", 0.0), ("max_words", 0)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("port", 65536), ("queue", 0), ("timeout", 0.0), ("timeout", math.inf), ("timeout", math.nan), ("max_words", 0)],
+)
 def test_limits_that_make_no_sense_are_refused(name, value):
     with pytest.raises(ConfigError, match=f"{name}: expected"):
         ServeSettings(**{name: value})
+
+
+def test_other_machines_need_a_token_or_a_word(monkeypatch):
+    monkeypatch.delenv("CROSSFILL_TOKEN", raising=False)
+    for host in ("0.0.0.0", "::", "192.0.2.7"):
+        with pytest.raises(ConfigError, match=r"--token-file or \$CROSSFILL_TOKEN, or let everyone in with --no-token"):
+            ServeSettings(host=host)
+        assert ServeSettings(host=host, no_token=True).token is None
+        assert ServeSettings(host=host, token="long-enough").token == "long-enough"
+    error = CliRunner().invoke(app, ["serve", "nothing", "--host", "0.0.0.0"]).exception
+    assert "--no-token" in str(error)

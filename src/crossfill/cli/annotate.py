@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from crossfill.cli.outputs import Force, check_file
+
 if TYPE_CHECKING:
     from crossfill.data.streams import Item
     from crossfill.prediction.tagging import Tagging
@@ -36,14 +38,19 @@ def annotate(
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's]")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
+    force: Force = False,
 ) -> None:
     """Choose the sentences most worth annotating in a cell, as a file to correct; or the cell most worth annotating."""
     from crossfill.cli.predict import opened
+    from crossfill.cli.terminal import visible
     from crossfill.data.streams import format_of, read_items
     from crossfill.errors import DataError
+    from crossfill.files import write_atomically
     from crossfill.tagger.annotation import candidates, choose
     from crossfill.tagger.tagger import load
 
+    if out is not None:
+        check_file(out, force)
     tagger = load(model, encoder)
     if grid is not None:
         if cell is not None:
@@ -64,9 +71,9 @@ def annotate(
     own_form = form or ("conllu" if source == "conllu" else "bio")
     text = "".join(_render(items[i], t, own_form, i + 1) for i, t in zip(chosen, taggings, strict=True))
     if out is None:
-        sys.stdout.write(text)
+        sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
     else:
-        out.write_text(text, encoding="utf-8")
+        write_atomically(out, text.encode())
     typer.echo(f"{len(chosen)} of {len(pool)} sentences chosen for {target} by {strategy}", err=True)
 
 
@@ -84,13 +91,18 @@ def _rank(tagger: "Tagger", data: Path, cache: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from crossfill.cli.tables import print_table
     from crossfill.data.folder import load_grid
     from crossfill.tagger.annotation import rank_cells
 
     needs = rank_cells(tagger, load_grid(data, cache=cache or True))
-    table = Table(title="Empty cells, most worth annotating first", title_justify="left")
+    table = Table(title="Empty cells, most worth annotating first")
     for name in ("cell", "words looked at", "mutual information", "entropy"):
         table.add_column(name, justify="left" if name == "cell" else "right")
     for need in needs:
         table.add_row(str(need.cell), f"{need.n_words:,}", f"{need.mutual_information:.4f}", f"{need.entropy:.3f}")
-    Console(highlight=False).print(table if needs else "no empty cell has text in its language")
+    console = Console(highlight=False)
+    if needs:
+        print_table(console, table)
+    else:
+        console.print("no empty cell has text in its language")

@@ -4,7 +4,7 @@ import codecs
 import inspect
 import sys
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -25,6 +25,8 @@ from crossfill.cli import (
     serve,
     train,
 )
+from crossfill.cli.failures import describe
+from crossfill.cli.terminal import visible
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -77,8 +79,17 @@ def main() -> None:
     try:
         app(prog_name="crossfill")
     except CrossfillError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(2)
+        _fail(str(error))
+    except OSError as error:
+        _fail(describe(error))
+    except MemoryError:
+        _fail("expected more memory than there is; ask for less at a time, or run on a larger machine")
+
+
+def _fail(message: str) -> NoReturn:
+    """End with a message on standard error; a terminal gets no control characters that came from input."""
+    print(f"error: {visible(message) if sys.stderr.isatty() else message}", file=sys.stderr)  # noqa: T201
+    sys.exit(2)
 
 
 def _write_utf8(stream: object) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crossfill.cli.outputs import check_file
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -41,6 +43,8 @@ def evaluate(
     from crossfill.files import write_atomically
     from crossfill.tagger.tagger import load
 
+    if out is not None:
+        check_file(out)
     tagger = load(model, encoder, cache or True)
     if samples is not None:
         tagger.config = tagger.config.change({"prediction.samples": samples})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from crossfill.cli.outputs import check_writable
+
 if TYPE_CHECKING:
     from crossfill.studies.plan import CheckedStudy
     from crossfill.studies.run import Standing
@@ -32,6 +34,9 @@ def experiment(
     cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard event files.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost, and train nothing.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also in a folder with finished jobs of another study, which it then drops.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Run a study: partitions × methods × seeds. The same command again does only what is missing."""
@@ -39,7 +44,7 @@ def experiment(
     from crossfill.settings import change_values, parse_assignments, read_settings
     from crossfill.studies.executors.base import build_executor
     from crossfill.studies.plan import check_study
-    from crossfill.studies.run import run_study
+    from crossfill.studies.run import check_run_folder, run_study
 
     named: dict[str, Any] = {
         "data.path": data and str(data.resolve()),
@@ -65,6 +70,9 @@ def experiment(
     if dry_run:
         _show_plan(checked, out, checked.study.execution)
         return
+    check_writable(out)
+    if not force:
+        check_run_folder(checked, out)
     try:
         with _progress(quiet) as watch:
             standing = run_study(checked, out, build_executor(checked.study.execution), watch)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from crossfill.cli.outputs import Force, check_folder
+
 
 def export(
     model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
@@ -12,11 +14,13 @@ def export(
     cell: Annotated[str, typer.Option(help="Cell to export, as ner/wol.")],
     onnx: Annotated[bool, typer.Option("--onnx", help="An ONNX graph instead of a transformers checkpoint.")] = False,
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
+    force: Force = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Write the tagger of a cell as an ordinary token-classification checkpoint, or as ONNX; posterior means."""
     from crossfill.progress import ProgressBar
 
+    check_folder(out, force)
     with ProgressBar(quiet) as bars:
         update = bars.add(f"Exporting {cell}")
         update(0, "loading the model")

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from crossfill.cli.terminal import visible
 from crossfill.data.checks import Problem
 from crossfill.data.codes import language_name
 from crossfill.grid.cells import Cell
@@ -17,8 +18,9 @@ from crossfill.grid.cells import Cell
 Sizes = Mapping[str, int]
 """Sentences per split."""
 
-_SHADES = (("green", 1000, "≥ 1,000"), ("yellow", 100, "≥ 100"), ("red", 1, "fewer"))
-_TEST_ONLY, _EMPTY = "cyan", "bright_black"
+_SHADES = (("■", "green", 1000, "≥ 1,000"), ("◧", "yellow", 100, "≥ 100"), ("▪", "red", 1, "fewer"))
+"""Mark, colour, least number of training sentences, and what the legend says."""
+_TEST_ONLY, _EMPTY = ("◇", "cyan"), ("□", "bright_black")
 _MOST_LABELS = 60
 _LEVELS = {
     "error": ("red", "left out"),
@@ -49,11 +51,12 @@ def matrices(
 
 
 def legend() -> Text:
-    """What the colours mean."""
-    parts = [("■ ", colour, f"{text}  ") for colour, _, text in _SHADES]
+    """What the marks mean."""
+    amounts = [(mark, colour, told) for mark, colour, _, told in _SHADES]
     text = Text(" training sentences: ")
-    for mark, colour, told in (*parts, ("■ ", _TEST_ONLY, "test only  "), ("□ ", _EMPTY, "empty")):
-        text.append(mark, style=colour).append(told, style="bright_black")
+    for mark, colour, told in (*amounts, (*_TEST_ONLY, "test only"), (*_EMPTY, "empty")):
+        text.append(f"{mark} ", style=colour).append(f"{told}  ", style="bright_black")
+    text.rstrip()
     return text.append("\n")
 
 
@@ -68,7 +71,7 @@ def labels_table(counts: Mapping[str, Counter[str]]) -> Table:
         total = found.total()
         for label, n in found.most_common(_MOST_LABELS):
             share = f"{n / total:.1%}" if n >= 0.001 * total else f"{n:,}×"
-            shown.append(label).append(f"={share}  ", "bright_black")
+            shown.append(visible(label)).append(f"={share}  ", "bright_black")
         if len(found) > _MOST_LABELS:
             shown.append(f"and {len(found) - _MOST_LABELS:,} more", "bright_black")
         table.add_row(f" {escape(task)}", f"{len(found):,}", shown)
@@ -88,11 +91,11 @@ def problems_table(problems: Sequence[Problem]) -> RenderableType:
         table = Table.grid(padding=(0, 2))
         if level == "error":  # places of errors are long: file and line
             for message, places in told.items():
-                table.add_row(Text(", ".join(places), colour).append(f": {message}", "default"))
+                table.add_row(Text(visible(", ".join(places)), colour).append(f": {visible(message)}", "default"))
         else:
             table.add_column(style=colour, max_width=30)
             for message, places in told.items():
-                table.add_row(Text(", ".join(sorted(places))), Text(message))
+                table.add_row(Text(visible(", ".join(sorted(places)))), Text(visible(message)))
         title = f" {title} ({sum(map(len, told.values())):,})"
         groups += [Text(title, style=f"bold {colour}"), Padding(table, (0, 0, 1, 3))]
     return Group(*groups)
@@ -139,12 +142,12 @@ def _others(surplus: bool) -> tuple[str, ...]:
 def _cell(found: Sizes | None, surplus: bool, n_corpora: int) -> list[Text]:
     """The columns of one cell: a coloured mark with the training sentences, then the other splits."""
     if found is None:
-        return [Text("□", _EMPTY), *(Text("") for _ in _others(surplus))]
+        return [Text(*_EMPTY), *(Text("") for _ in _others(surplus))]
     training = found["train"] or found["surplus"]
-    colour = next((colour for colour, least, _ in _SHADES if training >= least), _TEST_ONLY)
-    first = Text("■", colour).append(
-        f"{found['train']:7,}" if found["train"] else "      ·", "" if found["train"] else _EMPTY
+    shade = next(((mark, colour) for mark, colour, least, _ in _SHADES if training >= least), _TEST_ONLY)
+    first = Text(*shade).append(
+        f"{found['train']:7,}" if found["train"] else "      ·", "" if found["train"] else _EMPTY[1]
     )
     if n_corpora > 1:
         first.append(f" {n_corpora}×", "bright_black")
-    return [first, *(Text(f"{found[split]:,}") if found[split] else Text("·", _EMPTY) for split in _others(surplus))]
+    return [first, *(Text(f"{found[split]:,}") if found[split] else Text("·", _EMPTY[1]) for split in _others(surplus))]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from crossfill.cli.outputs import check_file
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -53,6 +55,8 @@ def predict(
     target = format_of(None, form) if form else source
     if tokenised and lines:
         raise DataError("expected --tokenised or --lines, got both; --tokenised is one sentence a line, too")
+    if out is not None:
+        check_file(out, source=path)
     with opened(path) as stream:
         tagger = load(model, encoder)
         if not cell:
@@ -101,10 +105,16 @@ def writer(
 
     from crossfill.cli import render
     from crossfill.cli.running_text import RunningText
+    from crossfill.cli.terminal import visible
 
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
     target = sys.stdout if out is None else out.open("w", encoding="utf-8", newline="")
     running = RunningText(Console(file=target, highlight=False))
     n_written = 0
+
+    def put(text: str) -> None:
+        target.write(visible(text) if target.isatty() else text)
 
     def write(item: "Item", taggings: "Sequence[Tagging]") -> None:
         nonlocal n_written
@@ -114,11 +124,11 @@ def writer(
             case "conllu" if not item.sentence:
                 return
             case "conllu":
-                target.write(render.conllu(item, taggings, whole, n_written + 1, deprel_without_head))
+                put(render.conllu(item, taggings, whole, n_written + 1, deprel_without_head))
             case "bio":
-                target.write(("" if n_written else render.header(taggings, whole)) + render.columns(taggings, whole))
+                put(("" if n_written else render.header(taggings, whole)) + render.columns(taggings, whole))
             case _:
-                target.write(render.json_line(item, taggings, whole))
+                put(render.json_line(item, taggings, whole))
         n_written += 1
         if target.isatty():
             target.flush()

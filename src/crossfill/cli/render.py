@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from crossfill.grid.unicode import on_one_line
 from crossfill.measures.metrics import TaskKind
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def columns(taggings: "Sequence[Tagging]", whole: bool) -> str:
     """Word, then confidence, entropy, mutual information and label of each cell, separated by tabs."""
     lines = []
     for i, word in enumerate(taggings[0].sentence.words):
-        row = [word]
+        row = [on_one_line(word)]
         for tagging in taggings:
             row += [f"{value:.4f}" for value in _numbers(tagging, i)]
             row += [_distribution(tagging, i)] * whole + [",".join(tagging.label_sets[i])] * (tagging.sets is not None)
@@ -118,7 +119,7 @@ def _blank(tagging: "Tagging") -> "ConlluSentence":
     sentence = tagging.sentence
     spaces = sentence.spaces or (True,) * len(sentence)
     rows = [
-        [str(i), word or "_", *("_" * 7), "_" if space or i == len(sentence) else "SpaceAfter=No"]
+        [str(i), on_one_line(word).strip() or "_", *("_" * 7), "_" if space or i == len(sentence) else "SpaceAfter=No"]
         for i, (word, space) in enumerate(zip(sentence.words, spaces, strict=True), start=1)
     ]
     return ConlluSentence((), rows)

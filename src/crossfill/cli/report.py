@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crossfill.cli.outputs import Force, check_folder, check_writable
+
 if TYPE_CHECKING:
     from crossfill.report.rendering import Table
 
@@ -16,15 +18,20 @@ LONGEST = 40
 def report(
     run: Annotated[Path, typer.Argument(help="Folder of a study, as crossfill experiment leaves it.")],
     out: Annotated[Path | None, typer.Option(help="Folder for tables and figures. [default: the run's]")] = None,
+    force: Force = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no tables.")] = False,
 ) -> None:
-    """Make the tables and figures of a study, and one page of all of them."""
+    """Make the tables and figures of a study, and one page of all of them; anew in the run's own folder."""
     from rich.console import Console
 
     from crossfill.cli.tables import print_table
     from crossfill.report.rendering import numeric, terminal
     from crossfill.report.report import write_report
 
+    if out is None or out.resolve() == run.resolve():
+        check_writable(run)
+    else:
+        check_folder(out, force)
     made = write_report(run, out)
     console = Console(highlight=False)
     styled = console.is_terminal and not console.is_dumb_terminal

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from crossfill.cli.terminal import visible
 from crossfill.measures.metrics import TaskKind, span_types
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class RunningText:
         from rich.text import Text
 
         if self.console.file.isatty():  # lines are broken between words
-            self.console.print(Text.assemble(*found, end=""), end="")
+            shown = [(visible(text.replace("\r\n", "\n")), style) for text, style in found]
+            self.console.print(Text.assemble(*shown, end=""), end="")
         else:  # not a character is changed
             segments = [Segment(text, Style.parse(style)) for text, style in found]
             self.console.print(Segments(segments), soft_wrap=True, end="")

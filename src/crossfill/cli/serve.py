@@ -21,6 +21,9 @@ def serve(
         Path | None,
         typer.Option(help="File with a token that clients have to show. [default: $CROSSFILL_TOKEN, if set]"),
     ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Serve other machines without a token: whoever can reach it may use it.")
+    ] = False,
     cors: Annotated[
         list[str] | None,
         typer.Option(help="Another site whose pages may call the API, as https://example.org; repeatable."),
@@ -41,6 +44,7 @@ def serve(
         host=host,
         port=port,
         token=read_token(token_file),
+        no_token=no_token,
         origins=tuple(cors or ()),
         max_characters=max_characters,
         max_words=max_words,

@@ -10,6 +10,7 @@ from crossfill.data.labels import split_tag
 from crossfill.data.lines import Lose, decode
 from crossfill.data.table import Row, Table, columns_of
 from crossfill.errors import DataError
+from crossfill.grid.unicode import on_one_line
 
 MOST_WORDS = 5000
 """Most words in a sentence; with more, blank lines are probably missing."""
@@ -67,7 +68,7 @@ def read(path: Path) -> list[TaggedSentence]:
 def render(sentences: Iterable[TaggedSentence]) -> str:
     """The text of a file with these sentences: word, tab, tag."""
     return "".join(
-        "".join(f"{word}\t{tag}\n" for word, tag in zip(sentence.words, sentence.tags, strict=True)) + "\n"
+        "".join(f"{on_one_line(word)}\t{tag}\n" for word, tag in zip(sentence.words, sentence.tags, strict=True)) + "\n"
         for sentence in sentences
     )
 

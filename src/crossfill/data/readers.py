@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from unicodedata import is_normalized
 
 from crossfill.data import bio, conllu
 from crossfill.data.beside import NOTHING, Beside
@@ -15,6 +14,7 @@ from crossfill.data.storage import Reading
 from crossfill.data.table import Table
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.unicode import is_composed
 
 Reader = Callable[[bytes, str, str, Beside], Reading]
 """Reads a corpus from the bytes of a file, its name for error messages, the task to read, and what stands beside it."""
@@ -69,7 +69,7 @@ def composed(corpus: Corpus) -> Reading:
     """The corpus with its words in composed form (NFC), and the number of words that were not."""
     found = corpus.composed()
     changed = {} if found is corpus else corpus.words.counts()
-    return Reading(found, normalised=sum(n for word, n in changed.items() if not is_normalized("NFC", word)))
+    return Reading(found, normalised=sum(n for word, n in changed.items() if not is_composed(word)))
 
 
 COLUMNS = (".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll")

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import secrets
 import shutil
 import tarfile
 import zipfile
@@ -10,7 +11,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from tempfile import mkdtemp
 from typing import IO
 
 from crossfill.data.codes import find_language
@@ -93,7 +93,8 @@ def fetch(
 
 def _unpack(source: Source, archive: Path, target: Path, languages: Collection[str]) -> None:
     """Unpack into a temporary folder, then rename it, so that `target` is always complete."""
-    work = Path(mkdtemp(dir=target.parent, prefix=f".{source.name}."))
+    work = target.parent / f".{source.name}.{secrets.token_hex(4)}"
+    work.mkdir()
     try:
         n_files = 0
         for place, content in source.members(archive, languages):
@@ -109,7 +110,6 @@ def _unpack(source: Source, archive: Path, target: Path, languages: Collection[s
         if not n_files:
             asked = f" for {', '.join(sorted(languages))}" if languages else ""
             raise DataError(f"{archive}: expected corpora of {source.name}{asked}, got none; check the archive")
-        work.chmod(0o755)
         work.replace(target)
     except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, EOFError, zlib.error) as error:
         archive.unlink()

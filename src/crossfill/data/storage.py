@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import numpy as np
 
 from crossfill.data.labels import Scheme
+from crossfill.files import write_atomically
 from crossfill.grid.sentence import Column, Corpus
 
 _MAGIC = b"crossfill corpus 1\n"
@@ -109,16 +109,7 @@ def save(path: Path, reading: Reading) -> None:
         raw = np.ascontiguousarray(columns[name], dtype=dtype).tobytes()
         parts += [raw, bytes(_padded(len(raw)) - len(raw))]
     body = b"".join(parts)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".part", delete=False) as file:
-        part = Path(file.name)
-        try:
-            file.write(_MAGIC + _checksum(body) + body)
-            file.close()
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+    write_atomically(path, _MAGIC + _checksum(body) + body)
 
 
 def _checksum(body: bytes | memoryview) -> bytes:

@@ -11,11 +11,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import PositiveInt
+from pydantic import Field
 
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
@@ -42,16 +42,16 @@ DRIFT = 0.1
 class SyntheticConfig(Settings):
     """Size and diversity of the artificial grid: see docs/synthetic.md."""
 
-    families: PositiveInt = 8
-    branches: PositiveInt = 2
+    families: Annotated[int, Field(ge=1, le=1000)] = 8
+    branches: Annotated[int, Field(ge=1, le=1000)] = 2
     """Branches of a family; each has one sound change, and each of its languages one more."""
-    languages_per_family: PositiveInt = 5
-    train_sentences: PositiveInt = 100
-    dev_sentences: PositiveInt = 20
-    test_sentences: PositiveInt = 200
-    roots: PositiveInt = 400
+    languages_per_family: Annotated[int, Field(ge=1, le=1000)] = 5
+    train_sentences: Annotated[int, Field(ge=1, le=10**6)] = 100
+    dev_sentences: Annotated[int, Field(ge=1, le=10**6)] = 20
+    test_sentences: Annotated[int, Field(ge=1, le=10**6)] = 200
+    roots: Annotated[int, Field(ge=1, le=10**6)] = 400
     """Roots in a family's lexicon; their frequencies follow Zipf's law."""
-    diversity: float = 1.0
+    diversity: Annotated[float, Field(ge=0, le=1)] = 1.0
     """From 0 (all languages have the same settings) to 1 (those of two families are independent)."""
 
 

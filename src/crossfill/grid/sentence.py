@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import overload
-from unicodedata import is_normalized, normalize
 
 import numpy as np
 
 from crossfill.errors import DataError
+from crossfill.grid.unicode import composed, is_composed
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +247,9 @@ class Corpus(Sequence[Sentence]):
 
     def composed(self) -> "Corpus":
         """The corpus with its words in Unicode's composed form (NFC), as vocabularies expect them."""
-        if all(is_normalized("NFC", word) for word in self.words.vocabulary):
+        if all(map(is_composed, self.words.vocabulary)):
             return self
-        words = self.words.map(lambda word: normalize("NFC", word))
-        return Corpus(words, self.labels, self.spaces, self.offsets)
+        return Corpus(self.words.map(composed), self.labels, self.spaces, self.offsets)
 
     def text_hash(self) -> str:
         """A hash of words, spaces and sentence boundaries, not of labels: tasks that label the same text share it."""

@@ -69,6 +69,25 @@ def missing_jobs(checked: CheckedStudy, run: Path) -> list[Job]:
     return [job for name, job in checked.plan.jobs.items() if not run_folder.is_done(run, name)]
 
 
+def check_run_folder(checked: CheckedStudy, run: Path) -> None:
+    """Refuse a folder with something else in it, or with finished jobs that are no part of this study."""
+    if not (run / run_folder.PLAN).exists():
+        if run.is_dir() and (other := next((path for path in run.iterdir() if path.name != run_folder.LOCK), None)):
+            raise StudyError(
+                f"{run}: expected a new folder or that of a study, found {other.name} in it; name another with --out, "
+                "or add --force"
+            )
+        return
+    before = run_folder.Results(run).plan["jobs"]
+    dropped = [job for job in before if job not in checked.plan.jobs and run_folder.is_done(run, job)]
+    if dropped:
+        raise StudyError(
+            f"{run}: expected the run of this study, found {len(dropped)} finished jobs of another one (settings, data "
+            "or partitions differ), which its results would no longer show; name another folder with --out, or add "
+            "--force"
+        )
+
+
 def run_study(
     checked: CheckedStudy, run: Path, executor: Executor, watch: Callable[[Standing, str], None] = lambda _s, _m: None
 ) -> Standing:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
+from pydantic import Field, ValidationError
 
 from crossfill.config import Config, MethodName, parse_config
 from crossfill.data.synthetic import SyntheticConfig
 from crossfill.errors import ConfigError
-from crossfill.settings import Settings, describe_problem, merged
+from crossfill.settings import Count, Seed, Settings, describe_problems, merged
 
 
 class DataSettings(Settings):
@@ -28,13 +28,13 @@ class DataSettings(Settings):
     """Languages used only by the largest-source method, as English is in the paper."""
     complete: bool = False
     """Refuse a grid in which any task lacks a corpus in any of the languages."""
-    max_train: PositiveInt | None = None
+    max_train: Count | None = None
     """Maximum number of training sentences per corpus."""
-    max_dev: PositiveInt | None = None
+    max_dev: Count | None = None
     """Maximum number of dev sentences per corpus."""
-    max_test: PositiveInt | None = None
+    max_test: Count | None = None
     """Maximum number of test sentences per corpus."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of random splits, of subsampling (`max_train` and so on), and of the artificial grid."""
     cache: str | None = None
     """Cache folder for parsed corpora and features; none for the user's cache."""
@@ -46,13 +46,13 @@ class PartitionSettings(Settings):
     kind: Literal["random", "bridges", "alternating", "hold-out", "similar", "different"]
     """Random or alternating halves, random halves but for `size` bridges (languages seen in all of their tasks), a list
     of cells, or random halves of a set of similar or different languages."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of random halves, and of the choice of bridges."""
-    halves: tuple[PositiveInt, ...] | None = None
+    halves: tuple[Count, ...] | None = None
     """Which halves to run, counted from 1; none for all."""
     cells: tuple[str, ...] = ()
     """The unseen cells (`hold-out` only)."""
-    size: NonNegativeInt | None = None
+    size: Annotated[int, Field(ge=0, le=10**5)] | None = None
     """Number of languages, |L| in the paper (`similar` and `different`), or of bridges (`bridges`)."""
     features: tuple[str, ...] = ("fam",)
     """URIEL features that define similarity (`similar` and `different` only); the paper uses families."""
@@ -87,11 +87,11 @@ class ExecutionSettings(Settings):
     """How jobs are executed; nothing here changes results."""
 
     executor: Literal["local", "ray"] = "local"
-    jobs: NonNegativeInt = 0
+    jobs: Annotated[int, Field(ge=0, le=10**5)] = 0
     """Jobs at a time; 0 for as many as cores allow."""
-    threads: PositiveInt = 1
+    threads: Annotated[int, Field(ge=1, le=10**4)] = 1
     """Cores per job."""
-    gpus: Annotated[float, Field(ge=0)] = 0.0
+    gpus: Annotated[float, Field(ge=0, le=1000)] = 0.0
     """Accelerators per job (`ray` only)."""
     address: str | None = None
     """Address of a Ray cluster, or `auto`; none starts one on this machine (`ray` only)."""
@@ -108,7 +108,7 @@ class StudyConfig(Settings):
     methods: dict[MethodName, dict[str, Any]]
     """Methods in the order of tables, each with its changes to `config`."""
     partitions: tuple[PartitionSettings, ...] = (PartitionSettings(kind="random"),)
-    seeds: tuple[int, ...] = (0,)
+    seeds: Annotated[tuple[Seed, ...], Field(max_length=10**4)] = (0,)
     """Seeds of training."""
     ablations: tuple[AblationSettings, ...] = ()
     encoder_languages: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ def parse_study(values: dict[str, Any], where: str = "study") -> tuple[StudyConf
             study = StudyConfig.model_validate(values)
         except ValidationError as error:
             details = error.errors()
-            problems += [describe_problem(StudyConfig, where, detail) for detail in details]
+            problems += describe_problems(StudyConfig, where, error)
             if any(detail["type"] == "missing" for detail in details):
                 return None, problems
             for detail in details:

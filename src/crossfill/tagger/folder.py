@@ -5,6 +5,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import torch
+
 from crossfill import checkpoint
 from crossfill.adaptation.heads import adapted_cells, without_adapted
 from crossfill.adaptation.storage import save_adapted
@@ -84,7 +86,13 @@ def load_model(
 
     The encoder is the one given, else the one in the folder, else the one it was trained with. The folder is not
     trusted: a model is first built on the meta device, without memory, and its shapes compared with those on file.
+    The caller's random numbers go on as if nothing had been built.
     """
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        return _load_model(folder, encoder, cache, quiet)
+
+
+def _load_model(folder: Path, encoder: str | None, cache: Path | bool, quiet: bool) -> tuple[Model, Config]:
     config, inventory, seen = checkpoint.read_description(folder)
     path = folder / checkpoint.WEIGHTS
     shapes = checkpoint.read_shapes(path)

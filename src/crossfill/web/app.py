@@ -1,12 +1,14 @@
 """The web app: three API endpoints, the page, and error responses."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
+from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
@@ -15,7 +17,7 @@ from crossfill.errors import CrossfillError
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.assets import Asset, load_assets
 from crossfill.web.batching import Batcher, OverloadedError, StoppingError
-from crossfill.web.engine import Engine
+from crossfill.web.engine import Engine, n_characters
 from crossfill.web.overview import describe
 from crossfill.web.problems import ApiError, busy, invalid, unavailable
 from crossfill.web.schemas import GridAnswer, Health, Problem, TagAnswer, TagRequest
@@ -36,7 +38,6 @@ _TAG_PROBLEMS: dict[int | str, dict[str, Any]] = _PROBLEMS | {
     429: {"model": Problem, "description": "Too many requests wait"},
     503: {"model": Problem, "description": "No answer in time, or the server is stopping"},
 }
-_JSON_ERRORS = ("json_invalid", "json_type")
 
 
 def build_app(
@@ -51,7 +52,7 @@ def build_app(
     grid_answer = describe(tagger, name, examples or {}, settings)
     overview = grid_answer.model_dump_json().encode()
     batcher: Batcher[TagRequest, bytes] = Batcher(
-        engine.run, settings.queue, settings.batch_requests, settings.batch_characters
+        engine.run, settings.queue, settings.batch_requests, settings.batch_work
     )
 
     @asynccontextmanager
@@ -94,10 +95,10 @@ def build_app(
         if media_type != "application/json":
             raise ApiError(415, "unsupported", f"expected Content-Type application/json, got '{media_type[:100]}'")
         wanted = read_request(await request.body())
-        cost = engine.check(wanted)
-        request.scope["about"] = {"cells": len(wanted.cells), "characters": cost // len(wanted.cells)}
+        work = engine.check(wanted)
+        request.scope["about"] = {"cells": len(wanted.cells), "characters": n_characters(wanted)}
         try:
-            answer = await batcher.submit(wanted, cost, settings.timeout)
+            answer = await _unless_gone(request, batcher.submit(wanted, work, settings.timeout))
         except OverloadedError:
             raise busy() from None
         except TimeoutError:
@@ -156,14 +157,37 @@ def _file(asset: Asset) -> Callable[[Request], Awaitable[Response]]:
     return answer
 
 
-def read_request(body: bytes) -> TagRequest:
-    """Parse the body of a request; errors do not repeat what was sent."""
+async def _unless_gone(request: Request, answer: Coroutine[Any, Any, bytes]) -> bytes:
+    """The answer, unless the client goes away before it is ready: then nobody works on it any more."""
+    ready, gone = asyncio.create_task(answer), asyncio.create_task(_disconnect(request))
     try:
-        return TagRequest.model_validate_json(body)
+        await asyncio.wait((ready, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not ready.done():
+            raise ApiError(499, "gone", "the client went away")
+        return ready.result()
+    finally:
+        ready.cancel()
+        gone.cancel()
+
+
+async def _disconnect(request: Request) -> None:
+    """Wait until the client goes away."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def read_request(body: bytes) -> TagRequest:
+    """Parse the body of a request; errors do not repeat what was sent, and only the first is looked for."""
+    try:
+        found = from_json(body)
+    except ValueError as error:
+        raise ApiError(400, "not_json", f"expected JSON in UTF-8; {error}") from None
+    if isinstance(found, dict) and (extra := next((key for key in found if key not in TagRequest.model_fields), None)):
+        raise invalid(f"{extra[:100]}: expected {', '.join(TagRequest.model_fields)}, and nothing else")
+    try:
+        return TagRequest.model_validate(found)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        if first["type"] in _JSON_ERRORS and not first["loc"]:
-            raise ApiError(400, "not_json", f"expected JSON in UTF-8; {first['msg']}") from None
         where = ".".join(map(str, first["loc"]))
         raise invalid(f"{where}: {first['msg']}" if where else first["msg"]) from None
 

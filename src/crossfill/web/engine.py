@@ -36,7 +36,10 @@ class Engine:
         self.heads = Heads(tagger)
 
     def check(self, request: TagRequest) -> int:
-        """Reject a request over the limits or for unknown cells before it is queued; returns its cost in characters."""
+        """Reject a request over the limits or for unknown cells before it is queued; returns its work.
+
+        The work is characters × cells × posterior samples.
+        """
         limits = self.settings
         if len(request.cells) > limits.max_cells:
             raise invalid(f"cells: expected at most {limits.max_cells}, got {len(request.cells)}; ask in parts")
@@ -44,18 +47,23 @@ class Engine:
             raise invalid(f"samples: expected at most {limits.max_samples}, got {request.samples}")
         for cell in request.cells:
             self.tagger.cell(cell)
-        if request.text is not None:
-            characters = len(request.text)
-        else:
+        if request.text is None:
             sentences = request.sentences or []
             if not all(word and not word.isspace() for sentence in sentences for word in sentence):
                 raise invalid("sentences: expected words, got an empty one; leave it out")
             if (n_words := sum(map(len, sentences))) > limits.max_words:
                 raise too_large("words", limits.max_words, n_words)
-            characters = sum(len(word) for sentence in sentences for word in sentence)
+        characters = n_characters(request)
         if characters > limits.max_characters:
             raise too_large("characters", limits.max_characters, characters)
-        return characters * len(request.cells)
+        work = characters * len(request.cells) * max(1, self._samples(request))
+        if work > limits.max_work:
+            raise too_large("characters × cells × samples", limits.max_work, work)
+        return work
+
+    def _samples(self, request: TagRequest) -> int:
+        default = min(self.tagger.config.prediction.samples, self.settings.max_samples)
+        return default if request.samples is None else request.samples
 
     def run(self, requests: Sequence[TagRequest]) -> list[bytes | Exception]:
         """The answer to each request, or the exception that prevented it."""
@@ -91,9 +99,7 @@ class Engine:
         if n_words > self.settings.max_words:
             raise too_large("words", self.settings.max_words, n_words)
         options = TaggingOptions(interval=INTERVAL) if request.distributions else None
-        samples = min(self.tagger.config.prediction.samples, self.settings.max_samples)
-        samples = samples if request.samples is None else request.samples
-        kinds = [self.tagger.query(Sentence(()), cell, samples, options) for cell in cells]
+        kinds = [self.tagger.query(Sentence(()), cell, self._samples(request), options) for cell in cells]
         return [replace(kind, sentence=sentence) for kind in kinds for sentence in sentences]
 
     def _answer(self, request: TagRequest, n_samples: int, taggings: Sequence[Tagging]) -> bytes:
@@ -117,6 +123,13 @@ class Engine:
             ],
         }
         return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def n_characters(request: TagRequest) -> int:
+    """Number of characters in the text of a request."""
+    if request.text is not None:
+        return len(request.text)
+    return sum(len(word) for sentence in request.sentences or () for word in sentence)
 
 
 class Heads:

@@ -1,10 +1,23 @@
 """Schemas of requests, answers and problems, as the OpenAPI document shows them."""
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic_core import CoreSchema
 
 from crossfill import __version__
+
+
+@dataclass(frozen=True)
+class _FirstProblem:
+    """Marks a list whose validation ends at its first problem, of which a request could have 150,000."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        if schema["type"] == "list":
+            schema["fail_fast"] = True
+        return schema
 
 
 class TagRequest(BaseModel):
@@ -12,11 +25,15 @@ class TagRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    cells: list[str] = Field(min_length=1, description="Cells, as ner/wol; all share one pass through the encoder.")
+    cells: Annotated[list[str], _FirstProblem()] = Field(
+        min_length=1, description="Cells, as ner/wol; all share one pass through the encoder."
+    )
     text: str | None = Field(
         default=None, description="Raw text, split into sentences and words by the rules of the first cell's language."
     )
-    sentences: list[list[str]] | None = Field(default=None, description="Sentences that are already split into words.")
+    sentences: Annotated[list[Annotated[list[str], _FirstProblem()]], _FirstProblem()] | None = Field(
+        default=None, description="Sentences that are already split into words."
+    )
     samples: int | None = Field(
         default=None,
         ge=0,

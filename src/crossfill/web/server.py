@@ -13,6 +13,7 @@ from crossfill.errors import ConfigError
 from crossfill.tagger.card import load_examples
 from crossfill.tagger.tagger import load
 from crossfill.web.app import build_app
+from crossfill.web.connections import guarded
 from crossfill.web.logs import log, set_up
 from crossfill.web.settings import ServeSettings
 
@@ -37,13 +38,15 @@ def serve(
         log_config=None,
         access_log=False,
         server_header=False,
+        http=guarded(settings),
+        ws="none",
         timeout_graceful_shutdown=int(settings.timeout) + _SECONDS_TO_FINISH,
     )
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listening.getsockname()[1]}/"
     log("info", "listening", address=address, model=folder.name)
     if not settings.is_local and settings.token is None:
-        log("warning", "anyone who can reach this address can use the model; --token-file asks for a token")
+        log("warning", "anyone who can reach this address can use the model, as --no-token says")
     if ready is not None:
         ready(address)
     # leave loaded objects out of garbage collection, which would halt all answers for a fifth of a second at a time

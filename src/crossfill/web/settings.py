@@ -8,6 +8,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BYTES_PER_CHARACTER = 12  # two JSON escapes of six bytes, for a character outside the BMP
 _BYTES_PER_WORD = 8
 _BYTES_BESIDES = 2**16
+_LONGEST_TIMEOUT = 3600
 
 
 @dataclass(frozen=True)
@@ -19,36 +20,54 @@ class ServeSettings:
     """0 for any free port."""
     token: str | None = None
     """Token that clients send as `Authorization: Bearer …`; none admits everyone who can reach the port."""
+    no_token: bool = False
+    """Serve other machines without a token, too: everyone who can reach the port may use the model."""
     origins: tuple[str, ...] = ()
     """Other web sites whose pages may call the API (CORS)."""
     max_characters: int = 20_000
     max_words: int = 2_000
     max_samples: int = 500
     max_cells: int = 8
+    max_work: int = 10_000_000
+    """Maximum of characters × cells × posterior samples in a request."""
     queue: int = 256
     """Maximum number of waiting requests; more are rejected with 429."""
     batch_requests: int = 64
     """Maximum number of requests encoded together."""
-    batch_characters: int = 40_000
-    """Maximum of characters × cells encoded together."""
+    batch_work: int = 4_000_000
+    """Maximum of characters × cells × posterior samples of requests that are tagged together."""
+    max_connections: int = 512
+    """Maximum number of connections; beyond it, those that have sent no whole request make room."""
+    max_head_bytes: int = 2**15
+    """Maximum size of a request's head: its first line and its headers."""
+    head_seconds: float = 10.0
+    """Seconds for a request's head to arrive; `timeout`, if that is less."""
     timeout: float = 30.0
     """Seconds until a request without an answer gets 503, and one that has not fully arrived 408."""
 
     def __post_init__(self) -> None:
         lowest = {"port": 0, "max_samples": 0} | dict.fromkeys(
-            ("max_characters", "max_words", "max_cells", "queue", "batch_requests", "batch_characters"), 1
+            ("max_characters", "max_words", "max_cells", "max_work", "queue", "batch_requests", "batch_work"), 1
         )
+        lowest |= {"max_connections": 8, "max_head_bytes": 1024}
         for name, least in lowest.items():
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
-        if not self.timeout > 0:
-            raise ConfigError(f"timeout: expected seconds above 0, got {self.timeout}")
+        if not 0 < self.timeout <= _LONGEST_TIMEOUT:
+            raise ConfigError(f"timeout: expected seconds above 0, at most {_LONGEST_TIMEOUT:,}, got {self.timeout}")
+        if not 0 < self.head_seconds <= _LONGEST_TIMEOUT:
+            raise ConfigError(f"head_seconds: expected seconds above 0, got {self.head_seconds}")
         if self.port > 65535:
             raise ConfigError(f"port: expected at most 65535, got {self.port}")
         if self.token is not None and (len(self.token) < 8 or not self.token.isascii() or not self.token.isprintable()):
             raise ConfigError(
                 "token: expected at least 8 printable ASCII characters; make one with "
                 "python -c 'import secrets; print(secrets.token_urlsafe())'"
+            )
+        if self.token is None and not self.is_local and not self.no_token:
+            raise ConfigError(
+                f"host: expected a token to serve other machines on {self.host}; name one with --token-file or "
+                "$CROSSFILL_TOKEN, or let everyone in with --no-token"
             )
 
     @property

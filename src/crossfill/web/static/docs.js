@@ -29,7 +29,7 @@ function operation(path, method, about) {
   const answer = about.responses["200"]?.content?.["application/json"]?.schema;
   const example = body?.examples?.[0];
   const call = example
-    ? `curl ${location.origin}${path} -H 'Content-Type: application/json' -d '${JSON.stringify(example)}'`
+    ? `curl ${location.origin}${path} -H 'Content-Type: application/json' -d '${JSON.stringify(example).replaceAll("'", "'\\''")}'`
     : `curl ${location.origin}${path}`;
   return h("section", {},
     h("h2", {}, h("span", { className: "chip seen" }, method.toUpperCase()), " ", h("code", {}, path)),

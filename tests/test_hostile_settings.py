@@ -1,0 +1,108 @@
+"""Files of settings from strangers: refused with a short message, in no time, whatever they hold."""
+
+import os
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossfill.config import Config, load_run_config, parse_config
+from crossfill.errors import ConfigError
+from crossfill.settings import parse_assignments, read_settings
+from crossfill.studies.plan import check_study
+from crossfill.studies.study import StudyConfig
+
+PAIRS = [(before, after, ", ".join([f"*{before}"] * 9)) for before, after in pairwise("abcdefghi")]
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(f"{name}: &{name} [{nine}]\n" for _, name, nine in PAIRS)
+MERGES = "a: &a {x: 1}\n" + "".join(f"{name}: &{name} {{<<: [{nine}]}}\n" for _, name, nine in PAIRS)
+HOSTILE = {
+    "alias bomb": BOMB + "training: {seed: *i}\n",
+    "merge bomb": MERGES + "training: *i\n",
+    "itself": "training: &t {steps: *t}\n",
+    "itself as a list": "methods: &m [*m]\n",
+    "digits": f"training: {{steps: {'9' * 5000}}}\n",
+    "date": "training: {steps: 2026-13-45}\n",
+    "deep list": f"training: {{steps: {'[' * 3000}{']' * 3000}}}\n",
+    "deep groups": "".join(f"{' ' * i}a:\n" for i in range(60)),
+    "many problems": f"training: {{{', '.join(f'k{i}: 1' for i in range(5000))}}}\n",
+    "long text": f"method: {'x' * 100_000}\ntraining: {{steps: {'y' * 100_000}}}\n",
+    "long key": f"{'k' * 50_000}: 1\n",
+    "large": "# " + "x" * 1_100_000 + "\n",
+    "not text": "\x00\x01",
+    "object": "training: !!python/object/apply:os.system [exit]\n",
+    "seed": "training: {seed: -1}\n",
+    "large seed": "training: {seed: 1.0e+30}\n",
+    "not a number": "latents: {rho_range: [.nan, 1.0]}\n",
+    "infinite range": "latents: {factor_range: [0, .inf]}\n",
+    "falling range": "latents: {factor_range: [1, 0]}\n",
+    "infinite rate": "training: {learning_rate: .inf}\n",
+    "layers": "encoder: {layers: 1000000000}\n",
+    "batch": "training: {batch_sentences: 1000000000}\n",
+    "keys": "? [1, 2]\n: 3\n",
+    "list": "[1, 2]\n",
+    "wrong groups": "methods: [jm]\nconfig: [3]\ndata: 7\npartitions: no\n",
+    "wrong settings of a preset": "preset: demo\nmethods: {jm: {}}\nconfig: [3]\n",
+    "wrong settings of a study": "methods: {jm: [1]}\nconfig: {}\n",
+    "wrong preset": "preset: {a: b}\n",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_refused_in_few_words(name: str, tmp_path: Path):
+    path = tmp_path / "hostile.yaml"
+    path.write_text(HOSTILE[name])
+    started = time.process_time()
+    with pytest.raises(ConfigError) as caught:
+        load_run_config(path)
+    assert len(str(caught.value)) < 20_000
+    try:
+        problems = check_study(read_settings(path), str(path)).problems
+    except ConfigError as error:
+        problems = [str(error)]
+    assert problems
+    assert sum(map(len, problems)) < 20_000
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
+def test_only_regular_files_are_read(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    for path in (tmp_path / "pipe.yaml", tmp_path, Path(os.devnull)):
+        with pytest.raises(ConfigError, match="found no regular file"):
+            read_settings(path)
+
+
+@pytest.mark.parametrize("value", ["[" * 3000, "9" * 5000, "&a [*a]", ".nan", "2026-13-45", "-1", ".inf"])
+def test_hostile_values_on_the_command_line(value: str):
+    with pytest.raises(ConfigError) as caught:
+        Config().change(parse_assignments([f"training.steps={value}"]))
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_huge_number_from_python_is_refused():
+    with pytest.raises(ConfigError, match=r"training\.seed: .*(digits|4300)"):
+        parse_config({"training": {"seed": 10**5000}})
+
+
+def numbers(schema: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every number in a JSON schema, with the place it stands in."""
+    if isinstance(schema, dict):
+        if schema.get("type") in ("integer", "number"):
+            yield place, schema
+        for key, value in schema.items():
+            yield from numbers(value, f"{place}.{key}")
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from numbers(value, place)
+
+
+@pytest.mark.parametrize("model", [Config, StudyConfig])
+def test_every_number_has_a_range(model: type[Config | StudyConfig]):
+    found = dict(numbers(model.model_json_schema()))
+    assert len(found) > 10
+    for place, number in found.items():
+        assert {"minimum", "exclusiveMinimum"} & number.keys(), place
+        assert {"maximum", "exclusiveMaximum"} & number.keys(), place

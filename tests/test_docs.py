@@ -1,7 +1,8 @@
-"""Every name that docs/paper.md gives exists; every shipped config is valid."""
+"""Every name that docs/paper.md gives exists; CONTRIBUTING's layout is the code's; every shipped config is valid."""
 
 import importlib
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,28 @@ def test_names_in_the_paper_page_exist(name):
 
 def test_the_page_names_the_model():
     assert len(NAMES) > 20
+
+
+def test_the_layers_that_contributors_read_of_are_those_of_the_contract():
+    shown = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("```text\n")[2].partition("```")[0]
+    layers = [re.split(r"\s{2,}", line)[0] for line in shown.splitlines() if not line.startswith(" ")]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    expected = [re.split(r" \| ", layer) for layer in contracts[0]["layers"]]
+    assert [name for layer in layers for name in re.split(r" \| |, ", layer)] == [
+        n for layer in expected for n in layer
+    ][1:]
+
+
+def test_the_path_of_a_sentence_goes_through_modules_that_there_are():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("**The path of a sentence**")[2]
+    rows = re.findall(r"^\| \d \|.*", text.partition("**To add something**")[0], re.M)
+    assert len(rows) == 7
+    names = {name for row in rows for name in re.findall(r"`([a-z_]+(?:\.[a-z_]+)?)`", row)}
+    assert len(names) > 15
+    for name in names:
+        importlib.import_module(f"crossfill.{name}")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.name)

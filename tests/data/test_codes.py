@@ -6,7 +6,7 @@ from crossfill.data.codes import find_language, language_code, language_name
 from crossfill.errors import DataError
 
 CODES = {
-    # the paper's special cases (DESIGN, "Codes")
+    # the paper's special cases (docs/data.md)
     "ar": "ara",
     "ku": "kmr",
     "gn": "gun",

@@ -1,4 +1,4 @@
-"""Cells, rule 8 of the design, and the errors of a grid."""
+"""Cells, what a corpus with nothing but a test set trains on (docs/data.md), and the errors of a grid."""
 
 import pytest
 

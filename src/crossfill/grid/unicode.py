@@ -12,7 +12,7 @@ _BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 def composed(word: str) -> str:
     """The word in composed form.
 
-    Composing sorts each run of combining marks, in quadratic time: a word of 40,000 marks would take seconds.
+    Composing sorts each run of combining marks, in quadratic time: tens of thousands in a word would take seconds.
     """
     return normalize("NFC", word if len(word) <= MOST_MARKS else _stream_safe(word))
 

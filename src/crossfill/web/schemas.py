@@ -11,7 +11,7 @@ from crossfill import __version__
 
 @dataclass(frozen=True)
 class _FirstProblem:
-    """Marks a list whose validation ends at its first problem, of which a request could have 150,000."""
+    """Marks a list whose validation ends at its first problem, of which a request could have many thousands."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)

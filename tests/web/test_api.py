@@ -75,6 +75,7 @@ def test_the_grid_tells_cells_scores_and_where_languages_lie(client: TestClient,
     assert languages["wol"]["name"] == "Wolof"
     assert languages["wol"]["examples"] == ["Dakar mooy péeyu Senegaal ."]
     assert languages["fin"]["examples"][0].startswith("Dakar on")
+    assert languages["fin"]["examples"][2] == "Hana Sato lensi Tokiosta Pariisiin."
     heads = tagger.model.heads
     assert isinstance(heads, FactorizedHeads)
     means = heads.language_means().detach().numpy()

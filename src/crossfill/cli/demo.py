@@ -1,4 +1,4 @@
-"""`crossfill demo`: train and compare three methods on an artificial grid, in about a minute."""
+"""`crossfill demo`: train and compare methods on an artificial grid, or on one of real languages, in about a minute."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,42 +23,93 @@ LEGEND = (
     "PF-lr and PF-d: factorised, with low-rank and diagonal covariance. JM: one head per task for all languages.\n"
     "Accuracy for deprel and pos, span F1 for chunk and ner; posterior means plugged in."
 )
+REAL_LEGEND = (
+    "pos: accuracy; ner: span F1. Most frequent: one label for all.\n"
+    "Sentences are divided by number, alike in all languages:\n"
+    "no translation of a test sentence was trained on."
+)
 SAMPLES = 100
 """Posterior samples for the sentences that are shown."""
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the models, the results and the figure.")] = Path("demo"),
+    real: Annotated[
+        bool, typer.Option("--real", help="Real languages instead: everyday sentences in sixteen.")
+    ] = False,
+    encoder: Annotated[
+        str | None, typer.Option(help="With --real: a pretrained encoder, frozen. [default: the small built-in one]")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the models, the results and the figure. [default: demo, or demo-real]"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the grid, the partition and the models.")] = 0,
     steps: Annotated[int | None, typer.Option(min=1, help="Training steps per method. [default: as tuned]")] = None,
-    families: Annotated[int, typer.Option(min=2, help="Families of five languages each; fewer are quicker.")] = 8,
+    families: Annotated[
+        int | None, typer.Option(min=2, help="Families of five artificial languages; fewer are quicker. [default: 8]")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
     serve: Annotated[bool, typer.Option("--serve", help="Then serve the PF-lr model and open its page.")] = False,
     port: Annotated[int, typer.Option(help="With --serve: the port; 0 is any that is free.")] = 8000,
 ) -> None:
-    """Make an artificial grid, hold out half its cells, train three methods, and show how they fill it."""
+    """Hold out half the cells of a grid, train methods on the rest, and show how they fill it."""
     from rich.console import Console
 
     from crossfill.report.figures.demo import draw
-    from crossfill.studies.demo import demo_grid, demo_study
     from crossfill.studies.run_folder import open_results
-    from crossfill.tagger.tagger import load
 
+    if real and families is not None:
+        raise typer.BadParameter("--families is of artificial languages; leave it or --real out")
+    if encoder is not None and not real:
+        raise typer.BadParameter("--encoder needs --real: artificial languages mean nothing to a pretrained encoder")
     server = web() if serve else None  # report a missing package now, not after the training
     console = Console(highlight=False)
-    checked = demo_study(seed, steps, families)
-    made = demo_grid(checked)
-    _show_grid(console, made, checked)
-    _run(checked, out, quiet)
+    if out is None:
+        out = Path("demo-real" if real else "demo")
+    if real:
+        _real_demo(console, seed, steps, encoder or "compact", out, quiet)
+    else:
+        _artificial_demo(console, seed, steps, families, out, quiet)
     results = open_results(out)
-    console.print(_score_table(results))
-    console.print(_correlation_table(results))
-    _show_examples(console, _examples(load(out / results.focus), checked, made), results.focus)
     draw(results).save(out)
     console.print(f"\nWritten to {out}/: results.jsonl, demo.png, and a model folder for each method.")
     if server is not None:
         run, settings = server
         run(out / results.focus, settings(port=port), None, True, lambda place: announce(place, open_page=True))
+
+
+def _artificial_demo(
+    console: "Console", seed: int, steps: int | None, families: int | None, out: Path, quiet: bool
+) -> None:
+    from crossfill.studies.demo import artificial_languages, demo_study
+    from crossfill.studies.run_folder import open_results
+    from crossfill.tagger.tagger import load
+
+    checked = demo_study(seed, steps, families)
+    made = artificial_languages(checked)
+    _show_grid(console, made, checked)
+    _run(checked, out, quiet)
+    results = open_results(out)
+    console.print(_score_table(results, LEGEND))
+    console.print(_correlation_table(results))
+    _show_examples(console, _examples(load(out / results.focus), checked, made), results.focus)
+
+
+def _real_demo(console: "Console", seed: int, steps: int | None, encoder: str, out: Path, quiet: bool) -> None:
+    from crossfill.cli.filled import frequent_label_scores, show_doubt, show_filled, show_real_grid
+    from crossfill.studies.demo import demo_grid, real_demo_study, seen_cells, unseen_cells
+    from crossfill.studies.run_folder import open_results
+    from crossfill.tagger.tagger import load
+
+    checked = real_demo_study(seed, steps, encoder)
+    grid, seen, unseen = demo_grid(checked), seen_cells(checked), unseen_cells(checked)
+    show_real_grid(console, grid, seen)
+    _run(checked, out, quiet)
+    results = open_results(out)
+    console.print(_score_table(results, REAL_LEGEND, frequent_label_scores(grid, seen, unseen)))
+    tagger = load(out / results.focus)
+    show_filled(console, tagger, grid, unseen, SAMPLES)
+    show_doubt(console, tagger, grid, unseen, SAMPLES)
 
 
 def _run(checked: "CheckedStudy", out: Path, quiet: bool) -> None:
@@ -99,7 +150,8 @@ def _show_grid(console: "Console", made: "SyntheticGrid", checked: "CheckedStudy
     console.print(f"  {'':>7} {families} families, from {languages[0].code} to {languages[-1].code}\n", style="dim")
 
 
-def _score_table(results: "Results") -> "Table":
+def _score_table(results: "Results", legend: str, floor: "Mapping[str, float] | None" = None) -> "Table":
+    """Mean scores of each method; `floor`, if given, has the scores of labels that need no method."""
     from rich.table import Table
 
     from crossfill.evaluation.results import task_means
@@ -120,7 +172,10 @@ def _score_table(results: "Results") -> "Table":
         measured = results.jobs[results.proper(method)[0].job]["measured"]
         seconds = measured["train_seconds"] + measured["evaluate_seconds"]
         table.add_row(shown(method), *cells, *(f"{mean:.1f}" for mean in means), f"{seconds:.0f}")
-    table.caption = LEGEND
+    if floor is not None:
+        mean = sum(floor.values()) / len(tasks)
+        table.add_row("most frequent", *(f"{100 * floor[task]:.1f}" for task in tasks), f"{100 * mean:.1f}", "", "")
+    table.caption = legend
     table.caption_justify = "left"
     return table
 
@@ -145,10 +200,9 @@ def _correlation_table(results: "Results") -> "Table":
 
 def _examples(tagger: "Tagger", checked: "CheckedStudy", made: "SyntheticGrid") -> "dict[Cell, Tagging]":
     """One test sentence of an unseen cell of each task, tagged."""
-    from crossfill.grid.cells import Cell
-    from crossfill.studies.demo import telling_sentence
+    from crossfill.studies.demo import telling_sentence, unseen_cells
 
-    unseen = sorted(map(Cell.parse, next(iter(checked.plan.jobs.values())).unseen))
+    unseen = unseen_cells(checked)
     cells = [next(cell for cell in unseen if cell.task == task) for task in made.grid.tasks]
     return {cell: tagger.tag(telling_sentence(made.grid[cell][0].test), cell, SAMPLES) for cell in cells}
 

@@ -1,37 +1,70 @@
-"""The demo: a small study of three methods on half the cells of an artificial grid (`configs/demo.yaml`)."""
+"""The demos: small studies on half the cells of an artificial grid, or of a grid of real languages."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from crossfill.checkpoint import EXAMPLES
 from crossfill.data.synthetic import SyntheticGrid, synthetic_grid
 from crossfill.errors import StudyError
 from crossfill.files import write_json
+from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Sentence
 from crossfill.settings import change_values, read_settings
 from crossfill.studies.executors.base import build_executor
 from crossfill.studies.plan import CheckedStudy, check_study
 from crossfill.studies.run import Standing, run_study
 from crossfill.studies.run_folder import RESULT, TRAINING, job_folder
+from crossfill.tagger.presets import Wishes, settle
 
 CONFIG = Path("configs/demo.yaml")
+REAL_CONFIG = Path("configs/demo-real.yaml")
 N_EXAMPLES = 3
 
 
 def demo_study(seed: int = 0, steps: int | None = None, families: int | None = None) -> CheckedStudy:
     """The demo's study; `seed` seeds the grid, the partition and the models."""
     changes = {"config.training.steps": steps, "data.synthetic.families": families}
-    values = change_values(read_settings(CONFIG), {name: value for name, value in changes.items() if value is not None})
-    values = change_values(values, {"data.seed": seed, "seeds": [seed]})
-    values["partitions"] = [part | {"seed": seed} for part in values["partitions"]]
-    checked = check_study(values, str(CONFIG))
-    if checked.problems:
-        raise StudyError("\n".join(checked.problems))
-    return checked
+    return _checked(_seeded(CONFIG, changes, seed), CONFIG)
 
 
-def demo_grid(checked: CheckedStudy) -> SyntheticGrid:
+def real_demo_study(seed: int = 0, steps: int | None = None, encoder: str = "compact") -> CheckedStudy:
+    """The study of the demo in real languages; `seed` seeds the partition and the models.
+
+    A pretrained encoder stays frozen, under the settings of the `laptop` preset.
+    """
+    values = _seeded(REAL_CONFIG, {"config.training.steps": steps}, seed)
+    checked = _checked(values, REAL_CONFIG)
+    if encoder == "compact":
+        return checked
+    grid, seen = demo_grid(checked), seen_cells(checked)
+    changes = {} if steps is None else {"training.steps": steps}
+    for method in values["methods"]:
+        wishes = Wishes(method=method, encoder=encoder, preset="laptop", changes=changes)
+        values["methods"][method] = settle(grid, seen, wishes).config.model_dump(mode="json")
+    values["execution"]["jobs"] = 1  # the first method encodes the text, the others find it in the cache
+    return _checked(values, REAL_CONFIG)
+
+
+def demo_grid(checked: CheckedStudy) -> Grid:
+    """The grid of a demo."""
+    if checked.grid is None:
+        raise StudyError("expected a demo that is valid, got one without a grid")
+    return checked.grid.grid
+
+
+def seen_cells(checked: CheckedStudy) -> tuple[Cell, ...]:
+    """The cells that a demo trains on; all of its methods see the same."""
+    return tuple(sorted(map(Cell.parse, next(iter(checked.plan.jobs.values())).seen)))
+
+
+def unseen_cells(checked: CheckedStudy) -> tuple[Cell, ...]:
+    """The cells that a demo fills in."""
+    return tuple(sorted(map(Cell.parse, next(iter(checked.plan.jobs.values())).unseen)))
+
+
+def artificial_languages(checked: CheckedStudy) -> SyntheticGrid:
     """The demo's artificial grid, with the true settings of its languages."""
     if checked.study is None or checked.study.data.synthetic is None:
         raise StudyError(f"{CONFIG}: expected a study of artificial languages")
@@ -41,7 +74,7 @@ def demo_grid(checked: CheckedStudy) -> SyntheticGrid:
 def run_demo(checked: CheckedStudy, run: Path, watch: Callable[[Standing, str], None]) -> None:
     """Run the missing jobs, then move the trained models to `run/<method>`, with example sentences."""
     if checked.study is None:
-        raise StudyError(f"{CONFIG}: expected a study that is valid")
+        raise StudyError("expected a demo that is valid, got one without a study")
     jobs = checked.plan.jobs.values()
     for job in jobs:
         if not (run / job.config.method).is_dir():  # train again if the model was deleted
@@ -64,10 +97,24 @@ def telling_sentence(sentences: Sequence[Sentence]) -> Sentence:
     return max(short or sentences, key=lambda sentence: len(set(sentence.labels)))
 
 
-def _example_texts(made: SyntheticGrid) -> dict[str, list[str]]:
+def _seeded(config: Path, changes: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    values = change_values(read_settings(config), {name: value for name, value in changes.items() if value is not None})
+    values = change_values(values, {"data.seed": seed, "seeds": [seed]})
+    values["partitions"] = [part | {"seed": seed} for part in values["partitions"]]
+    return values
+
+
+def _checked(values: dict[str, Any], config: Path) -> CheckedStudy:
+    checked = check_study(values, str(config))
+    if checked.problems:
+        raise StudyError("\n".join(checked.problems))
+    return checked
+
+
+def _example_texts(grid: Grid) -> dict[str, list[str]]:
     """A few test sentences of each language, to try the model on."""
     texts = {}
-    for language in made.grid.languages:
-        cell = next(cell for cell in made.grid.cells if cell.language == language)
-        texts[language] = [s.text for s in made.grid[cell][0].test if 6 <= len(s) <= 12][:N_EXAMPLES]
+    for language in grid.languages:
+        cell = next(cell for cell in grid.cells if cell.language == language)
+        texts[language] = [s.text for s in grid[cell][0].test if 6 <= len(s) <= 12][:N_EXAMPLES]
     return texts

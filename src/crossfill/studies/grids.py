@@ -13,6 +13,7 @@ import numpy as np
 from crossfill.data.codes import language_code
 from crossfill.data.folder import read_folder
 from crossfill.data.labels import task_name
+from crossfill.data.parallel_corpus import parallel_grid
 from crossfill.data.splits import capped_grid
 from crossfill.data.synthetic import SETTINGS, synthetic_grid
 from crossfill.errors import ConfigError, CrossfillError, DataError, unknown
@@ -100,14 +101,14 @@ def part_of(grid: Grid, languages: Collection[str]) -> Grid:
 
 
 def _read(data: DataSettings) -> tuple[Grid, list[str]]:
-    if (data.path is None) == (data.synthetic is None):
-        found = "neither" if data.path is None else "both"
-        raise ConfigError(f"data: expected a path or synthetic, got {found}; name a folder with --data")
-    if data.synthetic is not None:
-        grid = synthetic_grid(data.synthetic, data.seed).grid
-        grid = grid.where(lambda cell: not data.tasks or cell.task in data.tasks)
-        return grid, [f"data: {unknown('task', task, grid.tasks)}" for task in data.tasks if task not in grid.tasks]
-    assert data.path is not None  # noqa: S101 - checked above
+    named = {"path": data.path is not None, "synthetic": data.synthetic is not None, "parallel": data.parallel}
+    if sum(named.values()) != 1:
+        found = " and ".join(name for name, given in named.items() if given) or "none"
+        raise ConfigError(f"data: expected a path, synthetic or parallel, got {found}; name a folder with --data")
+    if data.path is None:
+        grid = synthetic_grid(data.synthetic, data.seed).grid if data.synthetic is not None else parallel_grid()
+        wrong = [f"data: {unknown('task', task, grid.tasks)}" for task in data.tasks if task not in grid.tasks]
+        return grid.where(lambda cell: not data.tasks or cell.task in data.tasks), wrong
     if not Path(data.path).is_dir():
         raise DataError(f"data: missing corpora: expected a folder at {data.path}, found none; name it with --data")
     cache = Path(data.cache) if data.cache else True
@@ -125,7 +126,7 @@ def _languages(data: DataSettings, grid: Grid) -> set[str]:
 
 
 def _place(data: DataSettings) -> str:
-    return data.path or "the artificial grid"
+    return data.path or ("the parallel corpus" if data.parallel else "the artificial grid")
 
 
 def typology_folder(data: DataSettings) -> str | None:

@@ -18,6 +18,8 @@ class DataSettings(Settings):
     """Data folder, as `crossfill grid` reads it; none for the artificial grid. `--data` overrides it."""
     synthetic: SyntheticConfig | None = None
     """Settings of an artificial grid, used instead of a folder."""
+    parallel: bool = False
+    """Use the everyday sentences in real languages that ship with crossfill, instead of a folder."""
     typology: str | None = None
     """Folder of URIEL vectors (`*.tsv`); none: look for `typology/` in the data folder."""
     tasks: tuple[str, ...] = ()

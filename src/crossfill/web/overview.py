@@ -11,6 +11,7 @@ import numpy as np
 
 from crossfill.adaptation.heads import without_adapted
 from crossfill.data.codes import is_private, language_name, language_tag
+from crossfill.data.parallel_corpus import parallel_languages, parallel_sentences
 from crossfill.evaluation.results import CellResult
 from crossfill.grid.cells import Cell
 from crossfill.measures.metrics import TaskKind
@@ -19,6 +20,9 @@ from crossfill.methods.registry import find_method
 from crossfill.tagger.tagger import Tagger
 from crossfill.web import schemas
 from crossfill.web.settings import ServeSettings
+
+EXAMPLES = (16, 51)
+"""Sentences of the parallel corpus that serve as examples, by number: they name people, places, organisations."""
 
 
 def describe(
@@ -107,5 +111,9 @@ def _pair(values: np.ndarray) -> tuple[float, float]:
 
 @cache
 def _known_examples() -> dict[str, list[str]]:
-    """Three sentences by language, which say the same in all of them."""
-    return json.loads(files("crossfill.web").joinpath("examples.json").read_text(encoding="utf-8"))
+    """A few sentences in some widely spoken languages, saying the same in each; two are of the parallel corpus."""
+    known = json.loads(files("crossfill.web").joinpath("examples.json").read_text(encoding="utf-8"))
+    for language in parallel_languages():
+        sentences = parallel_sentences("ner", language)
+        known[language] += [sentences[number].text for number in EXAMPLES]
+    return known

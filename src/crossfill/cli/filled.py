@@ -1,0 +1,118 @@
+"""The demo in real languages: its grid, and the cells that were filled in, in words that people can read."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from crossfill.data.codes import language_name
+from crossfill.data.parallel_corpus import parallel_grid
+from crossfill.grid.cells import Cell, Grid
+from crossfill.measures.metrics import score
+from crossfill.prediction.tagging import Tagging
+from crossfill.studies.demo import telling_sentence
+from crossfill.tagger.tagger import Tagger
+
+DOUBTFUL = 0.5
+"""Words below this confidence are marked."""
+SHOWN_PER_TASK = 4
+_GAP = 2
+"""Spaces between words."""
+
+
+def show_real_grid(console: Console, grid: Grid, seen: Collection[Cell]) -> None:
+    """Print which cells are seen, and which are left to fill in."""
+    n_words = sum(grid.training(cell).n_words for cell in seen)
+    console.print(
+        f"\n[bold]{len(grid.languages)} languages × {len(grid.tasks)} tasks[/], {len(grid.cells)} cells: "
+        f"■ {len(seen)} seen, □ {len(grid.cells) - len(seen)} unseen; {n_words:,} training words\n"
+    )
+    table = Table.grid(padding=(0, 1))
+    table.add_row("", *grid.languages, style="dim")
+    for task in grid.tasks:
+        marks = (Cell(task, language) in seen for language in grid.languages)
+        table.add_row(f"  {task}", *(" [green]■[/]" if mark else " [dim]□[/]" for mark in marks))
+    console.print(table)
+    console.print()
+
+
+def frequent_label_scores(grid: Grid, seen: Collection[Cell], unseen: Collection[Cell]) -> dict[str, float]:
+    """The mean score over unseen cells, by task, of giving every word the task's most frequent training label."""
+    found = {}
+    for task, labels in grid.inventory.labels.items():
+        counts = sum((grid.training(cell).labels.counts() for cell in seen if cell.task == task), start=Counter())
+        frequent = labels.index(max(labels, key=lambda label: counts[label]))
+        tests = [grid[cell][0].test for cell in unseen if cell.task == task]
+        golds = [grid.inventory.label_ids(task, test.labels) for test in tests]
+        scores = [
+            score(gold, np.full_like(gold, frequent), labels, test.lengths)
+            for gold, test in zip(golds, tests, strict=True)
+        ]
+        found[task] = sum(scores) / len(scores)
+    return found
+
+
+def show_filled(console: Console, tagger: Tagger, grid: Grid, unseen: Sequence[Cell], samples: int) -> None:
+    """Print one test sentence, the same in each language, as tagged in a few cells of each task without data."""
+    english = parallel_grid()[Cell("ner", "eng")][0].test
+    number = list(english).index(telling_sentence(english))
+    console.print(f"\n[bold]“{english[number].text}” as tagged in cells without data[/]")
+    console.print(f"? marks a label that is doubtful (below {100 * DOUBTFUL:.0f} %), ✗ stands before the right one\n")
+    for task in grid.tasks:
+        cells = [cell for cell in unseen if cell.task == task]
+        for cell in cells[:: -(-len(cells) // SHOWN_PER_TASK)]:
+            tagging = tagger.tag(grid[cell][0].test[number], cell, samples)
+            console.print(f"  [bold]{cell}[/] {language_name(cell.language)}")
+            for part in _lines(tagging, console.width):
+                console.print(part)
+            console.print()
+
+
+def show_doubt(console: Console, tagger: Tagger, grid: Grid, unseen: Sequence[Cell], samples: int) -> None:
+    """Print how often doubtful words are wrong in the cells that were filled in, and how often the others are."""
+    for task in grid.tasks:
+        cells = [cell for cell in unseen if cell.task == task]
+        tagged = chain.from_iterable(tagger.tag_many(grid[cell][0].test, cell, samples) for cell in cells)
+        wrong: Mapping[bool, list[bool]] = {True: [], False: []}
+        for tagging in tagged:
+            for label, gold, sure in zip(tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True):
+                wrong[bool(sure < DOUBTFUL)].append(label != gold)
+        told = (
+            f"{len(found):,} {name} words, {100 * sum(found) / len(found):.0f} % wrong"
+            for name, found in (("doubtful", wrong[True]), ("other", wrong[False]))
+            if found
+        )
+        console.print(f"  {task}, all unseen cells: {'; '.join(told)}")
+
+
+def _lines(tagging: Tagging, width: int) -> Iterator[Table]:
+    """The words of a sentence, each above its label, in as many lines as the width asks for."""
+    columns: list[tuple[str, Text]] = []
+    triples = zip(tagging.sentence.words, tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True)
+    for word, label, gold, sure in triples:
+        shown = label + ("?" if sure < DOUBTFUL else "") + ("" if label == gold else f" ✗{gold}")
+        columns.append((word, Text(shown, "red" if label != gold else "yellow" if sure < DOUBTFUL else "green")))
+    line: list[tuple[str, Text]] = []
+    for column in columns:
+        if line and sum(map(_wide, (*line, column))) > width - 2 * _GAP:
+            yield _line(line)
+            line = []
+        line.append(column)
+    yield _line(line)
+
+
+def _line(columns: Sequence[tuple[str, Text]]) -> Table:
+    table = Table.grid(padding=(0, _GAP, 0, 0))
+    table.add_row("  ", *(Text(word) for word, _ in columns))
+    table.add_row("  ", *(label for _, label in columns))
+    return table
+
+
+def _wide(column: tuple[str, Text]) -> int:
+    word, label = column
+    return max(cell_len(word), label.cell_len) + _GAP

@@ -96,7 +96,7 @@ class LatentConfig(Settings):
     """Prior of a language vector: `standard`, N(0, I) (paper); `similar`, N(a, I), a close for similar languages."""
     similarity: tuple[str, ...] = ("syntax_knn", "centroid")
     """Similarities that determine a, averaged: URIEL blocks (`sources.vectors`), and `centroid`, of mean features. The
-    vectors of jm-typology and jm-kernel come from them, too."""
+    vectors of jm-typology, jm-kernel and gp come from them, too."""
 
 
 class GeneratorConfig(Settings):
@@ -216,7 +216,7 @@ class Config(Settings):
     method: MethodName = "pf-lr"
     """`pf-lr`, `pf-d` (factorised parameters), `jm` (one head per task), `ns` (nearest source), `ls` (largest source),
     `bea` (all sources vote), and variants of the joint baseline: `jm-dropout`, `jm-ensemble`, `jm-deep`,
-    `jm-typology` and `jm-kernel` (with vectors of languages)."""
+    `jm-typology` and `jm-kernel` (with vectors of languages), and `gp` (a Gaussian process over languages)."""
     encoder: EncoderConfig = EncoderConfig()
     latents: LatentConfig = LatentConfig()
     generator: GeneratorConfig = GeneratorConfig()

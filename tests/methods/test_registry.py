@@ -22,14 +22,27 @@ from tests.methods.grids import GRID, SEEN, SETTINGS, write_vectors
 from tests.scenarios import INVENTORY, SMALL, labelled, small_model
 from tests.scenarios import SEEN as SMALL_SEEN
 
-NAMES = ("bea", "jm", "jm-deep", "jm-dropout", "jm-ensemble", "jm-kernel", "jm-typology", "ls", "ns", "pf-d", "pf-lr")
+NAMES = (
+    "bea",
+    "gp",
+    "jm",
+    "jm-deep",
+    "jm-dropout",
+    "jm-ensemble",
+    "jm-kernel",
+    "jm-typology",
+    "ls",
+    "ns",
+    "pf-d",
+    "pf-lr",
+)
 UNSEEN = Cell("pos", "ccc")
 DATA = labelled(UNSEEN, [4, 1, 7])
 
 
 def test_methods_are_found_and_others_refused():
     assert tuple(all_methods()) == NAMES
-    with pytest.raises(ConfigError, match=r"unknown method 'pf-ld'; did you mean 'pf-\w+'\? known: bea, jm, "):
+    with pytest.raises(ConfigError, match=r"unknown method 'pf-ld'; did you mean 'pf-\w+'\? known: bea, gp, jm, "):
         find_method("pf-ld")
 
 

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from crossfill.config import Config
+from crossfill.encoders.base import Inputs
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.model import HeadSource, Model
 
@@ -64,6 +65,8 @@ class Method:
     plan: Callable[[Grid, frozenset[Cell], Config], Plan] = train_on_seen
     settle: Callable[[Model, Plan, Config], None] = settle_nothing
     """Completes the heads before training with what is then fixed: source languages, centres of priors."""
+    finish: Callable[[Model, Mapping[Cell, Inputs]], None] | None = None
+    """Completes the heads after training, with the training text of the seen cells: posteriors in closed form."""
     language_vectors: Callable[[Model], LanguageVectors] | None = None
     """Returns the posteriors of language vectors; None for methods without such vectors."""
     head_operations: Callable[[Config, int, int], float] = affine_operations

@@ -12,9 +12,10 @@ from crossfill.config import Config
 from crossfill.encoders.base import Encoder, Inputs
 from crossfill.encoders.build import build_encoder
 from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.grid.bridges import bridge_note
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
-from crossfill.methods.registry import build_model
+from crossfill.methods.registry import build_model, find_method
 from crossfill.prediction.predict import predict
 from crossfill.progress import duration
 from crossfill.training.labelled import Labelled
@@ -127,6 +128,8 @@ def describe_run(grid: Grid, seen: Collection[Cell], config: Config, words: Word
         f"{len(seen)} cells seen, {trained:,} training words; {len(filled)} cells will be filled"
         + (f": {names}" if filled else "")
     )
+    if find_method(config.method).language_vectors is not None and (note := bridge_note(seen)):
+        yield note
     if words is not None:
         yield f"{words.n_missing:,} words to encode, and {words.needed - words.n_missing:,} in the cache already"
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from crossfill.config import Config
+from crossfill.encoders.base import Encoder
 from crossfill.grid.cells import Inventory
 from crossfill.methods.factorized.priors import language_anchors
 from crossfill.methods.method import Plan
@@ -36,8 +37,13 @@ class DescribedHeads(HeadSource, ABC):
         return self.vectors[self.inventory.language_index(language)]
 
 
+def describe(heads: DescribedHeads, encoder: Encoder, config: Config) -> None:
+    """Give these heads the vectors of all languages: those that `latents.prior: similar` centres priors on."""
+    heads.describe(language_anchors(heads.inventory.languages, encoder, config))
+
+
 def settle(model: Model, plan: Plan, config: Config) -> None:
-    """Look up the vectors of all languages: those that `latents.prior: similar` centres priors on."""
+    """Look up the vectors of all languages."""
     if not isinstance(model.heads, DescribedHeads):
         raise TypeError(f"expected heads with vectors of languages, got {type(model.heads).__name__}")
-    model.heads.describe(language_anchors(model.inventory.languages, model.encoder, config))
+    describe(model.heads, model.encoder, config)

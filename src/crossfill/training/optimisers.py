@@ -1,10 +1,11 @@
-"""Adam for dense parameters, and lazy Adam for the posteriors' rows, which updates only the rows drawn in a step."""
+"""Adam for dense parameters, and Adam row by row for the posteriors, which updates only the rows drawn in a step."""
 
 import torch
 from torch import Tensor, nn
 
 from crossfill.config import TrainingConfig
 from crossfill.model import Model
+from crossfill.training.row_adam import RowAdam
 
 
 class Optimisers:
@@ -30,7 +31,7 @@ class Optimisers:
         if groups:
             self.optimisers.append(torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=True))
         if sparse:
-            self.optimisers.append(torch.optim.SparseAdam(sparse, lr=config.latent_learning_rate or rate))
+            self.optimisers.append(RowAdam(sparse, lr=config.latent_learning_rate or rate))
         self.rates = [[group["lr"] for group in optimiser.param_groups] for optimiser in self.optimisers]
 
     def step(self, step: int) -> None:
@@ -60,8 +61,7 @@ class Optimisers:
             for name, tensor in tensors.items():
                 owner, parameter, slot = name.split("/")
                 if int(owner) == which:
-                    lazy_count = slot == "step" and isinstance(optimiser, torch.optim.SparseAdam)
-                    state["state"].setdefault(int(parameter), {})[slot] = int(tensor) if lazy_count else tensor
+                    state["state"].setdefault(int(parameter), {})[slot] = tensor
             optimiser.load_state_dict(state)
 
 

@@ -111,7 +111,8 @@ def classify(runs: Sequence[Run], interval: float | None = None) -> Prediction:
 def elect(features: Float[Tensor, "words features"], head: Classifier, vote: Vote) -> Prediction:
     """Every draw votes for a label of each word, and `vote` decides over all words; mutual information is zero."""
     votes = torch.cat([head.logits(chunk).argmax(-1) for chunk in _chunks(features, head)], dim=1)
-    probabilities = vote(votes, head.n_labels).to(features.dtype)
+    # votes are counted in float64, which not every device has
+    probabilities = vote(votes.cpu(), head.n_labels).to(features.dtype).to(features.device)
     return Prediction(probabilities, entropy(probabilities), features.new_zeros(len(features)))
 
 
@@ -124,7 +125,7 @@ def _bounds(
     ordered, last = samples.sort(dim=0).values, len(samples) - 1
     places = torch.tensor([(1 - interval) / 2, (1 + interval) / 2], dtype=torch.float64) * last
     below = places.floor().long().clamp(0, last)
-    weight = (places - below).to(samples).view(2, 1, 1)
+    weight = (places - below).to(samples.dtype).to(samples.device).view(2, 1, 1)
     return torch.lerp(ordered[below], ordered[(below + 1).clamp(max=last)], weight)
 
 

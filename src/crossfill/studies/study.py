@@ -94,7 +94,7 @@ class ExecutionSettings(Settings):
     threads: Annotated[int, Field(ge=1, le=10**4)] = 1
     """Cores per job."""
     gpus: Annotated[float, Field(ge=0, le=1000)] = 0.0
-    """Accelerators per job (`ray` only)."""
+    """Accelerators per job: 0 computes on cores alone, a half lets two jobs share one."""
     address: str | None = None
     """Address of a Ray cluster, or `auto`; none starts one on this machine (`ray` only)."""
 

@@ -26,7 +26,7 @@ from crossfill.training.elbo import KlWeight, Objective, log_likelihood, negativ
 from crossfill.training.interruption import InterruptedTraining, stoppable
 from crossfill.training.labelled import Labelled
 from crossfill.training.optimisers import Optimisers
-from crossfill.training.processes import Processes
+from crossfill.training.processes import Processes, widest
 from crossfill.training.sampling import CellSampler, CellSize, Draw
 
 
@@ -123,7 +123,7 @@ class Trainer:
     def validate(self) -> dict[str, float]:
         """Plug-in scores on dev data of seen cells: the mean over cells for each task, and over tasks."""
         cells = list(self.dev_data)
-        values = torch.zeros(len(cells), dtype=torch.float64, device=self.processes.device)
+        values = torch.zeros(len(cells), dtype=widest(self.processes.device), device=self.processes.device)
         for i in range(len(cells))[self.processes.share]:
             cell, data = cells[i], self.dev_data[cells[i]]
             predicted = predict(self.model, data.inputs, cell, n_samples=0).labels.cpu().numpy()

@@ -30,6 +30,11 @@ def is_only_process() -> bool:
     return int(os.environ.get("WORLD_SIZE", "1")) <= 1
 
 
+def widest(device: torch.device) -> torch.dtype:
+    """The widest float of a device: Apple's MPS has no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
 class Processes:
     """The current process among those that train together; one alone on a CPU in float32 needs no Accelerate."""
 

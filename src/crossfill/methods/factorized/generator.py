@@ -60,8 +60,9 @@ class Generator(nn.Module):
         for task in sorted(set(tasks)):
             cells = [i for i, other in enumerate(tasks) if other == task]
             shape = (len(hidden), len(cells), self.n_labels[task], -1)
-            mean = self.means[task](hidden[:, cells]).reshape(shape)
-            variance = functional.softplus(self.variances[task](hidden[:, cells]).reshape(shape)) + VARIANCE_FLOOR
+            of_task = hidden.index_select(1, torch.tensor(cells).to(hidden.device))
+            mean = self.means[task](of_task).reshape(shape)
+            variance = functional.softplus(self.variances[task](of_task).reshape(shape)) + VARIANCE_FLOOR
             heads |= {cell: HeadDistribution(mean[:, i], variance[:, i]) for i, cell in enumerate(cells)}
         return [heads[i] for i in range(len(tasks))]
 

@@ -64,7 +64,7 @@ class FactorizedHeads(HeadSource):
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
         task_rows, language_rows = self._rows(cells)
         means = self.tasks.mean[task_rows].unsqueeze(0), self.language_means()[language_rows].unsqueeze(0)
-        return [Head(head.mean) for head in self.generator(task_rows.tolist(), *means)]
+        return [Head(head.mean) for head in self.generator(self._tasks(cells), *means)]
 
     def sample(self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None) -> list[Head]:
         task_rows, language_rows = self._rows(cells)
@@ -72,7 +72,7 @@ class FactorizedHeads(HeadSource):
         languages, language_of = language_rows.unique(return_inverse=True)
         t = self.tasks.sample(tasks, n_samples, generator)[:, task_of]
         l = (self.anchors[languages] + self.languages.sample(languages, n_samples, generator))[:, language_of]
-        return [head.sample(generator) for head in self.generator(task_rows.tolist(), t, l)]
+        return [head.sample(generator) for head in self.generator(self._tasks(cells), t, l)]
 
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         tasks, languages = self._rows(cells)
@@ -80,7 +80,7 @@ class FactorizedHeads(HeadSource):
         if self.latent_dropout:
             from_prior = torch.rand(*l.shape[:2], 1, device=l.device) < self.latent_dropout
             l = torch.where(from_prior, torch.randn_like(l), l)
-        heads = self.generator(tasks.tolist(), t, self.anchors[languages] + l)
+        heads = self.generator(self._tasks(cells), t, self.anchors[languages] + l)
         task_kl = self.tasks.kl(tasks).expand(len(cells))
         language_kl = self.languages.kl(languages).expand(len(cells))
         draws = []
@@ -94,11 +94,13 @@ class FactorizedHeads(HeadSource):
             draws.append(TrainingDraw(head.sample(), divergences))
         return draws
 
+    def _tasks(self, cells: Sequence[Cell]) -> list[int]:
+        return [self.inventory.task_index(cell.task) for cell in cells]
+
     def _rows(self, cells: Sequence[Cell]) -> tuple[Int[Tensor, "cells"], Int[Tensor, "cells"]]:
-        tasks = [self.inventory.task_index(cell.task) for cell in cells]
         languages = [self.inventory.language_index(cell.language) for cell in cells]
         device = self.tasks.mean.device
-        return torch.tensor(tasks, device=device), torch.tensor(languages, device=device)
+        return torch.tensor(self._tasks(cells)).to(device), torch.tensor(languages).to(device)
 
 
 def settle(model: Model, plan: Plan, config: Config) -> None:

@@ -77,8 +77,8 @@ class DiagonalPosterior(Posterior):
     def moments(
         self, index: Int[Tensor, "rows"]
     ) -> tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]:
-        mean = self.mean[index]
-        return mean, _variance(self.rho[index]), mean.new_zeros(*mean.shape, 0)
+        mean = _rows(self.mean, index)
+        return mean, _variance(_rows(self.rho, index)), mean.new_zeros(*mean.shape, 0)
 
     @torch.no_grad()
     def reset_to_prior(self, index: Int[Tensor, "rows"]) -> None:
@@ -127,7 +127,7 @@ class LowRankPosterior(Posterior):
     def moments(
         self, index: Int[Tensor, "rows"]
     ) -> tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]:
-        return self.mean[index], _variance(self.rho[index]), self._factor(index)
+        return _rows(self.mean, index), _variance(_rows(self.rho, index)), self._factor(index)
 
     @torch.no_grad()
     def reset_to_prior(self, index: Int[Tensor, "rows"]) -> None:
@@ -158,4 +158,4 @@ def _variance(rho: Tensor) -> Tensor:
 
 
 def _rows(parameter: Tensor, index: Int[Tensor, "rows"]) -> Float[Tensor, "rows columns"]:
-    return functional.embedding(index, parameter, sparse=True)
+    return functional.embedding(index.to(parameter.device), parameter, sparse=True)

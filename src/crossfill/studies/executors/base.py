@@ -81,6 +81,16 @@ def build_executor(settings: ExecutionSettings) -> Executor:
     return LocalExecutor(settings)
 
 
+def shares(accelerators: float, per_job: float) -> int:
+    """How many jobs can have `per_job` accelerators each."""
+    if accelerators < per_job:
+        raise StudyError(
+            f"execution.gpus: expected {per_job:g} accelerators for a job, found {accelerators:g}; "
+            "set it to 0 to compute on cores"
+        )
+    return int(accelerators / per_job + 1e-9)
+
+
 def attempt(
     job: dict[str, Any], run: str, threads: int, report: Callable[[int, str], None] | None = None
 ) -> dict[str, Any]:

@@ -13,7 +13,18 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from crossfill.studies.executors.base import RETRIES, Advanced, Event, Executor, Failed, Lost, Started, attempt, ended
+from crossfill.studies.executors.base import (
+    RETRIES,
+    Advanced,
+    Event,
+    Executor,
+    Failed,
+    Lost,
+    Started,
+    attempt,
+    ended,
+    shares,
+)
 from crossfill.studies.plan import Job
 from crossfill.studies.study import ExecutionSettings
 
@@ -28,12 +39,30 @@ def usable_cores() -> int:
     return getattr(os, "process_cpu_count", os.cpu_count)() or 1  # the former from Python 3.13 on
 
 
+def accelerators() -> list[str]:
+    """The names of this machine's accelerators, as `CUDA_VISIBLE_DEVICES` has them."""
+    import torch
+
+    if not torch.accelerator.is_available():
+        return []
+    allowed = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    named = [name.strip() for name in allowed.split(",") if name.strip()]
+    return named or [str(i) for i in range(torch.accelerator.device_count())]
+
+
 class LocalExecutor(Executor):
-    """A pool of processes that replaces workers that die."""
+    """A pool of processes that replaces workers that die; each has the accelerators of its slot, and sees no others."""
 
     def __init__(self, settings: ExecutionSettings) -> None:
         self.threads = settings.threads
         self._slots = settings.jobs or max(1, usable_cores() // settings.threads)
+        found = accelerators() if settings.gpus else []
+        if found:
+            self._slots = min(self._slots, shares(len(found), settings.gpus))
+        width = max(1, int(settings.gpus))
+        starts = [int(slot * settings.gpus + 1e-9) for slot in range(self._slots)]
+        self.devices = [",".join(found[start : start + width]) for start in starts]
+        """The accelerators of each slot; none of them on a machine without, where jobs compute on cores."""
 
     @property
     def slots(self) -> int:
@@ -42,13 +71,13 @@ class LocalExecutor(Executor):
     def run(self, jobs: Sequence[Job], run: Path) -> Iterator[Event]:
         waiting = deque(jobs)
         losses: Counter[str] = Counter()
-        workers = [_Worker(self.threads) for _ in range(min(self.slots, len(jobs)))]
+        workers = [_Worker(self.threads, self.devices[slot]) for slot in range(min(self.slots, len(jobs)))]
         try:
             while waiting or any(worker.job for worker in workers):
                 for i, worker in enumerate(workers):
                     if worker.job is None and waiting:
                         if not worker.process.is_alive():
-                            workers[i] = worker = _Worker(self.threads)
+                            workers[i] = worker = _Worker(self.threads, self.devices[i])
                         worker.take(waiting.popleft(), run)
                         yield Started(worker.running.id)
                 busy = {worker.pipe: worker for worker in workers if worker.job}
@@ -61,7 +90,8 @@ class LocalExecutor(Executor):
                     if outcome is not None:
                         yield ended(job.id, outcome)
                         continue
-                    workers[workers.index(worker)] = _Worker(self.threads)
+                    slot = workers.index(worker)
+                    workers[slot] = _Worker(self.threads, self.devices[slot])
                     losses[job.id] += 1
                     if losses[job.id] > RETRIES:
                         yield Failed(job.id, f"its worker was lost {losses[job.id]} times; is memory short?", "")
@@ -76,10 +106,10 @@ class LocalExecutor(Executor):
 class _Worker:
     """A process and the pipe to it."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, devices: str) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_work, args=(theirs, threads), daemon=True)
+        self.process: BaseProcess = context.Process(target=_work, args=(theirs, threads, devices), daemon=True)
         self.process.start()
         theirs.close()
         self.job: Job | None = None
@@ -117,9 +147,10 @@ class _Worker:
         self.pipe.close()
 
 
-def _work(pipe: Connection, threads: int) -> None:
+def _work(pipe: Connection, threads: int, devices: str) -> None:
     """Run jobs in a worker process until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
+    os.environ["CUDA_VISIBLE_DEVICES"] = devices  # read when torch first asks for a device
     for variable in _THREAD_VARIABLES:
         os.environ[variable] = str(threads)
     threading.Thread(target=_leave_with_parent, daemon=True).start()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crossfill.errors import StudyError
-from crossfill.studies.executors.base import RETRIES, Event, Executor, Failed, Started, attempt, ended
+from crossfill.studies.executors.base import RETRIES, Event, Executor, Failed, Started, attempt, ended, shares
 from crossfill.studies.plan import Job
 from crossfill.studies.study import ExecutionSettings
 
@@ -39,8 +39,12 @@ class RayExecutor(Executor):
 
     @property
     def slots(self) -> int:
-        cores = int(self.ray.cluster_resources().get("CPU", 1)) // self.settings.threads
-        return max(1, min(cores, self.settings.jobs or cores))
+        found = self.ray.cluster_resources()
+        cores = int(found.get("CPU", 1)) // self.settings.threads
+        places = min(cores, self.settings.jobs or cores)
+        if self.settings.gpus:
+            places = min(places, shares(found.get("GPU", 0), self.settings.gpus))
+        return max(1, places)
 
     def run(self, jobs: Sequence[Job], run: Path) -> Iterator[Event]:
         resources: dict[str, Any] = {"num_cpus": self.settings.threads, "num_gpus": self.settings.gpus}

@@ -5,15 +5,19 @@ from pathlib import Path
 import pytest
 
 from crossfill.config import load_run_config
+from crossfill.data.codes import language_code
 from crossfill.errors import ConfigError
-from crossfill.grid.cells import Cell
+from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.partition import alternating_halves
 from crossfill.methods.registry import find_method
 from crossfill.settings import change_values, read_settings
-from crossfill.studies.grids import load_study_grid
-from crossfill.studies.plan import Job, check_study
-from crossfill.studies.study import DataSettings, parse_study
+from crossfill.studies.grids import StudyGrid, load_study_grid
+from crossfill.studies.plan import Job, check_study, make_partitions
+from crossfill.studies.study import DataSettings, PartitionSettings, StudyConfig, parse_study
 from tests.data.folders import bio, conllu, write
 from tests.studies.studies import checked, study
+
+PAPER = Path(__file__).parents[2] / "configs" / "paper.yaml"
 
 
 def corpora(folder: Path, cells: list[str], n: int = 3) -> Path:
@@ -72,6 +76,45 @@ def test_a_complete_grid_is_asked_for_cell_by_cell(tmp_path: Path):
         f"data: missing corpus: no ner/{language} in {data}" for language in ("amh", "yor")
     ]
     assert "found none; name it with --data" in check_study(study(data=settings | {"path": "none"})).problems[0]
+
+
+def test_gaps_may_be_noted_rather_than_refused(tmp_path: Path):
+    data = corpora(tmp_path / "data", ["pos/wol", "ner/wol", "pos/yor", "ner/yor", "pos/amh"])
+    listed = {
+        "path": str(data),
+        "synthetic": None,
+        "complete": True,
+        "gaps": "note",
+        "languages": ["am", "tam", "wo", "yo"],
+    }
+    found = check_study(study(data=listed, posteriors=[]))
+    assert not [p for p in found.problems if "missing" in p]
+    assert found.grid is not None
+    assert found.grid.notes[:2] == (
+        f"data: missing corpus: tam has no data in {data}",
+        f"data: missing corpus: no ner/amh in {data}",
+    )
+    assert "the study runs without these" in found.grid.notes[2]
+    assert found.grid.grid.languages == ("amh", "wol", "yor")
+
+
+def test_alternating_halves_follow_the_order_in_which_languages_are_listed():
+    values = read_settings(PAPER)["data"]
+    listed = [language_code(code) for code in values["languages"]]
+    cells = [Cell(task, language) for task in ("ner", "pos") for language in listed]
+    grid = StudyGrid(Grid(dict.fromkeys(cells, ())), Grid({}))
+    data = DataSettings(path="data", languages=tuple(values["languages"]))
+    wanted = StudyConfig(data=data, methods={"jm": {}}, partitions=(PartitionSettings(kind="alternating"),))
+    (first, second), problems = make_partitions(wanted, grid)
+    assert not problems
+    # the script: every second cell of ner × languages, then pos × languages, languages in the order of their codes
+    assert first.partition.unseen == {cell for i, cell in enumerate(cells) if i % 2 == 0}
+    assert second.partition.unseen == {cell for i, cell in enumerate(cells) if i % 2 == 1}
+    by_iso = alternating_halves(cells)[0].unseen
+    assert len({cell.language for cell in by_iso - first.partition.unseen}) == 8
+    some = StudyGrid(Grid({cell: () for cell in cells if cell.language != "amh"}), Grid({}))
+    (without, _), _ = make_partitions(wanted, some)
+    assert without.partition.unseen == {cell for cell in first.partition.unseen if cell.language != "amh"}
 
 
 def test_languages_that_all_tasks_have_and_sources_that_serve_one_method(tmp_path: Path):

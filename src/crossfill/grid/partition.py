@@ -86,7 +86,8 @@ def alternating_halves(cells: Iterable[Cell], languages: Sequence[str] = ()) -> 
 
     Cell (i, j) is unseen in partition (i + j) mod |T|, one partition per task. The script counts i·|L| + j instead: the
     same where |L| mod |T| = 1, as in the paper (2 × 33); elsewhere its count can hold out a whole language.
-    `languages` gives the order of languages, by default alphabetical; the script sorts by two-letter codes.
+    `languages` gives the order of languages, by default that of ISO 639-3 codes; the script's is that of the codes of
+    its data (`am, ar, arc, bm, …`), under which eight languages change halves.
     """
     known = sorted(set(cells))
     tasks, names = (sorted(found) for found in _names(known))

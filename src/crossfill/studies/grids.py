@@ -23,6 +23,10 @@ from crossfill.grid.typology import Block, Typology, load_typology, unit_rows, v
 from crossfill.studies.study import DataSettings
 
 ARTIFICIAL = "settings"
+_WITHOUT = (
+    "the study runs without these, and its averages are of other cells than in a complete one; a language with one "
+    "task is never held out. Put what you have of them into <task>/<language>/{train,dev,test} of the data folder"
+)
 
 
 @dataclass(frozen=True)
@@ -80,19 +84,29 @@ def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
         "the largest-source method trains on the seen language with most training words"
         for language in sorted(sources - set(grid.languages))
     )
-    for language in sorted(wanted - sources - set(grid.languages)):
-        problems.append(f"data: missing corpus: {language} has no data in {_place(data)}")
     kept = part_of(grid, wanted - sources)
-    if data.complete:
-        tasks = [task_name(task) for task in data.tasks] or grid.tasks
-        missing = [Cell(t, l) for t in tasks for l in sorted(wanted - sources) if Cell(t, l) not in grid.corpora]
-        problems += [
-            f"data: missing corpus: no {cell} in {_place(data)}" for cell in missing if cell.language in grid.languages
-        ]
+    gaps = _gaps(data, grid, wanted - sources)
+    if data.gaps == "refuse":
+        problems += gaps
+    elif gaps:
+        notes += (*gaps, _WITHOUT)
     if not kept.cells:
         problems.append(f"data: expected corpora in the chosen languages, got none in {_place(data)}")
         return None, problems
     return StudyGrid(kept, part_of(grid, sources), notes), problems
+
+
+def _gaps(data: DataSettings, grid: Grid, wanted: Collection[str]) -> list[str]:
+    """A line for every language that is listed but has no data, and for every cell that a complete grid lacks."""
+    lines = [
+        f"data: missing corpus: {language} has no data in {_place(data)}"
+        for language in sorted(set(wanted) - set(grid.languages))
+    ]
+    if data.complete:
+        tasks = [task_name(task) for task in data.tasks] or grid.tasks
+        cells = [Cell(task, l) for task in tasks for l in sorted(wanted) if l in grid.languages]
+        lines += [f"data: missing corpus: no {cell} in {_place(data)}" for cell in cells if cell not in grid.corpora]
+    return lines
 
 
 def part_of(grid: Grid, languages: Collection[str]) -> Grid:

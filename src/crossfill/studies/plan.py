@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from crossfill.config import Config, parse_config
-from crossfill.data.codes import find_cell, find_language_in
+from crossfill.data.codes import find_cell, find_language_in, language_code
 from crossfill.errors import CrossfillError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.partition import (
@@ -238,7 +238,7 @@ def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> 
                 raise DataError("expected size, the number of bridges; got none")
             return bridge_halves(cells, settings.size, settings.seed)
         case "alternating":
-            return alternating_halves(cells)
+            return alternating_halves(cells, _order(data))
         case "hold-out":
             if not settings.cells:
                 raise DataError("expected cells to hold out, such as [ner/wol]; got none")
@@ -252,6 +252,11 @@ def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> 
             matrix = known["similarity"]
             languages = choose(grid.grid.languages, settings.size, lambda a, b: matrix[rows[a]][rows[b]])
             return random_halves([cell for cell in cells if cell.language in languages], settings.seed)
+
+
+def _order(data: DataSettings) -> tuple[str, ...]:
+    """The languages in the order in which the study lists them, those without data included; none if it lists none."""
+    return () if isinstance(data.languages, str) else tuple(language_code(code) for code in data.languages)
 
 
 def _default_posteriors(languages: Sequence[str]) -> tuple[str, ...]:

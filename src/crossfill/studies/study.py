@@ -29,7 +29,9 @@ class DataSettings(Settings):
     source_only: tuple[str, ...] = ()
     """Languages used only by the largest-source method, as English is in the paper."""
     complete: bool = False
-    """Refuse a grid in which any task lacks a corpus in any of the languages."""
+    """Expect a corpus in every task and every language."""
+    gaps: Literal["refuse", "note"] = "refuse"
+    """What to do if one is missing, or a language that `languages` lists: stop, or say so and run without it."""
     max_train: Count | None = None
     """Maximum number of training sentences per corpus."""
     max_dev: Count | None = None

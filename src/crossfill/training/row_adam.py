@@ -18,7 +18,7 @@ class RowAdam(torch.optim.Optimizer):
         row ← row − lr · m / (1 − β₁ⁿ) / (√(v / (1 − β₂ⁿ)) + ε)        n: how often this row was drawn
 
     With one count for all rows, as in torch's `SparseAdam`, a row that is first drawn late in training takes a step
-    (1 − β₁) / √(1 − β₂) ≈ 3.2 times too long. Gradients have to be sparse.
+    that is (1 − β₁) / √(1 − β₂) times too long: about three. Gradients have to be sparse.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class RowAdam(torch.optim.Optimizer):
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    self._update(parameter, parameter.grad.coalesce(), group["lr"], *group["betas"], group["eps"])
+                    self._update(parameter, parameter.grad.coalesce(), group)
         return loss
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -47,8 +47,8 @@ class RowAdam(torch.optim.Optimizer):
                 )
         super().load_state_dict(state_dict)
 
-    def _update(self, parameter: Tensor, gradient: Tensor, lr: float, beta1: float, beta2: float, eps: float) -> None:
-        state = self.state[parameter]
+    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        state, (beta1, beta2) = self.state[parameter], group["betas"]
         if not state:
             state["mean"], state["square"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
             state["steps"] = torch.zeros(len(parameter), dtype=parameter.dtype, device=parameter.device)
@@ -59,5 +59,5 @@ class RowAdam(torch.optim.Optimizer):
         for slot, value in zip(_SLOTS, (m, v, n), strict=True):
             state[slot].index_copy_(0, rows, value)
         n = n.unsqueeze(1)
-        scale = v.div_(1 - beta2**n).sqrt_().add_(eps)
-        parameter.index_add_(0, rows, m.div_(scale.mul_(1 - beta1**n)), alpha=-lr)
+        scale = v.div_(1 - beta2**n).sqrt_().add_(group["eps"])
+        parameter.index_add_(0, rows, m.div_(scale.mul_(1 - beta1**n)), alpha=-group["lr"])

@@ -1,7 +1,9 @@
 """A model folder: the names of its files, and how they are read and written. JSON and safetensors, never pickle."""
 
 import json
+import shutil
 from collections.abc import Collection, Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,12 @@ DATA = "data.json"
 """What each seen cell was trained on."""
 RESULTS = "results.json"
 """Scores of every cell that was evaluated."""
+EXPECTED = "expected.json"
+"""Expected scores of unseen cells, from seen cells held out in turn."""
+HELD_OUT = "held-out"
+"""Folder with the trainings that hold out seen cells, while a run goes on."""
+LOCK = ".lock"
+"""File that a process holds while it trains into the folder."""
 EXAMPLES = "examples.json"
 """Sentences to try the model on, by language."""
 ADAPTED = "adapted"
@@ -45,11 +53,23 @@ _RETIRED = {
 """Settings of older folders that no longer exist, with the only value that is still accepted."""
 
 
+_OF_A_RUN = (WEIGHTS, STATE, HISTORY, CALIBRATION, WIDTHS, DATA, RESULTS, EXPECTED, CARD, DESCRIPTION)
+"""Files that belong to one run, in the order in which they are removed."""
+
+
 def remove_leftovers(folder: Path) -> None:
     """Delete temporary files that killed processes left behind."""
-    for name in (WEIGHTS, DESCRIPTION, STATE, HISTORY):
+    for name in _OF_A_RUN:
         for leftover in folder.glob(f".{name}-*"):
             leftover.unlink(missing_ok=True)
+
+
+def remove_run(folder: Path) -> None:
+    """Delete all that an earlier run left in a folder, weights first: they must never meet another run's settings."""
+    for name in _OF_A_RUN:
+        (folder / name).unlink(missing_ok=True)
+    for name in (ADAPTED, ENCODER):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def read_json(path: Path) -> Any:
@@ -86,15 +106,30 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
         return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
 
 
-def describe(config: Config, inventory: Inventory, seen: Collection[Cell]) -> dict[str, Any]:
-    """All that is needed to rebuild a model, as JSON values."""
+def describe(config: Config, inventory: Inventory, seen: Collection[Cell], data: str = "") -> dict[str, Any]:
+    """All that is needed to rebuild a model, as JSON values, and a digest of the data that it is trained on."""
     return {
         "format": 1,
         "config": config.model_dump(mode="json"),
         "labels": {task: list(labels) for task, labels in inventory.labels.items()},
         "languages": list(inventory.languages),
         "seen": [str(cell) for cell in sorted(seen)],
+        **({"data": data} if data else {}),
     }
+
+
+def digest(description: Mapping[str, Any]) -> str:
+    """A hash of a description; the weights carry it, so that they are never read with another run's settings."""
+    return blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def check_same_run(folder: Path, notes: Mapping[str, Any]) -> None:
+    """Refuse weights whose notes name another run than the folder's description; older weights name none."""
+    if notes.get("run", own := digest(read_json(folder / DESCRIPTION) or {})) != own:
+        raise CheckpointError(
+            f"{folder}: expected weights of the run in {DESCRIPTION}, found those of another; was it changed, or were "
+            "files of two models mixed? restore it, or train again"
+        )
 
 
 def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:

@@ -94,7 +94,7 @@ trainer(Path(sys.argv[1]), *LONGER).run(resume=True)
 def test_a_run_killed_at_any_moment_and_resumed_ends_with_the_same_bits(delays, tmp_path):
     def start(folder: str) -> subprocess.Popen:
         return subprocess.Popen(
-            [sys.executable, "-c", RUN, str(tmp_path / folder)], env={**os.environ, "PYTHONPATH": "."}
+            [sys.executable, "-c", RUN, str(tmp_path / folder)], env={**os.environ, "PYTHONPATH": "src:."}
         )
 
     trainer(tmp_path / "whole", *LONGER).run()

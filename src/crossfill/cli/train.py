@@ -1,5 +1,7 @@
 """`crossfill train DATA`: one model from the seen cells of a data folder."""
 
+import shlex
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from crossfill.evaluation.results import CellResult
     from crossfill.grid.cells import Grid
     from crossfill.grid.partition import Partition
+
+INTERRUPTED = 130
+"""Exit code of a run that was told to stop."""
 
 
 def train(
@@ -42,6 +47,7 @@ def train(
     ] = None,
     change: Annotated[list[str] | None, typer.Option("--set", help="A setting, as training.steps=500.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Take up the run that is in the folder.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the model or run that is in the folder.")] = False,
     hold_out: Annotated[list[str] | None, typer.Option(help="A cell to leave unseen, as ner/wol; repeatable.")] = None,
     halves: Annotated[
         Literal["random", "alternating"] | None, typer.Option(help="Hold out half of the cells, in this way.")
@@ -73,6 +79,7 @@ def train(
     from crossfill.settings import parse_assignments
     from crossfill.tagger.presets import Wishes
     from crossfill.tagger.run import run
+    from crossfill.training.interruption import InterruptedTraining, terminable
     from crossfill.training.processes import is_first_process
 
     started = time.monotonic()
@@ -87,19 +94,34 @@ def train(
         raise DataError("--outside: " + unknown("language", language, grid.languages))
     compared = grid.where(lambda cell: cell.language not in excluded)
     partition = _partition(compared, hold_out or [], halves, half, seed)
-    made = run(
-        grid,
-        partition.seen,
-        wishes,
-        out,
-        resume=resume,
-        cache=cache or True,
-        scored=compared,
-        tell=None if quiet else _tell,
-    )
+    try:
+        with terminable():
+            made = run(
+                grid,
+                partition.seen,
+                wishes,
+                out,
+                resume=resume,
+                force=force,
+                cache=cache or True,
+                scored=compared,
+                tell=None if quiet else _tell,
+            )
+    except (KeyboardInterrupt, InterruptedTraining) as stop:
+        step = f" at step {stop.step:,}" if isinstance(stop, InterruptedTraining) else ""
+        typer.echo(f"interrupted{step}; go on with: {_command_to_go_on(out)}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     if is_first_process():
         seconds = time.monotonic() - started
         _show(made.results, f"{len(partition.seen)} of {len(compared.cells)}", made.progression.step, out, seconds)
+
+
+def _command_to_go_on(out: Path) -> str:
+    """The command that takes the run up: the same again while it only encodes, as what is encoded is cached."""
+    from crossfill.tagger.claim import standing
+
+    given = [argument for argument in sys.argv[1:] if argument not in ("--force", "--resume")]
+    return shlex.join(["crossfill", *given, *(["--resume"] if standing(out) == "unfinished" else [])])
 
 
 def _tell(line: str) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from secrets import token_hex
 from typing import IO, Any, Literal
 
 import numpy as np
@@ -65,13 +65,13 @@ class FeatureCache:
             return found
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            part = NamedTemporaryFile(dir=self.folder, prefix=".", suffix=".part", delete=False)  # noqa: SIM115
+            place = self.folder / f".{token_hex(8)}.part"
+            part = place.open("x+b")
         except OSError:  # a cache that cannot be written only costs time
             return _filled(shape, dtype, fill)
-        place = Path(part.name)
         try:
             with part:
-                _write(part.file, {"label": label[-500:], **full}, shape, dtype, fill)
+                _write(part, {"label": label[-500:], **full}, shape, dtype, fill)
             place.replace(path)
         except BaseException:
             place.unlink(missing_ok=True)

@@ -1,8 +1,9 @@
 """The grid of tasks × languages: cells, their corpora, and the inventory of labels and languages."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 
@@ -155,6 +156,15 @@ class Grid:
     def training(self, cell: Cell) -> Corpus:
         """All training sentences of a seen cell, over its corpora."""
         return Corpus.joined(splits.training for splits in self[cell])
+
+    def digest(self, cells: Iterable[Cell]) -> str:
+        """A hash of the text and labels that these cells train and select on."""
+        found = blake2b(digest_size=16)
+        for cell in sorted(cells):
+            for corpus in (self.training(cell), self.development(cell)):
+                found.update(f"{cell} {corpus.text_hash()} ".encode())
+                found.update("\x1f".join(corpus.labels).encode("utf-8", "surrogatepass"))
+        return found.hexdigest()
 
     def development(self, cell: Cell) -> Corpus:
         """All development sentences of a cell."""

@@ -35,8 +35,11 @@ def save_model(
     """Write a whole model folder: settings, weights, adapted cells, calibration, results, encoder files and card."""
     folder.mkdir(parents=True, exist_ok=True)
     model, adapted = without_adapted(model), adapted_cells(model)
-    write_json(folder / checkpoint.DESCRIPTION, checkpoint.describe(config, model.inventory, model.seen))
-    checkpoint.write_tensors(folder / checkpoint.WEIGHTS, model.state_dict(), {})
+    description = checkpoint.describe(config, model.inventory, model.seen)
+    for name in (checkpoint.STATE, checkpoint.CALIBRATION, checkpoint.RESULTS):  # of another model
+        (folder / name).unlink(missing_ok=True)
+    write_json(folder / checkpoint.DESCRIPTION, description)
+    checkpoint.write_tensors(folder / checkpoint.WEIGHTS, model.state_dict(), {"run": checkpoint.digest(description)})
     if widths:
         save_widths(folder, widths)
     for path in (folder / checkpoint.ADAPTED).glob("*.safetensors"):  # of an earlier model
@@ -49,8 +52,6 @@ def save_model(
 def complete_folder(folder: Path, model: Model, grid: Grid, config: Config, calibration: Calibration | None) -> None:
     """Complete the folder of a training run, which has its weights: calibration, encoder files, card."""
     write_json(folder / checkpoint.DATA, describe_data(grid, sorted(model.seen)))
-    for name in (checkpoint.RESULTS, checkpoint.CALIBRATION):  # of an earlier run
-        (folder / name).unlink(missing_ok=True)
     _save_surroundings(folder, model, config, calibration)
 
 
@@ -95,6 +96,8 @@ def load_model(
 def _load_model(folder: Path, encoder: str | None, cache: Path | bool, quiet: bool) -> tuple[Model, Config]:
     config, inventory, seen = checkpoint.read_description(folder)
     path = folder / checkpoint.WEIGHTS
+    if not path.exists() and (folder / checkpoint.STATE).exists() | (folder / checkpoint.HELD_OUT).exists():
+        raise CheckpointError(f"{folder}: expected a trained model, found a run that is not finished; train --resume")
     shapes = checkpoint.read_shapes(path)
     carried = folder / checkpoint.ENCODER
     name = encoder or (str(carried) if carried.is_dir() else config.encoder.name)
@@ -115,7 +118,8 @@ def _load_model(folder: Path, encoder: str | None, cache: Path | bool, quiet: bo
         raise CheckpointError(f"{folder}: expected settings of a model that fits its weights; {reason}") from None
     checkpoint.check_shapes(outline, shapes, path)
     model = build()
-    tensors = checkpoint.read_tensors(path)[0]
+    tensors, notes = checkpoint.read_tensors(path)
+    checkpoint.check_same_run(folder, notes)
     checkpoint.check_finite(tensors, path)
     checkpoint.load_weights(model, tensors, path)
     return model.eval(), config

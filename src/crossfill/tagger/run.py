@@ -1,6 +1,7 @@
 """A training run from a user's wishes to a finished model: the one road of the command line and of Python."""
 
 from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from crossfill.methods.registry import find_method
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration
 from crossfill.progress import ProgressBar
+from crossfill.tagger.claim import claimed, close_run
 from crossfill.tagger.folder import add_results
 from crossfill.tagger.outlook import describe_run, foresee, words_to_encode
 from crossfill.tagger.presets import Wishes, settle
@@ -41,14 +43,35 @@ def run(
     wishes: Wishes,
     out: Path | None = None,
     resume: bool = False,
+    force: bool = False,
     cache: Path | bool = True,
     scored: Grid | None = None,
     tell: Tell | None = None,
 ) -> Outcome:
     """Choose settings, say what will be done and how long it takes, train on the seen cells, and score `scored`.
 
-    With `out`, the model is written to that folder. Without `tell`, the run is silent.
+    With `out`, the model is written to that folder, from which an interrupted run can `resume`; a run that is there is
+    replaced only with `force`. Without `tell`, the run is silent.
     """
+    with ExitStack() as stack:
+        if out is not None and is_first_process():
+            stack.enter_context(claimed(out, resume, force))
+        made = _run(grid, seen, wishes, out, resume, cache, scored, tell)
+        if out is not None and is_first_process():
+            close_run(out)
+    return made
+
+
+def _run(
+    grid: Grid,
+    seen: Collection[Cell],
+    wishes: Wishes,
+    out: Path | None,
+    resume: bool,
+    cache: Path | bool,
+    scored: Grid | None,
+    tell: Tell | None,
+) -> Outcome:
     choice = settle(grid, seen, wishes)
     config = choice.config
     find_method(config.method)

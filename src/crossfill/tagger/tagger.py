@@ -238,12 +238,14 @@ def train(
     quiet: bool | None = None,
     preset: str | None = None,
     resume: bool = False,
+    force: bool = False,
 ) -> Tagger:
     """Train on the cells of a grid, or of a data folder, except those held out; the model is written to `out` if given.
 
     Without a `config` (settings, or a YAML file of them) the settings are a `preset`: `laptop`, `gpu`, `paper` or
     `demo`, chosen by encoder and device if none is named, and fitted to the data. `method` and `encoder` override
-    those of the config. What is chosen and how long it takes is shown on standard error, unless `quiet`; by default
+    those of the config. A model that is in `out` is replaced only with `force`; a run that was interrupted there goes
+    on with `resume`. What is chosen and how long it takes is shown on standard error, unless `quiet`; by default
     in terminals and notebooks.
     """
     vectors = None
@@ -261,6 +263,7 @@ def train(
         Wishes(method, encoder, preset, config, vectors),
         None if out is None else Path(out),
         resume=resume,
+        force=force,
         cache=cache,
         tell=_print if shown else None,
     )

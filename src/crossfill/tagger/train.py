@@ -64,7 +64,8 @@ def train_model(
         training, development = prepare_grid(model, kept, plan.cells)
         if config.training.selection == "oracle":
             development = prepare_unseen_development(model, grid)
-    trainer = Trainer(model, training, development, config, out, processes)
+    data = plan.grid.digest(plan.cells) if out is not None else ""
+    trainer = Trainer(model, training, development, config, out, processes, data)
     with ProgressBar(quiet or report is not None or not processes.is_first) as bars:
         progression = trainer.run(resume, report or bars.add(config.method, config.training.steps))
     if method.finish is not None:

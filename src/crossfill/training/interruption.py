@@ -18,6 +18,23 @@ class InterruptedTraining(TrainingError):  # noqa: N818 - nothing went wrong
 
 
 @contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM interrupts as Ctrl-C does, outside of training steps, too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def stoppable(wanted: bool = True) -> Iterator[threading.Event]:
     """An event that Ctrl-C and SIGTERM set, instead of ending the process at once; a second Ctrl-C does end it.
 

@@ -55,7 +55,9 @@ class Trainer:
         config: Config,
         out: Path | None = None,
         processes: Processes | None = None,
+        data: str = "",
     ) -> None:
+        """`data` is a digest of the training data, so that no run is resumed with other ones."""
         self.processes = processes or Processes(config.training)
         self.model, self.train_data, self.dev_data, self.config, self.out = model, train, dev, config, out
         model.to(self.processes.device)
@@ -76,7 +78,7 @@ class Trainer:
         self.recent: list[tuple[float, float, float]] = []
         self.saved = time.monotonic()
         """When the last checkpoint was written."""
-        self.description = checkpoint.describe(config, model.inventory, model.seen)
+        self.description = checkpoint.describe(config, model.inventory, model.seen, data)
 
     def run(self, resume: bool = False, report: Callable[[int, str], None] = lambda _step, _note: None) -> Progression:
         """Train to the end, then load the weights of the best validation. `report` is called after every step."""
@@ -177,7 +179,8 @@ class Trainer:
         if self.out is None:
             self.best = weights
         elif self.processes.is_first:
-            checkpoint.write_tensors(self.out / checkpoint.WEIGHTS, weights, {"step": self.progression.best_step})
+            notes = {"step": self.progression.best_step, "run": checkpoint.digest(self.description)}
+            checkpoint.write_tensors(self.out / checkpoint.WEIGHTS, weights, notes)
 
     def _load_best(self) -> None:
         if self.out is None:
@@ -185,7 +188,9 @@ class Trainer:
         else:
             self.processes.wait()
             path = self.out / checkpoint.WEIGHTS
-            checkpoint.load_weights(self.model, checkpoint.read_tensors(path)[0], path)
+            tensors, notes = checkpoint.read_tensors(path)
+            checkpoint.check_same_run(self.out, notes)
+            checkpoint.load_weights(self.model, tensors, path)
         self.model.eval()
 
     def _open(self, out: Path, resume: bool) -> None:
@@ -195,7 +200,7 @@ class Trainer:
             out.mkdir(parents=True, exist_ok=True)
             checkpoint.remove_leftovers(out)
             if not (resume and state.exists()):
-                state.unlink(missing_ok=True)
+                checkpoint.remove_run(out)
                 write_json(out / checkpoint.DESCRIPTION, self.description)
         self.processes.wait()
         if state.exists():
@@ -216,8 +221,14 @@ class Trainer:
     def _load_state(self, out: Path) -> None:
         path = out / checkpoint.STATE
         tensors, notes = checkpoint.read_tensors(path)
-        if notes.get("description") != self.description:
-            raise CheckpointError(f"{path}: this run was started with other settings or data; use another folder")
+        before = notes.get("description") or {}
+        if before != self.description:
+            changed = sorted(name for name in self.description if before.get(name) != self.description[name])
+            what = "data" if changed == ["data"] else "settings" if changed == ["config"] else "settings or data"
+            raise CheckpointError(
+                f"{path}: this run was started with other {what}; resume it with the same, use another folder, or "
+                "start anew with --force"
+            )
         parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimiser": {}}
         for name, tensor in tensors.items():
             group, _, rest = name.partition("/")

@@ -1,0 +1,67 @@
+"""Whether a run may write into a model folder: nothing finished is overwritten unasked, and no two runs meet in one."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal
+
+from crossfill import checkpoint
+from crossfill.errors import CheckpointError
+from crossfill.files import locked
+
+
+def standing(folder: Path) -> Literal["empty", "unfinished", "finished"]:
+    """How far the run in a folder has come."""
+    if (folder / checkpoint.STATE).exists() or (folder / checkpoint.HELD_OUT).exists():
+        return "unfinished"
+    if not (folder / checkpoint.DESCRIPTION).exists():
+        return "empty"
+    return "finished" if (folder / checkpoint.CARD).exists() else "unfinished"
+
+
+@contextmanager
+def claimed(folder: Path, resume: bool, force: bool) -> Iterator[None]:
+    """Hold a folder for a run, from before its first work to its end.
+
+    CheckpointError if it cannot be written, if another process holds it, if there is nothing to `resume`, or if it
+    holds a run that is neither resumed nor given up with `force`.
+    """
+    with ExitStack() as stack:
+        try:
+            held = stack.enter_context(locked(folder / checkpoint.LOCK, wait=False))
+        except OSError as error:
+            raise CheckpointError(
+                f"{folder}: expected a folder that can be written; {error.strerror}; name another one with --out"
+            ) from None
+        if not held:
+            raise CheckpointError(f"{folder}: another process is training into this folder; wait, or name another one")
+        _check(folder, resume, force)
+        yield
+
+
+def close_run(folder: Path) -> None:
+    """Mark a run as finished: what only served to resume it leaves the folder."""
+    shutil.rmtree(folder / checkpoint.HELD_OUT, ignore_errors=True)
+    (folder / checkpoint.STATE).unlink(missing_ok=True)
+
+
+def _check(folder: Path, resume: bool, force: bool) -> None:
+    found = standing(folder)
+    if resume and found == "empty":
+        raise CheckpointError(f"{folder}: expected a run to resume, found none; train without --resume")
+    if resume and found == "finished":
+        raise CheckpointError(
+            f"{folder}: this run is finished, there is nothing to resume; --force (force=True) trains it anew"
+        )
+    if resume or found == "empty":
+        return
+    if not force:
+        what = "a finished model" if found == "finished" else "a run that is not finished"
+        go_on = "" if found == "finished" else "--resume (resume=True) goes on with it, "
+        raise CheckpointError(
+            f"{folder}: expected an empty folder, found {what}; {go_on}--force (force=True) replaces it, or name "
+            "another folder with --out"
+        )
+    close_run(folder)
+    checkpoint.remove_run(folder)

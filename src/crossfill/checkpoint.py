@@ -2,11 +2,13 @@
 
 import json
 import shutil
+import zlib
 from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
@@ -44,6 +46,7 @@ CARD = "README.md"
 ENCODER = "encoder"
 """Folder with the encoder's settings and tokenizer, and its weights if they are not part of the model's weights."""
 _LARGEST_JSON = 200_000_000
+_CHECKSUM = "checksum"
 _RETIRED = {
     ("encoder", "max_ngram"): 4,
     ("encoder", "pretrained", "cache_frozen_layers"): True,
@@ -85,19 +88,37 @@ def read_json(path: Path) -> Any:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
-    """Write tensors and JSON notes to one file, atomically."""
+    """Write tensors and JSON notes to one file, atomically, with a checksum of both."""
     contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    write_atomically(path, to_bytes(contiguous, metadata={"notes": json.dumps(notes)}))
+    told = {**notes, _CHECKSUM: _checksum(contiguous, notes)}
+    # one entry: safetensors writes several in any order, and the same run has to leave the same bytes
+    write_atomically(path, to_bytes(contiguous, metadata={"notes": json.dumps(told)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the tensors and notes of a file."""
+    """Read the tensors and notes of a file, and compare them with its checksum, which old files do not have."""
     with _opened(path) as file:
         try:
-            notes = json.loads((file.metadata() or {}).get("notes", "{}"))
-        except (ValueError, RecursionError) as error:
+            notes = dict(json.loads((file.metadata() or {"notes": "{}"})["notes"]))
+        except (KeyError, ValueError, TypeError, RecursionError) as error:
             raise _not_whole(path, error) from None
-        return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    if notes.pop(_CHECKSUM, None) not in (None, _checksum(tensors, notes)):
+        raise CheckpointError(
+            f"{path}: expected the contents that were written, got others: the checksum differs; copy the file again, "
+            "or delete it and train again"
+        )
+    return tensors, notes
+
+
+def _checksum(tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> str:
+    """CRC-32 of the notes, and of the names, types and bytes of all tensors: any flipped bit changes it."""
+    found = zlib.crc32(json.dumps(notes).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        found = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), found)
+        found = zlib.crc32(tensor.cpu().reshape(-1).view(torch.uint8).numpy().data, found)
+    return f"{found:08x}"
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:

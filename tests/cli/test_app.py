@@ -81,3 +81,12 @@ def test_shells_complete_commands_and_choices():
     assert completed("crossfill ev") == ["evaluate"]
     assert completed("crossfill cache ") == ["list", "check", "clear"]
     assert completed("crossfill evaluate --max") == ["--max-test"]
+
+
+def test_seeds_that_no_generator_takes_are_refused():
+    for path, command in COMMANDS.items():
+        names = [parameter.name for parameter in command.params]
+        for seed in ("-1", str(2**32), "1e30") if "seed" in names else ():
+            result = RUN.invoke(app, [*path, "--seed", seed, *("x" for p in command.params if p.required)])
+            assert result.exit_code == 2, (path, seed)
+            assert "seed" in result.output

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crossfill.cli.outputs import Force, check_file
+from crossfill.cli.options import MOST_SEED, Force
+from crossfill.cli.outputs import check_file
 
 if TYPE_CHECKING:
     from crossfill.data.streams import Item
@@ -33,7 +34,9 @@ def annotate(
     tokenised: Annotated[bool, typer.Option(help="Text is one sentence a line, words separated by spaces.")] = False,
     lines: Annotated[bool, typer.Option(help="Text is one sentence a line.")] = False,
     samples: Annotated[int | None, typer.Option(min=1, help="Posterior samples. [default: the model's]")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the projection that distances are taken in.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST_SEED, help="Seed of the projection that distances are taken in.")
+    ] = 0,
     grid: Annotated[Path | None, typer.Option(help="Data folder: rank its empty cells instead.")] = None,
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's]")] = None,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crossfill.cli.options import MOST_SEED
+
 if TYPE_CHECKING:
     from crossfill.data.download import Progress
 
@@ -52,7 +54,7 @@ def make(
     families: Annotated[int, typer.Option(min=1, help="Families of related languages.")] = 8,
     languages: Annotated[int, typer.Option(min=1, help="Languages of a family.")] = 5,
     sentences: Annotated[int, typer.Option(min=1, help="Training sentences a cell; dev and test have a half.")] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of everything.")] = 0,
 ) -> None:
     """Make a data folder of artificial languages, to try every other command on."""
     from crossfill.data.folder import write_grid

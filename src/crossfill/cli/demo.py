@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crossfill.cli.options import MOST_SEED
 from crossfill.cli.serve import announce, web
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def demo(
         Path | None,
         typer.Option(help="Folder for the models, the results and the figure. [default: demo, or demo-real]"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the grid, the partition and the models.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST_SEED, help="Seed of the grid, the partition and the models.")
+    ] = 0,
     steps: Annotated[int | None, typer.Option(min=1, help="Training steps per method. [default: as tuned]")] = None,
     families: Annotated[
         int | None, typer.Option(min=2, help="Families of five artificial languages; fewer are quicker. [default: 8]")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crossfill.cli.options import MOST_SEED
 from crossfill.cli.outputs import check_file
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def evaluate(
     samples: Annotated[int | None, typer.Option(min=0, help="Posterior samples. [default: the model's]")] = None,
     alpha: Annotated[float, typer.Option(help="Level of the label sets, where the model is calibrated.")] = 0.1,
     max_test: Annotated[int | None, typer.Option(min=1, help="Most test sentences per corpus.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of random splits and of --max-test.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of random splits and of --max-test.")] = 0,
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from crossfill.cli.outputs import Force, check_folder
+from crossfill.cli.options import Force
+from crossfill.cli.outputs import check_folder
 
 
 def export(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crossfill.cli.options import MOST_SEED
+
 if TYPE_CHECKING:
     from crossfill.data.checks import Problem
     from crossfill.data.layout import SourceFile
@@ -18,7 +20,7 @@ def grid(
     data: Annotated[Path, typer.Argument(help="Folder of corpora: <task>/<language>/train.*, a UD release, WikiANN.")],
     task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable. deprel, feats:Case, …")] = None,
     max_train: Annotated[int | None, typer.Option(min=1, help="Most training sentences per corpus.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of random splits and of --max-train.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of random splits and of --max-train.")] = 0,
     cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's cache]")] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write parsed corpora.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with code 2 if any file had to be left out.")] = False,

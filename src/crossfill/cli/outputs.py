@@ -2,13 +2,8 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from crossfill.errors import OutputError
-
-Force = Annotated[bool, typer.Option("--force", help="Overwrite what is already there.")]
 
 
 def check_file(path: Path, force: bool = True, source: Path | None = None) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossfill.cli.outputs import Force, check_folder, check_writable
+from crossfill.cli.options import Force
+from crossfill.cli.outputs import check_folder, check_writable
 
 if TYPE_CHECKING:
     from crossfill.report.rendering import Table

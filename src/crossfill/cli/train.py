@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from crossfill.cli.options import MOST_SEED
 from crossfill.errors import DataError, unknown
 
 if TYPE_CHECKING:
@@ -61,7 +62,10 @@ def train(
     max_dev: Annotated[int | None, typer.Option(min=1, help="Most dev sentences per corpus.")] = None,
     max_test: Annotated[int | None, typer.Option(min=1, help="Most test sentences per corpus.")] = None,
     seed: Annotated[
-        int, typer.Option(help="Seed of random splits, caps and halves; training.seed is the model's.")
+        int,
+        typer.Option(
+            min=0, max=MOST_SEED, help="Seed of random splits, caps and halves; training.seed is the model's."
+        ),
     ] = 0,
     cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, and no word on what was chosen.")] = False,

@@ -6,15 +6,19 @@ MODEL is a folder of `crossfill train` over the same data and caps, with cells h
 In each of its unseen cells with training data, the sentences to annotate are chosen from a random nine tenths of the
 training sentences (by seed), all at once, at random and by each strategy. A head is then fitted to them by L-BFGS: the
 MAP estimate under an isotropic Gaussian prior with the model's generated head as its mean. Scores are the task's metric
-on test data. `share`: sentences that a strategy needs to reach the score of random choice at the largest budget, as a
-share of that budget, with curves interpolated linearly; `word_share` counts words. A run that does not reach the score
-counts with its whole budget, and under `not_reached`.
+on test data. Two orders stand for no choice at all: `again`, a second random order, and `longest`, the longest
+sentences first. Each strategy is compared with random choice by the area under the learning curve, that is the mean
+score over budgets from none (zero-shot) to the largest, by sentences (`area`) and by words (`word_area`: over the words
+that both curves reach). Differences are in points, paired by cell and seed, with a 95 % interval in which both are
+samples. A choice is worth something if its interval is above that of `again`, whose difference is zero by nature.
 """
 
 import argparse
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -27,12 +31,21 @@ from crossfill.data.folder import load_grid
 from crossfill.data.splits import capped_grid
 from crossfill.encoders.base import ranges
 from crossfill.measures.metrics import score
+from crossfill.measures.significance import over_trainings_and_cells
 from crossfill.prediction.predict import draw_head, encode, predict_features
 from crossfill.tagger.annotation import Candidates, choose
 from crossfill.tagger.tagger import load
 from crossfill.training.labelled import prepare
 
-COLOURS = {"random": "#777777", "entropy": "#0072B2", "bald": "#D55E00", "diversity": "#009E73"}
+Curve = dict[str, Any]
+COLOURS = {
+    "random": "#777777",
+    "again": "#AAAAAA",
+    "longest": "#CC79A7",
+    "entropy": "#0072B2",
+    "bald": "#D55E00",
+    "diversity": "#009E73",
+}
 
 
 def draw_annotation(curves: Path, path: Path) -> None:
@@ -87,15 +100,21 @@ def on_test(theta: torch.Tensor, features: torch.Tensor, gold: np.ndarray, names
     return score(gold, logits.argmax(-1).numpy(), names, lengths)
 
 
-def needed(budgets: list[float], scores: list[float], target: float) -> float | None:
-    """The budget at which a curve first reaches the target; none where it never does."""
-    for i, value in enumerate(scores):
-        if value >= target:
-            if i == 0 or scores[i - 1] >= value:
-                return budgets[i]
-            share = (target - scores[i - 1]) / (value - scores[i - 1])
-            return budgets[i - 1] + share * (budgets[i] - budgets[i - 1])
-    return None
+def area(places: Sequence[float], scores: Sequence[float], end: float) -> float:
+    """The mean height of a curve from its first place to `end`, by the trapezoidal rule; it ends at `end` or later."""
+    inside = [place for place in places if place < end]
+    xs = np.array([*inside, end])
+    return float(np.trapezoid(np.interp(xs, places, scores), xs) / (end - places[0]))
+
+
+def gain(curve: Curve, base: Curve, budgets: Sequence[int]) -> tuple[float, float]:
+    """How far a curve is above another on average, by sentences and by words; both start at the zero-shot score."""
+    heights = [(curve["zero_shot"], *curve["scores"]), (base["zero_shot"], *base["scores"])]
+    words = [(0.0, *curve["words"]), (0.0, *base["words"])]
+    end = min(words[0][-1], words[1][-1])
+    sentences = [area((0.0, *map(float, budgets)), height, budgets[-1]) for height in heights]
+    by_words = [area(place, height, end) for place, height in zip(words, heights, strict=True)]
+    return sentences[0] - sentences[1], by_words[0] - by_words[1]
 
 
 def main() -> None:
@@ -149,7 +168,12 @@ def main() -> None:
                 [everything.sentences[i] for i in kept],
                 *(getattr(everything, name)[kept] for name in ("entropy", "mutual_information", "sketches")),
             )
-            orders = {"random": list(range(len(kept)))}
+            lengths_kept = np.array([len(sentence) for sentence in pool.sentences])
+            orders = {
+                "random": list(range(len(kept))),
+                "again": np.random.default_rng([seed, 1]).permutation(len(kept)).tolist(),
+                "longest": np.argsort(-lengths_kept, kind="stable").tolist(),
+            }
             orders |= {s: choose(pool, largest, s, arguments.cost) for s in arguments.strategies}
             for strategy, order in orders.items():
                 theta, scores, words = prior, [], []
@@ -166,22 +190,23 @@ def main() -> None:
         arguments.curves.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     report: dict[str, object] = {"benchmark": "annotate", "cells": list(map(str, cells)), "seeds": arguments.seeds}
     by_run = {(c["cell"], c["seed"], c["strategy"]): c for c in curves}
-    for strategy in arguments.strategies:
-        shares, word_shares, missed = [], [], 0
-        for cell in map(str, cells):
-            for seed in arguments.seeds:
-                base, other = by_run[cell, seed, "random"], by_run[cell, seed, strategy]
-                sentences = needed(arguments.budgets, other["scores"], base["scores"][-1])
-                words = needed(other["words"], other["scores"], base["scores"][-1])
-                missed += sentences is None
-                shares.append((sentences or largest) / largest)
-                word_shares.append((words or other["words"][-1]) / base["words"][-1])
-        scores = [by_run[c, s, strategy]["scores"] for c in map(str, cells) for s in arguments.seeds]
-        means = {"share": np.mean(shares), "word_share": np.mean(word_shares), "mean_score": 100 * np.mean(scores)}
-        report[strategy] = {name: round(float(value), 3) for name, value in means.items()}
-        report[strategy] |= {"not_reached": missed, "runs": len(shares)}
-    base_mean = np.mean([c["scores"] for c in curves if c["strategy"] == "random"])
-    print(json.dumps(report | {"random": {"mean_score": round(100 * float(base_mean), 2)}}))
+    for task in sorted({cell.task for cell in cells}):
+        own = [str(cell) for cell in cells if cell.task == task]
+        measured: dict[str, dict[str, list[float]]] = {}
+        report[task] = measured
+        for strategy in ("again", "longest", *arguments.strategies):
+            gains = 100 * np.array(
+                [
+                    [gain(by_run[c, s, strategy], by_run[c, s, "random"], arguments.budgets) for c in own]
+                    for s in arguments.seeds
+                ]
+            )
+            tests = [over_trainings_and_cells([gains[..., kind]]) for kind in (0, 1)]
+            measured[strategy] = {
+                name: [round(value, 2) for value in (test.difference, test.low, test.high)]
+                for name, test in zip(("area", "word_area"), tests, strict=True)
+            }
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

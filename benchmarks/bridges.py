@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from crossfill.config import load_run_config
 from crossfill.data.synthetic import N_HIDDEN, SETTINGS, SyntheticConfig, SyntheticGrid, synthetic_grid
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.partition import bridge_halves
 from crossfill.settings import parse_assignments
 from crossfill.studies.demo import CONFIG
-from crossfill.studies.study import load_run_config
 from crossfill.tagger.train import train_model
 
 Changes = dict[str, Any]

@@ -157,6 +157,18 @@ def test_bridges_are_compared_on_the_cells_that_are_always_unseen(tmp_path: Path
     ]
 
 
+@pytest.mark.parametrize(
+    ("partitions", "told"),
+    [(["random"], "chosen on 2026-11-16 on dev data of"), (["random-7"], "2026-11-16; these partitions chose nothing")],
+)
+def test_a_table_says_whether_its_partitions_chose_the_settings(tmp_path: Path, partitions: list[str], told: str):
+    run = hand_made(tmp_path, {"jm": {"pos/aaa": [0.5]}})
+    assert "chosen" not in main_table(Results(run), "random").caption
+    study = json.loads((run / "study.json").read_text())
+    (run / "study.json").write_text(json.dumps(study | {"chosen": {"date": "2026-11-16", "partitions": partitions}}))
+    assert told in main_table(Results(run), "random").caption
+
+
 def test_the_spans_behind_an_average_are_counted(tmp_path: Path):
     scores = {"jm": {"ner/aaa": [0.5, 0.5], "ner/bbb": [0.7, 0.7]}}
     run = hand_made(tmp_path, scores)

@@ -63,6 +63,7 @@ def main_table(results: Results, group: str, kind: PredictionKind = "plug_in") -
         tuple(rows),
         f"Mean over the corpora of unseen cells{spread}.{_evidence(results, entries)}"
         + tested * (len(entries) > 1)
+        + _choice(results, group)
         + " Selected on dev data of UNSEEN cells (oracle): not zero-shot." * oracle,
     )
 
@@ -80,6 +81,17 @@ def _evidence(results: Results, entries: Mapping[str, Sequence[Entry]]) -> str:
         f"{min(found, key=lambda cell: found[cell])} ({min(found.values()):,})."
         for task, found in sorted(spans.items())
     )
+
+
+def _choice(results: Results, group: str) -> str:
+    """Whether these partitions took part in the choice of the study's settings."""
+    chosen = results.study.get("chosen")
+    if not chosen:
+        return ""
+    told = f" Settings were chosen on {chosen['date']}"
+    if group in chosen["partitions"]:
+        return f"{told} on dev data of these partitions' seen cells: look at partitions that chose nothing, too."
+    return f"{told}; these partitions chose nothing."
 
 
 def _heading(results: Results, group: str, kind: PredictionKind) -> tuple[str, str]:

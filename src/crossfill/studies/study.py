@@ -87,6 +87,15 @@ class AblationSettings(Settings):
     """Methods to run it with; none for all of the study's."""
 
 
+class ChoiceSettings(Settings):
+    """When and on what a study's settings were chosen, so that its tables can say whether their cells took part."""
+
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+    """The day since which the settings have not changed, as 2026-11-16."""
+    partitions: tuple[str, ...]
+    """Groups of partitions, as the report names them (`random`, `random-1`), whose seen cells chose the settings."""
+
+
 class ExecutionSettings(Settings):
     """How jobs are executed; nothing here changes results."""
 
@@ -115,6 +124,8 @@ class StudyConfig(Settings):
     seeds: Annotated[tuple[Seed, ...], Field(max_length=10**4)] = (0,)
     """Seeds of training."""
     ablations: tuple[AblationSettings, ...] = ()
+    chosen: ChoiceSettings | None = None
+    """When and on which partitions the settings were chosen."""
     encoder_languages: tuple[str, ...] = ()
     """Languages the encoder was trained on; if given, the report compares scores in these and in other languages."""
     posteriors: tuple[str, ...] = ()

@@ -104,7 +104,13 @@ def test_one_treebank_holds_many_tasks(tmp_path: Path):
     grid = load_grid(tmp_path, tasks=("upos", "deprel", "feats:Case"))
     assert grid.inventory.labels == {"deprel": ("dep",), "feats:Case": ("Nom", "_"), "pos": ("NOUN", "VERB")}
     reading = read_folder(tmp_path, tasks=("pos", "feats:Gender"))
-    assert str(reading.problems[0]) == "feats:Gender/wol: ud has no labels for feats:Gender: left out"
+    assert [str(problem) for problem in reading.problems] == [
+        "feats:Gender/wol: ud has no labels for feats:Gender: left out",
+        f"{tmp_path}: unknown task 'feats:Gender'; known: pos",
+        "cache: the cache of crossfill",
+        "ner: 1 file of ner: not asked for",
+        "xpos: 1 file of xpos: not asked for",
+    ]
     with pytest.raises(DataError, match="unknown task 'nre'; did you mean 'ner'"):
         load_grid(tmp_path, tasks=("ner", "nre"))
 
@@ -145,7 +151,7 @@ def test_no_problem_hides_another(tmp_path: Path):
             "chunk/wol/train.conllu": conllu(*POS),
         },
     )
-    reading = read_folder(tmp_path)
+    reading = read_folder(tmp_path, strict=True)
     assert reading.grid.cells == (Cell("pos", "wol"),)
     told = "\n".join(str(problem) for problem in reading.errors)
     assert "pos/yor ud/yor/train.conllu:6: expected 10 columns, got 2; is this a BIO file? rename it to .bio" in told
@@ -157,9 +163,28 @@ def test_no_problem_hides_another(tmp_path: Path):
     assert "chunk/wol chunk/wol/train.conllu: expected a task that names a CoNLL-U column" in told
     assert len(reading.errors) == 6
     with pytest.raises(DataError) as caught:
-        load_grid(tmp_path)
+        load_grid(tmp_path, strict=True)
     assert str(caught.value) == told
-    assert "ner/tha ner/tha/test.bio: has no sentences" in [str(p) for p in reading.problems]
+    assert "ner/tha/test.bio: has no sentences" in [str(p) for p in reading.problems]
+
+
+def test_a_bad_line_loses_its_sentence_and_not_the_treebank(tmp_path: Path):
+    write(tmp_path, {"ud/yor/train.conllu": conllu(*POS) + "oops\tO\n\n" + conllu(*numbered(3, "NOUN"))})
+    reading = read_folder(tmp_path, tasks=("pos", "deprel"), cache=False)
+    assert sizes(reading.grid) == {"pos/yor": {"ud": (5, 0, 0, 0)}, "deprel/yor": {"ud": (5, 0, 0, 0)}}
+    problem = "expected 10 columns, got 2; is this a BIO file? rename it to .bio"
+    assert [str(p) for p in reading.problems] == [f"ud/yor/train.conllu:6: sentence left out: {problem}"]
+    with pytest.raises(DataError, match=r"pos/yor ud/yor/train.conllu:6: expected 10 columns, got 2"):
+        load_grid(tmp_path, strict=True)
+
+
+def test_files_of_one_kind_that_are_not_read_are_summed_up(tmp_path: Path):
+    write(tmp_path, {f"model/part{i}.safetensors": "?" for i in range(9)} | {"ner/wol/train.bio": bio(*NER)})
+    told = [str(problem) for problem in read_folder(tmp_path, cache=False).problems]
+    assert told == [f"model/part{i}.safetensors: no corpus by its ending" for i in range(9)]
+    (tmp_path / "ner" / "wol" / "train.bio").unlink()
+    with pytest.raises(DataError, match=r"^model/\*.safetensors \(9 files\): no corpus by its ending\n.*got none$"):
+        load_grid(tmp_path)
 
 
 def test_folders_without_corpora_are_refused(tmp_path: Path):

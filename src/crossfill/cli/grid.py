@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,6 @@ from crossfill.cli.options import MOST_SEED
 
 if TYPE_CHECKING:
     from crossfill.data.checks import Problem
-    from crossfill.data.layout import SourceFile
     from crossfill.grid.cells import Cell, Grid
 
 
@@ -23,16 +22,16 @@ def grid(
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of random splits and of --max-train.")] = 0,
     cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's cache]")] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write parsed corpora.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 2 if any file had to be left out.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A bad line costs its file, and a file left out is exit code 2.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Show a data folder as a grid: sizes per cell, labels, what is empty, what is wrong."""
+    from crossfill.cli.reading import read_showing_progress
     from crossfill.data.checks import check_grid
-    from crossfill.data.folder import read_folder
 
-    reading = read_folder(
-        data, tasks=task or (), seed=seed, max_train=max_train, cache=not no_cache and (cache or True), watch=_progress
-    )
+    reading = read_showing_progress(data, task or (), seed, max_train, not no_cache and (cache or True), strict)
     problems = [*reading.problems, *check_grid(reading.grid)]
     if as_json:
         typer.echo(json.dumps(_as_json(data, reading.grid, problems), ensure_ascii=False, indent=2))
@@ -40,16 +39,6 @@ def grid(
         _show(data, reading.grid, problems)
     if strict and reading.errors:
         raise typer.Exit(2)
-
-
-def _progress(sources: "Sequence[SourceFile]") -> "Iterator[SourceFile]":
-    from crossfill.progress import ProgressBar
-
-    with ProgressBar() as bars:
-        update = bars.add("Reading corpora", len(sources))
-        for done, source in enumerate(sources):
-            update(done, "files")
-            yield source
 
 
 def _sizes(grid: "Grid", cell: "Cell") -> dict[str, int]:
@@ -106,7 +95,8 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from crossfill.cli.matrix import labels_table, legend, matrices, problems_table
+    from crossfill.cli.matrix import labels_table, legend, matrices
+    from crossfill.cli.reading import problems_table
     from crossfill.grid.bridges import bridge_note
 
     console = Console(highlight=False)

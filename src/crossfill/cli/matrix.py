@@ -4,14 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from crossfill.cli.terminal import visible
-from crossfill.data.checks import Problem
 from crossfill.data.codes import language_name
 from crossfill.grid.cells import Cell
 
@@ -22,11 +20,6 @@ _SHADES = (("■", "green", 1000, "≥ 1,000"), ("◧", "yellow", 100, "≥ 100"
 """Mark, colour, least number of training sentences, and what the legend says."""
 _TEST_ONLY, _EMPTY = ("◇", "cyan"), ("□", "bright_black")
 _MOST_LABELS = 60
-_LEVELS = {
-    "error": ("red", "left out"),
-    "warning": ("yellow", "warnings"),
-    "note": ("bright_black", "changed on reading"),
-}
 
 
 def matrices(
@@ -76,29 +69,6 @@ def labels_table(counts: Mapping[str, Counter[str]]) -> Table:
             shown.append(f"and {len(found) - _MOST_LABELS:,} more", "bright_black")
         table.add_row(f" {escape(task)}", f"{len(found):,}", shown)
     return table
-
-
-def problems_table(problems: Sequence[Problem]) -> RenderableType:
-    """All problems: errors, then warnings, then notes; each message once, with all its places."""
-    groups: list[RenderableType] = []
-    for level, (colour, title) in _LEVELS.items():
-        told: dict[str, list[str]] = {}
-        for problem in problems:
-            if problem.level == level:
-                told.setdefault(problem.message, []).append(problem.where)
-        if not told:
-            continue
-        table = Table.grid(padding=(0, 2))
-        if level == "error":  # places of errors are long: file and line
-            for message, places in told.items():
-                table.add_row(Text(visible(", ".join(places)), colour).append(f": {visible(message)}", "default"))
-        else:
-            table.add_column(style=colour, max_width=30)
-            for message, places in told.items():
-                table.add_row(Text(visible(", ".join(sorted(places)))), Text(visible(message)))
-        title = f" {title} ({sum(map(len, told.values())):,})"
-        groups += [Text(title, style=f"bold {colour}"), Padding(table, (0, 0, 1, 3))]
-    return Group(*groups)
 
 
 def _matrix(

@@ -9,17 +9,20 @@ from typing import Literal
 
 import numpy as np
 
+from crossfill.data.labels import UPOS
 from crossfill.data.splits import texts
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import EMPTY
 
-Level = Literal["error", "warning", "note", "unread"]
-"""`error`: data that had to be left out; `warning`: data that looks wrong; `note`: what was changed while reading;
-`unread`: files that are no corpora, or are not asked for."""
+Level = Literal["error", "warning", "recognised", "note", "unread"]
+"""`error`: data that had to be left out; `warning`: data that looks wrong; `recognised`: columns that were not obvious;
+`note`: what was changed while reading; `unread`: files that are no corpora, or are not asked for."""
 MOST_DUPLICATES = 0.05
 """Largest share, without a warning, of sentences that repeat an earlier one of the same split."""
 MOST_OTHER_SCRIPT = 0.1
 """Largest share, without a warning, of letters outside a cell's main script."""
+MOST_OTHER_LABELS = 0.1
+"""Largest share, without a warning, of words whose part of speech is none of UD's."""
 MOST_MISSING = 0.05
 """Largest share, without a warning, of words that are `_`, as in treebanks distributed without their text."""
 
@@ -48,7 +51,13 @@ def check_grid(grid: Grid) -> list[Problem]:
         for splits in corpora:
             found = _scripts(splits)
             letters += found
-            told = (*_unseen_labels(splits), *_duplicates(splits), *_missing(cell, splits), *_mixed(found))
+            told = (
+                *_unseen_labels(splits),
+                *_not_upos(cell, splits),
+                *_duplicates(splits),
+                *_missing(cell, splits),
+                *_mixed(found),
+            )
             warnings += [Problem("warning", _where(cell, splits, corpora), message) for message in told]
         for script, _ in letters.most_common(1):
             main_scripts.setdefault(cell.language, {}).setdefault(script, []).append(cell.task)
@@ -73,6 +82,16 @@ def _unseen_labels(splits: Splits) -> Iterable[str]:
         if new := sorted(set(labels) - known):
             words = sum(labels[label] for label in new)
             yield f"{_listed(new)} only in {name} ({words:,} {'word' if words == 1 else 'words'})"
+
+
+def _not_upos(cell: Cell, splits: Splits) -> Iterable[str]:
+    if cell.task != "pos":
+        return
+    labels = sum((corpus.labels.counts() for corpus in splits.parts.values()), Counter())
+    others = {label: n for label, n in labels.items() if label not in UPOS and label != "_"}
+    if (share := sum(others.values()) / max(1, labels.total())) > MOST_OTHER_LABELS:
+        shown = _listed(sorted(others, key=lambda label: -others[label]))
+        yield f"{share:.0%} of the words have labels that are not UPOS ({shown}): is this the right column?"
 
 
 def _duplicates(splits: Splits) -> Iterable[str]:

@@ -1,19 +1,20 @@
 """Read a grid from a data folder, and write a grid to a data folder."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from crossfill.data import bio, storage
+from crossfill.data import bio, remarks, storage
 from crossfill.data.beside import look_beside
-from crossfill.data.checks import Level, Problem
+from crossfill.data.checks import Problem
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, Split, find_sources
 from crossfill.data.readers import VERSION, read_corpus
 from crossfill.data.splits import capped, eighty_ten_ten, without_leaks
 from crossfill.data.storage import Reading
+from crossfill.data.unread import summed
 from crossfill.errors import DataError, unknown
 from crossfill.files import default_cache, write_atomically
 from crossfill.grid.cells import Cell, Grid, Splits
@@ -39,13 +40,15 @@ def load_grid(
     seed: int = 0,
     max_train: int | None = None,
     cache: Path | bool = True,
+    strict: bool = False,
 ) -> Grid:
     """Load the grid of a data folder; if files cannot be read, the error lists all problems.
 
     `tasks` keeps only these, and may name further columns of UD treebanks (`deprel`, `feats:Case`). `seed` determines
     random splits and the choice of `max_train` sentences. `cache` is a folder, or whether to use the default one.
+    A bad line loses its sentence; with `strict`, it is an error.
     """
-    reading = read_folder(path, tasks=tasks, seed=seed, max_train=max_train, cache=cache)
+    reading = read_folder(path, tasks=tasks, seed=seed, max_train=max_train, cache=cache, strict=strict)
     if reading.errors:
         raise DataError("\n".join(map(str, reading.errors)))
     return reading.grid
@@ -58,45 +61,54 @@ def read_folder(
     seed: int = 0,
     max_train: int | None = None,
     cache: Path | bool = True,
+    strict: bool = False,
     watch: Callable[[Sequence[SourceFile]], Iterable[SourceFile]] = iter,
 ) -> FolderReading:
     """Like `load_grid`, but returns the problems beside the grid; `watch` iterates over files and may show progress."""
     root = Path(path)
     store = default_cache() if cache is True else cache or None
     wanted = tuple(task_name(task) for task in tasks)
-    sources, problems = find_sources(root)
+    sources, unread = find_sources(root, store)
+    unread += _not_asked_for(sources, wanted, root)
     names = _corpus_names(sources, root)
-    readings: dict[tuple[Cell, str], dict[Split, list[Reading]]] = {}
+    problems: list[Problem] = []
+    readings: dict[tuple[Cell, str], list[tuple[SourceFile, Reading]]] = {}
     for source in watch(sources):
         for task in _tasks_of(source, wanted):
-            cell = Cell(task, source.language)
-            where = f"{cell} {source.path.relative_to(root)}"
+            cell, place = Cell(task, source.language), str(source.path.relative_to(root))
             try:
-                found = _read(source, task, where, root, store)
+                found = _read(source, task, f"{cell} {place}", root, store, strict)
             except DataError as error:
-                place, _, message = str(error).partition(": ")
-                problems.append(Problem("error", place, message))
+                where, _, message = str(error).partition(": ")
+                problems.append(Problem("error", where, message))
                 continue
-            problems += [Problem("warning", where, "has no sentences")] * (not len(found.corpus))
-            readings.setdefault((cell, names[source]), {}).setdefault(source.split, []).append(found)
+            problems += remarks.on_file(place, found)
+            readings.setdefault((cell, names[source]), []).append((source, found))
 
     corpora: dict[Cell, tuple[Splits, ...]] = {}
-    for (cell, name), parts in readings.items():
-        if not _has_labels(parts):
+    for (cell, name), files in readings.items():
+        if not any(reading.corpus.labels.distinct() - {"_"} for _, reading in files):
             problems.append(Problem("note", str(cell), f"{name} has no labels for {cell.task}: left out"))
             continue
-        splits, told = _splits(cell, name, parts, seed, max_train)
+        if len({source.split == "whole" for source, _ in files}) == 2:
+            found = ", ".join(sorted(str(source.path.relative_to(root)) for source, _ in files))
+            message = f"expected {name} in files by split (train, dev, test) or in one without, got both: {found}; "
+            problems.append(Problem("error", str(cell), message + "remove one, or name it <corpus>-train"))
+            continue
+        splits, told = _splits(cell, name, files, seed, max_train)
         problems += told
+        problems += remarks.on_columns([(str(source.path.relative_to(root)), found) for source, found in files])
+        problems += remarks.on_corpus(cell, [found for _, found in files])
         corpora[cell] = (*corpora.get(cell, ()), splits)
     for task in wanted:
         if not any(cell.task == task for cell in corpora):
             message = unknown("task", task, sorted({cell.task for cell in corpora}))
             problems.append(Problem("error", str(root), message))
+    told = remarks.once([*problems, *unread])
     if not corpora:
-        told = [str(problem) for problem in problems if problem.level == "error"]
         hint = f"{root}: expected corpora as <task>/<language>/train.conllu or .bio, a UD release or WikiANN; got none"
-        raise DataError("\n".join([*told, hint]))
-    return FolderReading(Grid(corpora), tuple(problems))
+        raise DataError("\n".join([*(str(problem) for problem in summed(told) if problem.level != "note"), hint]))
+    return FolderReading(Grid(corpora), told)
 
 
 def write_grid(grid: Grid, folder: Path) -> None:
@@ -114,10 +126,21 @@ def write_grid(grid: Grid, folder: Path) -> None:
                     write_atomically(path, bio.render(sentences).encode())
 
 
-def _tasks_of(source: SourceFile, wanted: Sequence[str]) -> Iterable[str]:
+def _tasks_of(source: SourceFile, wanted: Sequence[str]) -> list[str]:
     if source.task != UD:
         return [source.task] if not wanted or source.task in wanted else []
     return [task for task in wanted or ("pos",) if LabelColumn.names(task)]
+
+
+def _not_asked_for(sources: Sequence[SourceFile], wanted: Sequence[str], root: Path) -> list[Problem]:
+    """One line for each folder of a task that was not asked for."""
+    left = Counter((source.home, source.task) for source in sources if not _tasks_of(source, wanted))
+    return [
+        Problem(
+            "unread", str(home.relative_to(root)), f"{n:,} {'file' if n == 1 else 'files'} of {task}: not asked for"
+        )
+        for (home, task), n in sorted(left.items())
+    ]
 
 
 def _corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, str]:
@@ -133,7 +156,19 @@ def _corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile,
     }
 
 
-def _read(source: SourceFile, task: str, where: str, root: Path, store: Path | None) -> Reading:
+def _read(source: SourceFile, task: str, where: str, root: Path, store: Path | None, strict: bool) -> Reading:
+    found = _parsed(source, task, where, root, store)
+    if strict and found.n_lost:
+        line, problem = found.lost[0]
+        bad = f"{found.n_lost:,} sentences are bad; " if found.n_lost > 1 else ""
+        raise DataError(
+            f"{where}:{line}: {problem} ({bad}without strict, {'they are' if bad else 'its sentence is'} left out)"
+        )
+    return found
+
+
+def _parsed(source: SourceFile, task: str, where: str, root: Path, store: Path | None) -> Reading:
+    """The reading of a file, from the cache if it is there."""
     try:
         data = source.path.read_bytes()
     except OSError as error:
@@ -152,38 +187,22 @@ def _read(source: SourceFile, task: str, where: str, root: Path, store: Path | N
     return found
 
 
-def _has_labels(parts: Mapping[Split, Sequence[Reading]]) -> bool:
-    return any(r.corpus.labels.distinct() - {"_"} for readings in parts.values() for r in readings)
-
-
 def _splits(
-    cell: Cell, name: str, parts: Mapping[Split, Sequence[Reading]], seed: int, max_train: int | None
+    cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]], seed: int, max_train: int | None
 ) -> tuple[Splits, list[Problem]]:
-    """The splits of one corpus, and notes and warnings on how they were made."""
-    told: list[tuple[Level, str]] = []
-    given = {split: Corpus.joined(reading.corpus for reading in readings) for split, readings in parts.items()}
+    """The splits of one corpus, and notes on how they were made."""
+    told = []
+    parts: dict[Split, list[Corpus]] = defaultdict(list)
+    for source, reading in files:
+        parts[source.split].append(reading.corpus)
+    given = {split: Corpus.joined(found) for split, found in parts.items()}
     if whole := given.pop("whole", None):
         given["train"], given["dev"], given["test"] = eighty_ten_ten(whole, seed)
-        told.append(("note", f"{name} comes without splits: {len(whole):,} sentences parted 80–10–10 by seed {seed}"))
+        told.append(f"{name} comes without splits: {len(whole):,} sentences parted 80–10–10 by seed {seed}")
     splits, dropped = without_leaks(Splits(name, **given))
     if dropped:
-        told.append(("note", f"{dropped:,} training sentences that recur in dev or test left out"))
+        told.append(f"{dropped:,} training sentences that recur in dev or test left out")
     train = capped(splits.train, max_train, seed)
     room = None if max_train is None else max_train - len(train)
     splits = replace(splits, train=train, surplus=capped(splits.surplus, room, seed))
-
-    readings = [reading for part in parts.values() for reading in part]
-    schemes = Counter(reading.scheme for reading in readings if len(reading.corpus))
-    for found in sorted(schemes):
-        if found == "mixed":
-            repaired = sum(reading.repaired for reading in readings)
-            told.append(("warning", f"suspicious scheme: {repaired:,} tags fit no scheme, read as conlleval would"))
-        elif found == "none" and cell.task == "ner":
-            told.append(("warning", "suspicious scheme: expected IOB tags (B-PER, I-PER, O), got other labels"))
-        elif found not in ("none", "IOB2"):
-            told.append(("note", f"{found} tags rewritten as IOB2"))
-    if prefixes := sorted({reading.prefix for reading in readings if reading.prefix}):
-        told.append(("note", f"prefix {', '.join(prefixes)} taken off every word"))
-    if normalised := sum(reading.normalised for reading in readings):
-        told.append(("note", f"{normalised:,} words composed (NFC)"))
-    return splits, [Problem(level, str(cell), message) for level, message in told]
+    return splits, [Problem("note", str(cell), message) for message in told]

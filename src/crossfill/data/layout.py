@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -33,6 +33,7 @@ _SPLITS: dict[str, Split] = {
 _NAMED_SPLIT = re.compile(
     rf"(?:(?P<corpus>.+)[._-])?(?P<split>{'|'.join(_SPLITS)})(?P<suffix>\.[a-z0-9_-]+)?", re.IGNORECASE
 )
+_SPLIT_INSIDE = re.compile(rf"(?<![a-z])(?:{'|'.join(_SPLITS)})(?![a-z])", re.IGNORECASE)
 _TREEBANK = re.compile(
     r"(?P<language>[a-z]{2,3})_(?P<corpus>[a-z0-9]+)-ud-(?P<split>train|dev|test)(?:-.*)?\.conllu", re.IGNORECASE
 )
@@ -66,8 +67,8 @@ class SourceFile:
         return path[: len(path) - len(self.suffix)]
 
 
-def find_sources(root: Path) -> tuple[list[SourceFile], list[Problem]]:
-    """The corpus files under a folder, in a fixed order, and why each other file is not read.
+def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile], list[Problem]]:
+    """The corpus files under a folder, in a fixed order, and why each other file is not read; `cache` is not entered.
 
     Recognised: `<task>/<language>/{train,dev,test,surplus}.*`, one file per language (`<task>/<language>.bio`), UD
     releases (`UD_Wolof-WTF/wo_wtf-ud-train.conllu`) and WikiANN as it is distributed (`wikiann-wo.bio`, `wo/train`).
@@ -78,7 +79,10 @@ def find_sources(root: Path) -> tuple[list[SourceFile], list[Problem]]:
     sources: list[SourceFile] = []
     left: list[tuple[Path, Level, str]] = []
     beside: list[Path] = []
-    for path, why in _walk(root, (), root):
+    closed = {root / name: why for name, why in KNOWN_FOLDERS.items()}
+    if cache is not None:
+        closed[cache.absolute()] = closed[cache.resolve()] = "the cache of crossfill"
+    for path, why in _walk(root, (), closed):
         found = _classify(path) if why is None else why
         if isinstance(found, SourceFile):
             sources.append(found)
@@ -87,12 +91,16 @@ def find_sources(root: Path) -> tuple[list[SourceFile], list[Problem]]:
         else:
             left.append((path, *found))
     sources, twins = _without_twins(sources)
-    for path, why in [*((p, "speaks of no corpus here") for p in beside if not _is_heeded(p, sources)), *twins]:
-        left.append((path, "unread", why))
+    left += twins
+    for path in beside:
+        if not _is_heeded(path, sources):
+            left.append((path, "unread", "speaks of no corpus here"))
     return sources, [Problem(level, str(path.relative_to(root)), why) for path, level, why in sorted(left)]
 
 
-def _walk(folder: Path, above: tuple[Path, ...], root: Path) -> Iterator[tuple[Path, tuple[Level, str] | None]]:
+def _walk(
+    folder: Path, above: tuple[Path, ...], closed: Mapping[Path, str]
+) -> Iterator[tuple[Path, tuple[Level, str] | None]]:
     """Every file and every folder that is not entered, files first, with why it cannot hold a corpus, if so."""
     above = (*above, folder.resolve())
     try:
@@ -103,34 +111,40 @@ def _walk(folder: Path, above: tuple[Path, ...], root: Path) -> Iterator[tuple[P
     for entry, is_folder, is_file in sorted(entries, key=lambda found: found[1]):
         if entry.name.startswith("."):
             yield entry, ("unread", "hidden")
-        elif folder == root and is_folder and entry.name in KNOWN_FOLDERS:
-            yield entry, ("unread", KNOWN_FOLDERS[entry.name])
+        elif is_folder and (why := closed.get(entry) or closed.get(entry.absolute())):
+            yield entry, ("unread", why)
         elif is_folder and entry.resolve() in above:
             yield entry, ("unread", "a link to a folder that it is in")
         elif is_folder and len(above) > _DEPTH:
             yield entry, ("unread", f"a folder more than {_DEPTH} folders deep")
         elif is_folder:
-            yield from _walk(entry, above, root)
+            yield from _walk(entry, above, closed)
         elif is_file:
             yield entry, None
         else:
             yield entry, ("unread", "a link to nothing" if entry.is_symlink() else "no regular file")
 
 
-def _without_twins(sources: list[SourceFile]) -> tuple[list[SourceFile], list[tuple[Path, str]]]:
+def _without_twins(sources: list[SourceFile]) -> tuple[list[SourceFile], list[tuple[Path, Level, str]]]:
     """The sources without those that another one holds as well, and which one that is."""
     whole = {source.path for source in sources}
-    annotated = {source.stem: source.path.name for source in sources if source.suffix not in PLAIN}
+    annotated: dict[str, SourceFile] = {}
+    for source in sources:
+        if source.suffix not in PLAIN:
+            annotated.setdefault(source.stem, source)
     kept: dict[tuple[str, str, str, Split], SourceFile] = {}
-    twins = []
+    twins: list[tuple[Path, Level, str]] = []
     for source in sources:
         key = (os.path.realpath(source.path), source.task, source.language, source.split)
+        twin = annotated.get(source.stem, source)
         if source.packed and (unpacked := source.path.with_suffix("")) in whole:
-            twins.append((source.path, f"{unpacked.name} beside it is read instead"))
-        elif source.suffix in PLAIN and source.stem in annotated:  # UD releases have their plain text, as .txt
-            twins.append((source.path, f"{annotated[source.stem]} beside it is read instead"))
+            twins.append((source.path, "unread", f"{unpacked.name} beside it is read instead"))
+        elif twin.suffix != source.suffix:
+            plain = source.suffix == ".txt"  # UD releases have their plain text, as .txt
+            why = f"{twin.path.name} beside it is read instead"
+            twins.append((source.path, "unread" if plain else "warning", why if plain else f"not read: {why}"))
         elif key in kept:
-            twins.append((source.path, f"a link to {kept[key].path.name}, which is read already"))
+            twins.append((source.path, "unread", f"a link to {kept[key].path.name}, which is read already"))
         else:
             kept[key] = source
     return list(kept.values()), twins
@@ -160,6 +174,12 @@ def _classify(path: Path) -> SourceFile | tuple[Level, str]:
         return why_unread(path, suffix, named is not None, in_language or _is_language(inner.stem, parent))
     if in_language:
         task, corpus = _task(grandparent)
+        if not named and (inside := _SPLIT_INSIDE.search(inner.stem)):
+            return (
+                "error",
+                f"expected a name that ends in its split, got '{inside[0]}' before its end; rename it to "
+                f"<corpus>-{inside[0]}{suffix}, or remove it",
+            )
         if not named:
             return _placed(path, task, parent, inner.stem, "whole", path.parent.parent, suffix)
         own = named["corpus"] or corpus

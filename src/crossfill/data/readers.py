@@ -7,6 +7,7 @@ from dataclasses import replace
 from crossfill.data import bio, conllu
 from crossfill.data.beside import NOTHING, Beside
 from crossfill.data.columns import recognise
+from crossfill.data.evidence import kind_of
 from crossfill.data.gzipped import MAGIC, unpacked
 from crossfill.data.labels import LabelColumn, iob2, recased, scheme
 from crossfill.data.lines import BadLines, decode
@@ -18,7 +19,7 @@ from crossfill.grid.unicode import is_composed
 
 Reader = Callable[[bytes, str, str, Beside], Reading]
 """Reads a corpus from the bytes of a file, its name for error messages, the task to read, and what stands beside it."""
-VERSION = "3"
+VERSION = "4"
 """To be raised when the same bytes would be read differently, so that older cache entries are ignored."""
 
 
@@ -37,6 +38,8 @@ def read_conllu(data: bytes, where: str, task: str, beside: Beside = NOTHING) ->
     bad = BadLines(where)
     corpus = Corpus.from_sentences(sentence.sentence(label) for sentence in conllu.parse(data, where, bad))
     bad.check(len(corpus))
+    if task == "pos":
+        _check_parts_of_speech(corpus, where)
     return replace(composed(corpus), lost=tuple(bad.lost), n_lost=bad.n_lost)
 
 
@@ -63,6 +66,18 @@ def read_columns(data: bytes, where: str, task: str, beside: Beside = NOTHING) -
         lost=tuple(bad.lost),
         n_lost=bad.n_lost,
     )
+
+
+def _check_parts_of_speech(corpus: Corpus, where: str) -> None:
+    """Refuse a UPOS column that plainly holds something else; tag sets of one's own are let through."""
+    kind = kind_of(list(corpus.labels), list(corpus.words)) if len(corpus.labels) else "blank"
+    what = {"integers": "numbers", "numbers": "numbers", "spans": "tags of spans", "words": "what looks like words"}
+    if kind in what:
+        shown = ", ".join(f"'{label[:20]}'" for label in sorted(corpus.labels.distinct())[:3])
+        raise DataError(
+            f"{where}: expected parts of speech in column 4 (UPOS), got {what[kind]} ({shown}); put the columns in the "
+            "order of CoNLL-U, or give the labels as word<TAB>label in .bio files"
+        )
 
 
 def composed(corpus: Corpus) -> Reading:

@@ -1,9 +1,10 @@
 """Why files in a data folder are not read as corpora."""
 
 import re
-from pathlib import Path
+from collections.abc import Iterable
+from pathlib import Path, PurePath
 
-from crossfill.data.checks import Level
+from crossfill.data.checks import Level, Problem
 
 KNOWN_FOLDERS = {
     "typology": "typological vectors, which say how similar languages are",
@@ -16,6 +17,7 @@ _ABOUT = re.compile(
     r"|.*\.(?:md|rst|html?|pdf|xml|bib|cff|log)",
     re.IGNORECASE,
 )
+_MOST_NAMED = 3  # files of one kind in one folder that are named one by one
 _ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|tar\.gz|7z|rar|bz2|xz|zst)", re.IGNORECASE)
 
 
@@ -42,3 +44,24 @@ def why_unread(path: Path, suffix: str, named: bool, in_language: bool) -> tuple
             f"not read: no corpus by its ending {suffix}; convert it to .conllu, or to word<TAB>tag in .bio",
         )
     return "unread", "no corpus by its ending"
+
+
+def summed(problems: Iterable[Problem]) -> list[Problem]:
+    """The problems, with one line for more than a few files of one kind in one folder that are not read for one reason.
+
+    `cache/a.bin`, `cache/b.bin`, … become `cache/*.bin (212 files)`.
+    """
+    groups: dict[Problem, list[Problem]] = {}
+    for problem in problems:
+        path = PurePath(problem.where)
+        kind = str(path.parent / f"*{path.suffix}") if problem.level == "unread" else problem.where
+        groups.setdefault(Problem(problem.level, kind, problem.message), []).append(problem)
+    return [
+        told
+        for group, found in groups.items()
+        for told in (
+            found
+            if group.level != "unread" or len(found) <= _MOST_NAMED
+            else [Problem("unread", f"{group.where} ({len(found):,} files)", group.message)]
+        )
+    ]

@@ -1,0 +1,74 @@
+"""What a person should know about files that were read: sentences left out, columns recognised, tags rewritten."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from crossfill.data.checks import Level, Problem
+from crossfill.data.storage import Reading
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Corpus
+
+_SHOWN_WORDS = 8
+
+
+def on_file(where: str, reading: Reading) -> list[Problem]:
+    """Warnings about one file: that it is empty, or that sentences were left out for a bad line."""
+    told = [Problem("warning", f"{where}:{line}", f"sentence left out: {why}") for line, why in reading.lost]
+    if more := reading.n_lost - len(reading.lost):
+        told.append(Problem("warning", where, f"{more:,} more {_sentences(more)} left out, each for a bad line"))
+    if not len(reading.corpus):
+        told.append(Problem("warning", where, "has no sentences"))
+    return told
+
+
+def on_columns(files: Sequence[tuple[str, Reading]]) -> list[Problem]:
+    """How the columns of a corpus were recognised, where that was a question: once for all files that are alike."""
+    alike: dict[tuple[str, bool], list[tuple[str, Reading]]] = {}
+    for where, reading in files:
+        if reading.columns and len(reading.corpus):
+            alike.setdefault((reading.columns, reading.doubtful), []).append((where, reading))
+    told = []
+    for (how, doubtful), found in alike.items():
+        (where, reading), level = found[0], "warning" if doubtful else "recognised"
+        others = f" (and {len(found) - 1} more like it)" if len(found) > 1 else ""
+        remedy = "; if that is wrong, name the columns in a file columns.txt beside it" if doubtful else ""
+        told.append(Problem(level, where + others, f"{how}; first sentence: {first_sentence(reading.corpus)}{remedy}"))
+    return told
+
+
+def on_corpus(cell: Cell, readings: Sequence[Reading]) -> list[Problem]:
+    """Notes and warnings on what was changed in the words and tags of a corpus."""
+    told: list[tuple[Level, str]] = []
+    schemes = Counter(reading.scheme for reading in readings if len(reading.corpus))
+    for found in sorted(schemes):
+        if found == "mixed":
+            repaired = sum(reading.repaired for reading in readings)
+            told.append(("warning", f"suspicious scheme: {repaired:,} tags fit no scheme, read as conlleval would"))
+        elif found == "none" and cell.task == "ner":
+            told.append(("warning", "suspicious scheme: expected IOB tags (B-PER, I-PER, O), got other labels"))
+        elif found not in ("none", "IOB2"):
+            told.append(("note", f"{found} tags rewritten as IOB2"))
+    if recased := sum(reading.recased for reading in readings):
+        told.append(("note", f"{recased:,} tags rewritten in upper case"))
+    if prefixes := sorted({reading.prefix for reading in readings if reading.prefix}):
+        told.append(("note", f"prefix {', '.join(prefixes)} taken off every word"))
+    if normalised := sum(reading.normalised for reading in readings):
+        told.append(("note", f"{normalised:,} words composed (NFC)"))
+    return [Problem(level, str(cell), message) for level, message in told]
+
+
+def first_sentence(corpus: Corpus) -> str:
+    """The first sentence as it was read, `Dakar/B-LOC mooy/O`, cut after a few words."""
+    sentence = next(sentence for sentence in corpus if len(sentence))
+    pairs = list(zip(sentence.words, sentence.labels, strict=True))
+    shown = " ".join(f"{word[:30]}/{label[:30]}" for word, label in pairs[:_SHOWN_WORDS])
+    return f"{shown} …" if len(pairs) > _SHOWN_WORDS else shown
+
+
+def once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The problems in their order, each once: a treebank read for several tasks has the same bad line in each."""
+    return tuple(dict.fromkeys(problems))
+
+
+def _sentences(n: int) -> str:
+    return "sentence" if n == 1 else "sentences"

@@ -1,0 +1,248 @@
+"""Folders as people bring them: each is read right, or refused with a remedy; none trains on wrong columns."""
+
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from crossfill.cli.app import app
+from crossfill.data.folder import load_grid, read_folder
+from crossfill.errors import DataError
+from crossfill.grid.cells import Cell
+from tests.data.folders import bio, conllu, numbered, write
+
+NER = [
+    [("Awa", "B-PER"), ("Ndiaye", "I-PER"), ("dem", "O"), ("na", "O"), ("Dakar", "B-LOC")],
+    [("Dafa", "O"), ("liggéey", "O"), ("ca", "O"), ("Sonatel", "B-ORG")],
+    [("Mu", "O"), ("ngi", "O"), ("ca", "O"), ("Ndar", "B-LOC"), (".", "O")],
+]
+POS = [
+    [("Awa", "PROPN"), ("Ndiaye", "PROPN"), ("dem", "VERB"), ("na", "AUX"), ("Dakar", "PROPN")],
+    [("Dafa", "AUX"), ("liggéey", "VERB"), ("ca", "ADP"), ("Sonatel", "PROPN")],
+    [("Mu", "PRON"), ("ngi", "AUX"), ("ca", "ADP"), ("Ndar", "PROPN"), (".", "PUNCT")],
+]
+LABELS = ("O", "B-PER", "I-PER", "B-LOC", "B-ORG")
+Files = Mapping[str, str | bytes]
+
+
+def rows(line: str, tagged=NER, head: str = "", before: str = "") -> str:
+    """A file with a line for each word, from its place `i` in its sentence `s` (both from 0), the word and the tag."""
+    return head + "".join(
+        before.format(s=s)
+        + "".join(line.format(i=i, s=s, word=word, tag=tag) for i, (word, tag) in enumerate(sentence))
+        + "\n"
+        for s, sentence in enumerate(tagged)
+    )
+
+
+def numbers(tagged=NER):
+    return [[(word, str(LABELS.index(tag))) for word, tag in sentence] for sentence in tagged]
+
+
+def lower(tagged):
+    return [[(word, tag.lower()) for word, tag in sentence] for sentence in tagged]
+
+
+READ_RIGHT: dict[str, tuple[Files, str]] = {  # the file that is read comes first; what `crossfill grid` says of it
+    "an index before each word": (
+        {"ner/wol/train.bio": rows("{i}\t{word}\t{tag}\n")},
+        "word in column 2, tag in column 3 of 3; column 1 counts the words; first sentence: Awa/B-PER Ndiaye/I-PER",
+    ),
+    "an index that never starts again": (
+        {"ner/wol/train.tsv": rows("{s}{i}\t{word}\t{tag}\n")},
+        "column 1 counts the words; first sentence: Awa/B-PER",
+    ),
+    "a header": (
+        {"ner/wol/train.tsv": rows("{word}\t{tag}\n", head="token\tlabel\n")},
+        "first line is a header (token, label); first sentence: Awa/B-PER",
+    ),
+    "a header that names another order": (
+        {"ner/wol/train.tsv": rows("{tag}\t{i}\t{word}\n", head="ner_tag\tid\tword\n")},
+        "word in column 3, tag in column 1 of 3; first line is a header",
+    ),
+    "comments before each sentence": (
+        {"ner/wol/train.conll": rows("{word} _ _ {tag}\n", before="# id 5ab-{s}\tdomain=train\n")},
+        "",
+    ),
+    "tags that are numbers, named beside": (
+        {"ner/wol/train.tsv": rows("{word}\t{tag}\n", numbers()), "ner/labels.txt": "\n".join(LABELS)},
+        "tags are numbers, named by the list beside them; first sentence: Awa/B-PER",
+    ),
+    "tags in lower case": (
+        {"ner/wol/train.bio": rows("{word}\t{tag}\n", lower(NER))},
+        "14 tags rewritten in upper case",
+    ),
+    "CoNLL-2003, with -DOCSTART-": (
+        {"ner/wol/train.txt": rows("{word} NN B-NP {tag}\n", head="-DOCSTART- -X- -X- O\n\n")},
+        "",
+    ),
+    "tag before word": (
+        {"ner/wol/train.tsv": rows("{tag}\t{word}\n")},
+        "word in column 2, tag in column 1 of 2; first sentence: Awa/B-PER",
+    ),
+    "columns named in a file": (
+        {"ner/wol/train.tsv": rows("{tag}\t{word}\t{i}.5\n"), "columns.txt": "word=2 tag=1\n"},
+        "as columns.txt says; first sentence: Awa/B-PER",
+    ),
+    "Windows": (
+        {"ner/wol/train.bio": b"\xef\xbb\xbf" + rows("{word}\t{tag}\n").replace("\n", "\r\n").encode()},
+        "",
+    ),
+    "packed": ({"ner/wol/train.bio.gz": gzip.compress(rows("{word}\t{tag}\n").encode())}, ""),
+    "packed and unpacked side by side": (
+        {
+            "ner/wol/train.bio": rows("{word}\t{tag}\n"),
+            "ner/wol/train.bio.gz": gzip.compress(rows("{word}\t{tag}\n").encode()),
+        },
+        "ner/wol/train.bio.gz: train.bio beside it is read instead",
+    ),
+    "two formats of one file": (
+        {"ner/wol/train.bio": rows("{word}\t{tag}\n"), "ner/wol/train.iob2": rows("{word}\t{tag}\n")},
+        "not read: train.bio beside it is read instead",
+    ),
+    "one bad line": (
+        {"ner/wol/train.bio": rows("{word}\t{tag}\n") + "Saint Louis\n"},
+        "sentence left out: expected a word and a tag, got one column",
+    ),
+    "what tools leave behind": (
+        {
+            "ner/wol/train.bio": rows("{word}\t{tag}\n"),
+            "ner/wol/.train.bio.swp": b"\0\1",
+            "ner/wol/train.bio~": "old",
+            "ner/wol/notes.docx": b"PK",
+            "__MACOSX/._train.bio": b"\0",
+            "model/weights.safetensors": b"\0",
+            **{f"model/step{i}.json": "{}" for i in range(12)},
+        },
+        "model/*.json (12 files), model/weights.safetensors",
+    ),
+    "a corpus in a format of another tool": (
+        {"ner/wol/train.bio": rows("{word}\t{tag}\n"), "ner/yor/train.xlsx": b"PK"},
+        "ner/yor/train.xlsx  not read: no corpus by its ending .xlsx; convert it to .conllu",
+    ),
+    "word, part of speech, lemma, tag": (
+        {"ner/wol/train.tsv": rows("{word}\tNOUN\t{word}\t{tag}\n")},
+        "",
+    ),
+}
+
+REFUSED: dict[str, tuple[Files, str]] = {
+    "numbers without names": (
+        {"ner/wol/train.tsv": rows("{word}\t{tag}\n", numbers())},
+        "expected names of tags in column 2, got numbers (0, 1, 2, 3); write the names in the order of their numbers",
+    ),
+    "lemmas after the tags": (
+        {"chunk/wol/train.tsv": rows("{word}\t{tag}\t{word}\n")},
+        "got what looks like words",
+    ),
+    "parts of speech in a folder of names": (
+        {"ner/wol/train.tsv": rows("{word}\t{tag}\n", POS)},
+        "expected the tags of ner in column 2, got parts of speech",
+    ),
+    "names in a folder of parts of speech": (
+        {"pos/wol/train.tsv": rows("{word}\t{tag}\n")},
+        "expected the tags of pos in column 2, got tags of spans",
+    ),
+    "two columns of tags": (
+        {"ner/wol/train.tsv": rows("{word}\t{tag}\t{tag}\n")},
+        "expected one column of tags, got 2 and 3, either of which may be",
+    ),
+    "CoNLL-U by another name": (
+        {"pos/wol/train.tsv": rows("{i}\t{word}\t_\t{tag}\t_\t_\t0\tdep\t_\t_\n", POS)},
+        "is this CoNLL-U? rename it to .conllu",
+    ),
+    "CoNLL-U with its columns moved": (
+        {"ud/wol/train.conllu": "".join(f"{i}\ta{i}\tNOUN\tb{i}\t_\t_\t0\tdep\t_\t_\n" for i in range(1, 20)) + "\n"},
+        "expected parts of speech in column 4 (UPOS), got what looks like words",
+    ),
+    "token columns by the name of CoNLL-U": (
+        {"ud/wol/train.conllu": rows("{word}\t{tag}\n", POS)},
+        "expected 10 columns, got 2; is this a BIO file? rename it to .bio",
+    ),
+    "no blank lines between sentences": (
+        {"ner/wol/train.tsv": rows("{s}\t{word}\t{tag}\n", head="sentence #\tword\ttag\n").replace("\n\n", "\n")},
+        "expected a blank line after each sentence, got a column 'sentence' that tells them apart",
+    ),
+    "another encoding": (
+        {"ner/wol/train.bio": rows("{word}\t{tag}\n").encode("latin-1")},
+        "expected UTF-8, got byte 0xe9; save the file as UTF-8",
+    ),
+    "sixteen bits a letter": (
+        {"ner/wol/train.bio": rows("{word}\t{tag}\n").encode("utf-16")},
+        "expected UTF-8, got UTF-16; save the file as UTF-8",
+    ),
+    "most lines bad": (
+        {"ner/wol/train.bio": rows("{word}\n") + rows("{word}\t{tag}\n")},
+        "3 of 6 sentences are bad",
+    ),
+    "a packed file cut off": (
+        {"ner/wol/train.bio.gz": gzip.compress(rows("{word}\t{tag}\n").encode())[:-20]},
+        "expected gzip, got a file that is cut off; fetch it again",
+    ),
+    "a backup that would be a corpus": (
+        {"ner/wol/train.bio": rows("{word}\t{tag}\n"), "ner/wol/train (copy).bio": rows("{word}\t{tag}\n")},
+        "expected a name that ends in its split, got 'train' before its end; rename it to <corpus>-train.bio",
+    ),
+    "splits, and one file without": (
+        {"ner/wol/train.bio": bio(*NER), "ner/wol.bio": bio(*numbered(20, "B-PER"))},
+        "expected ner in files by split (train, dev, test) or in one without, got both: ner/wol.bio, ner/wol/train.bio",
+    ),
+    "language above task": (
+        {"wolof/ner/train.bio": rows("{word}\t{tag}\n")},
+        "expected it in a folder named by its language, <task>/<language>/train.bio, but 'ner' is none",
+    ),
+    "columns.txt that names too many": (
+        {"ner/wol/train.tsv": rows("{word}\t{tag}\n"), "ner/columns.txt": "word=1 tag=4"},
+        "expected 4 columns or more, as columns.txt names column 4, got 2; correct columns.txt",
+    ),
+    "columns in no order": (
+        {"ner/wol/train.bio": "a b c\nd e\n\ne f g h\n\nb c d e f\n"},
+        "expected the same number of columns in every line",
+    ),
+    "nothing but other files": (
+        {f"ner/wol/part{i}.parquet": b"PAR1" for i in range(5)} | {"README.md": "#"},
+        "ner/wol/*.parquet (5 files): no corpus by its ending",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READ_RIGHT)
+def test_is_read_right_and_said_so(tmp_path: Path, name: str):
+    files, told = READ_RIGHT[name]
+    data = write(tmp_path / "data", files)
+    grid = load_grid(data)
+    assert grid.cells == (Cell("ner", "wol"),)
+    found = [list(zip(s.words, s.labels, strict=True)) for s in grid.training(Cell("ner", "wol"))]
+    assert found == NER
+    shown = CliRunner().invoke(app, ["grid", str(data)], env={"COLUMNS": "400"})
+    assert shown.exit_code == 0
+    assert told in shown.output
+    named = {problem.where for problem in read_folder(data).problems}
+    assert {file for file in list(files)[1:] if Path(file).name not in ("columns.txt", "labels.txt")} <= named
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_is_refused_with_a_remedy(tmp_path: Path, name: str):
+    files, told = REFUSED[name]
+    data = write(tmp_path / "data", files)
+    with pytest.raises(DataError) as caught:
+        load_grid(data)
+    assert told in str(caught.value)
+
+
+def test_columns_that_are_refused_can_be_named(tmp_path: Path):
+    files, _ = REFUSED["two columns of tags"]
+    grid = load_grid(write(tmp_path, {**files, "ner/wol/columns.txt": "word=1 tag=2"}))
+    assert [list(zip(s.words, s.labels, strict=True)) for s in grid.training(Cell("ner", "wol"))] == NER
+
+
+def test_tags_of_ones_own_in_place_of_upos_are_a_warning(tmp_path: Path):
+    own = [[(word, tag[:2]) for word, tag in sentence] for sentence in POS]
+    data = write(tmp_path / "data", {"ud/wol/train.conllu": conllu(*own)})
+    shown = CliRunner().invoke(app, ["grid", str(data)], env={"COLUMNS": "200"})
+    assert (
+        "100% of the words have labels that are not UPOS (PR, AU, VE, AD, PU): is this the right column?"
+        in shown.output
+    )

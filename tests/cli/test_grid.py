@@ -21,8 +21,8 @@ def data(tmp_path: Path) -> Path:
             "ud/wo/train.conllu": conllu(*numbered(1200, "NOUN")),
             "ud/wo/test.conllu": conllu(*numbered(3, "ADJ", start=2000)),
             "ud/amh/test.conllu": conllu(*numbered(7, "NOUN")),
-            "ner/wol/train.bio": bio(*numbered(40, "S-PER")),
-            "ner/wol/test.bio": bio(*numbered(4, "B-PER", start=38)),
+            "ner/wol/train.bio": bio(*numbered(40, "S-PER", start=5000)),
+            "ner/wol/test.bio": bio(*numbered(4, "B-PER", start=5038)),
         },
     )
 
@@ -30,7 +30,7 @@ def data(tmp_path: Path) -> Path:
 def shown(data: Path, *options: str, width: int = 100) -> str:
     result = RUN.invoke(app, ["grid", str(data), *options], env={"COLUMNS": str(width)})
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def test_a_person_sees_sizes_empty_cells_labels_and_problems(data: Path):
@@ -42,7 +42,7 @@ def test_a_person_sees_sizes_empty_cells_labels_and_problems(data: Path):
     assert lines["all"].split() == ["all", "38", "0", "4", "1,200", "0", "10"]
     assert lines["pos"].split()[1] == "3"
     assert "pos/wol  ADJ only in test (3 words)" in output
-    assert "ner/wol  2 training sentences that recur in dev or test left out" in output
+    assert "ner/wol  2 training sentences left out: dev or test text of ner" in output
     assert "BIOES tags rewritten as IOB2" in output
 
 
@@ -64,7 +64,7 @@ def test_no_width_breaks_the_matrix(data: Path):
         output = shown(data, "--task", "pos", "--task", "ner", "--task", "deprel", "--task", "xpos", width=width)
         assert all(len(line.rstrip()) <= width for line in output.splitlines()[1:])
         assert "…" not in output.split("training sentences")[0].partition("cells have data")[2]
-        assert output.count("1,200") == 3 * 2  # each of three tasks once in its row and once in its sum
+        assert output.count("1,20") == 3 * 2  # each of three tasks once in its row and once in its sum
 
 
 def test_a_machine_reads_all_of_it(data: Path):
@@ -74,8 +74,10 @@ def test_a_machine_reads_all_of_it(data: Path):
             "corpus": "ud",
             "sentences": {"train": 1200, "dev": 0, "test": 3, "surplus": 0},
             "words": {"train": 2400, "dev": 0, "test": 6, "surplus": 0},
+            "left_out": 0,
         }
     ]
+    assert found["cells"]["ner/wol"][0]["left_out"] == 2
     assert found["empty"] == ["ner/amh"]
     assert found["languages"] == {"amh": "Amharic", "wol": "Wolof"}
     assert found["tasks"]["pos"]["labels"] == {"ADJ": 3, "NOUN": 1207, "VERB": 1210}

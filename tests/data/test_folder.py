@@ -98,7 +98,11 @@ def test_wikiann_as_it_comes(tmp_path: Path):
 def test_one_treebank_holds_many_tasks(tmp_path: Path):
     write(
         tmp_path,
-        {"ud/wol/train.conllu": conllu(*POS), "ner/wol/train.bio": bio(*NER), "xpos/wol/dev.conllu": conllu(*POS)},
+        {
+            "ud/wol/train.conllu": conllu(*POS),
+            "ner/wol/train.bio": bio(*NER),
+            "xpos/wol/dev.conllu": conllu(*numbered(2, "NOUN")),
+        },
     )
     assert load_grid(tmp_path).tasks == ("ner", "pos", "xpos")
     grid = load_grid(tmp_path, tasks=("upos", "deprel", "feats:Case"))
@@ -201,7 +205,7 @@ def test_caps_come_after_leaks(tmp_path: Path):
     write(tmp_path, {"ner/wol/train.bio": bio(*numbered(10, "B-PER")), "ner/wol/test.bio": bio(*numbered(4, "B-PER"))})
     reading = read_folder(tmp_path, max_train=5, seed=3)
     assert sizes(reading.grid) == {"ner/wol": {"ner": (5, 0, 4, 0)}}
-    assert [str(p) for p in reading.problems] == ["ner/wol: 4 training sentences that recur in dev or test left out"]
+    assert [str(p) for p in reading.problems] == ["ner/wol: 4 training sentences left out: dev or test text of ner"]
     assert {s.words[0] for s in reading.grid.training(Cell("ner", "wol"))} < {f"erwa{i}" for i in range(4, 10)}
 
 
@@ -211,7 +215,7 @@ def test_one_file_per_language_and_corpora_of_one_name(tmp_path: Path):
         {
             "a/ner/wol.bio": bio(*numbered(10, "B-PER")),
             "b/ner/wol/train.bio": bio(*NER),
-            "b/ner/wol/second-test.bio": bio(*NER),
+            "b/ner/wol/second-test.bio": bio(*numbered(2, "B-LOC", start=20)),
             "b/ner/wol/third.bio": bio(*numbered(10, "B-LOC")),
         },
     )

@@ -1,10 +1,11 @@
-"""Random splits, caps and leaks."""
+"""Random splits, caps, and text that recurs within a corpus."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossfill.data.splits import capped, eighty_ten_ten, without_leaks
-from crossfill.grid.cells import Splits
+from crossfill.data.crossing import keep_apart
+from crossfill.data.splits import capped, eighty_ten_ten
+from crossfill.grid.cells import Cell, Splits
 from crossfill.grid.sentence import Corpus, Sentence
 
 
@@ -31,16 +32,26 @@ def test_caps_draw_by_seed_and_keep_order():
     assert capped(whole, 50, 0) is capped(whole, None, 0) is whole
 
 
-def test_training_sentences_that_recur_in_dev_or_test_are_dropped():
+def test_text_is_drawn_by_itself_and_not_by_its_place():
+    whole = corpus(*(f"w{i:03}" for i in range(50)))
+    turned = corpus(*(f"w{i:03}" for i in reversed(range(50))), label="Y")
+    for one, other in zip(eighty_ten_ten(whole, 3), eighty_ten_ten(turned, 3), strict=True):
+        assert [s.text for s in one] == [s.text for s in other][::-1]
+    assert [s.text for s in eighty_ten_ten(whole, 3)[0]] != [s.text for s in eighty_ten_ten(whole, 4)[0]]
+
+
+def test_sentences_that_recur_in_a_later_split_are_left_out_of_the_earlier():
     splits = Splits(
         "x",
         train=corpus("a b", "c", "a", "d e"),
-        dev=corpus("c", label="Y"),
+        dev=corpus("c", "g", label="Y"),
         test=corpus("d e", "c"),
-        surplus=corpus("d e", "f"),
+        surplus=corpus("d e", "f", "g"),
     )
-    clean, dropped = without_leaks(splits)
+    apart, crossings = keep_apart({Cell("pos", "wol"): (splits,)})
+    clean = apart[Cell("pos", "wol")][0]
     assert [s.text for s in clean.train] == ["a b", "a"]
+    assert [s.text for s in clean.dev] == ["g"]
     assert [s.text for s in clean.surplus] == ["f"]
-    assert dropped == 3
-    assert (clean.dev, clean.test) == (splits.dev, splits.test)
+    assert clean.test is splits.test
+    assert clean.left_out == crossings[0].left_out.total() == 5

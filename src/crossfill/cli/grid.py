@@ -74,6 +74,7 @@ def _as_json(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> dict[st
                     "corpus": splits.name,
                     "sentences": {name: len(corpus) for name, corpus in splits.parts.items()},
                     "words": {name: corpus.n_words for name, corpus in splits.parts.items()},
+                    "left_out": splits.left_out,
                 }
                 for splits in grid[cell]
             ]

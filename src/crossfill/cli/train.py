@@ -68,6 +68,9 @@ def train(
         ),
     ] = 0,
     cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A bad line in a corpus is an error, rather than losing its sentence.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, and no word on what was chosen.")] = False,
 ) -> None:
     """Train a model on the cells that have data, and score it on every cell that has test data.
@@ -75,8 +78,8 @@ def train(
     Without --config, the settings are the best-measured preset for the encoder and the device, fitted to the data;
     what was chosen, and how long it will take, is said before the first step.
     """
+    from crossfill.cli.reading import read_to_train
     from crossfill.data.codes import find_language_in
-    from crossfill.data.folder import load_grid
     from crossfill.data.splits import capped_grid
     from crossfill.grid.typology import vectors_beside
     from crossfill.methods.registry import find_method
@@ -91,7 +94,8 @@ def train(
     wishes = Wishes(method, encoder, preset, config, vectors_beside(data), changes | parse_assignments(change or ()))
     if method is not None:
         find_method(method)
-    grid = load_grid(data, tasks=task or (), seed=seed, max_train=max_train, cache=cache or True)
+    silent = quiet or not is_first_process()
+    grid = read_to_train(data, task or (), seed, max_train, cache or True, strict, silent)
     grid = capped_grid(grid, max_dev, max_test, seed)
     excluded = {find_language_in(language, grid.languages) for language in outside or ()}
     for language in sorted(excluded - set(grid.languages)):

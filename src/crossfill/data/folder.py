@@ -9,15 +9,16 @@ from pathlib import Path
 from crossfill.data import bio, remarks, storage
 from crossfill.data.beside import look_beside
 from crossfill.data.checks import Problem
+from crossfill.data.crossing import keep_apart
 from crossfill.data.labels import LabelColumn, task_name
-from crossfill.data.layout import UD, SourceFile, Split, find_sources
+from crossfill.data.layout import UD, SourceFile, find_sources
 from crossfill.data.readers import VERSION, read_corpus
-from crossfill.data.splits import capped, eighty_ten_ten, without_leaks
+from crossfill.data.splits import capped, eighty_ten_ten
 from crossfill.data.storage import Reading
 from crossfill.data.unread import summed
 from crossfill.errors import DataError, unknown
 from crossfill.files import default_cache, write_atomically
-from crossfill.grid.cells import Cell, Grid, Splits
+from crossfill.grid.cells import SPLITS, Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus
 
 
@@ -95,11 +96,14 @@ def read_folder(
             message = f"expected {name} in files by split (train, dev, test) or in one without, got both: {found}; "
             problems.append(Problem("error", str(cell), message + "remove one, or name it <corpus>-train"))
             continue
-        splits, told = _splits(cell, name, files, seed, max_train)
+        splits, told = _splits(cell, name, files, seed)
         problems += told
         problems += remarks.on_columns([(str(source.path.relative_to(root)), found) for source, found in files])
         problems += remarks.on_corpus(cell, [found for _, found in files])
         corpora[cell] = (*corpora.get(cell, ()), splits)
+    corpora, crossings = keep_apart(corpora)
+    problems += remarks.on_crossings(crossings, corpora)
+    corpora = {cell: kept for cell, found in corpora.items() if (kept := _capped(found, max_train, seed))}
     for task in wanted:
         if not any(cell.task == task for cell in corpora):
             message = unknown("task", task, sorted({cell.task for cell in corpora}))
@@ -188,21 +192,25 @@ def _parsed(source: SourceFile, task: str, where: str, root: Path, store: Path |
 
 
 def _splits(
-    cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]], seed: int, max_train: int | None
+    cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]], seed: int
 ) -> tuple[Splits, list[Problem]]:
-    """The splits of one corpus, and notes on how they were made."""
-    told = []
-    parts: dict[Split, list[Corpus]] = defaultdict(list)
+    """The splits of one corpus, and a note if they had to be made."""
+    parts: dict[str, list[Corpus]] = defaultdict(list)
     for source, reading in files:
         parts[source.split].append(reading.corpus)
-    given = {split: Corpus.joined(found) for split, found in parts.items()}
-    if whole := given.pop("whole", None):
-        given["train"], given["dev"], given["test"] = eighty_ten_ten(whole, seed)
-        told.append(f"{name} comes without splits: {len(whole):,} sentences parted 80–10–10 by seed {seed}")
-    splits, dropped = without_leaks(Splits(name, **given))
-    if dropped:
-        told.append(f"{dropped:,} training sentences that recur in dev or test left out")
-    train = capped(splits.train, max_train, seed)
-    room = None if max_train is None else max_train - len(train)
-    splits = replace(splits, train=train, surplus=capped(splits.surplus, room, seed))
-    return splits, [Problem("note", str(cell), message) for message in told]
+    if "whole" not in parts:
+        return Splits(name, *(Corpus.joined(parts[split]) for split in SPLITS)), []
+    whole = Corpus.joined(parts["whole"])
+    train, dev, test = eighty_ten_ten(whole, seed)
+    told = f"{name} comes without splits: {len(whole):,} sentences parted 80–10–10 by seed {seed}"
+    return Splits(name, train, dev, test), [Problem("note", str(cell), told)]
+
+
+def _capped(corpora: Iterable[Splits], max_train: int | None, seed: int) -> tuple[Splits, ...]:
+    """The corpora that have sentences, with at most this many training sentences, surplus included."""
+    kept = []
+    for splits in corpora:
+        train = capped(splits.train, max_train, seed)
+        room = None if max_train is None else max_train - len(train)
+        kept.append(replace(splits, train=train, surplus=capped(splits.surplus, room, seed)))
+    return tuple(splits for splits in kept if any(map(len, splits.parts.values())))

@@ -51,7 +51,7 @@ def _splits(task: str, language: str) -> Splits:
     for number, sentence in enumerate(parallel_sentences(task, language)):
         last = number % 10
         parts["test" if last in TEST else "dev" if last in DEV else "train"].append(sentence)
-    return Splits(NAME, **{name: Corpus.from_sentences(part) for name, part in parts.items()})
+    return Splits(NAME, *map(Corpus.from_sentences, parts.values()))
 
 
 def _sentence(line: str, task: str, where: str) -> Sentence:

@@ -1,11 +1,12 @@
 """What a person should know about files that were read: sentences left out, columns recognised, tags rewritten."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from crossfill.data.checks import Level, Problem
+from crossfill.data.crossing import Crossing
 from crossfill.data.storage import Reading
-from crossfill.grid.cells import Cell
+from crossfill.grid.cells import Cell, Splits
 from crossfill.grid.sentence import Corpus
 
 _SHOWN_WORDS = 8
@@ -57,6 +58,36 @@ def on_corpus(cell: Cell, readings: Sequence[Reading]) -> list[Problem]:
     return [Problem(level, str(cell), message) for level, message in told]
 
 
+def on_crossings(crossings: Iterable[Crossing], corpora: Mapping[Cell, Sequence[Splits]]) -> list[Problem]:
+    """Notes on sentences that were left out or moved because they are evaluation text; warnings where none are left."""
+    told = []
+    for crossing in crossings:
+        cell = crossing.cell
+        splits = next(splits for splits in corpora[cell] if splits.name == crossing.corpus)
+        named = f" ({splits.name})" if len(corpora[cell]) > 1 else ""
+        n_training = crossing.left_out["train"] + crossing.left_out["surplus"]
+        messages = [
+            f"{n:,} {what} {_sentences(n)} left out: {held_out} text of {_tasks(crossing)}{named}"
+            for n, what, held_out in (
+                (n_training, "training", "dev or test"),
+                (crossing.left_out["dev"], "dev", "test"),
+                (crossing.left_out["test"], "test", "test"),
+            )
+            if n
+        ]
+        if moved := crossing.moved:
+            n_test = len(splits.test)
+            messages.append(
+                f"{moved:,} of {moved + n_test:,} test sentences train, {n_test:,} evaluate{named}: the text is also "
+                "test text of another corpus of the language"
+            )
+        told += [Problem("note", str(cell), message) for message in messages]
+        if not any(map(len, splits.parts.values())):
+            message = f"{splits.name} left out: all its text is dev or test text of {_tasks(crossing)}"
+            told.append(Problem("warning", str(cell), f"{message}; give corpora of one text the same splits"))
+    return told
+
+
 def first_sentence(corpus: Corpus) -> str:
     """The first sentence as it was read, `Dakar/B-LOC mooy/O`, cut after a few words."""
     sentence = next(sentence for sentence in corpus if len(sentence))
@@ -68,6 +99,12 @@ def first_sentence(corpus: Corpus) -> str:
 def once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """The problems in their order, each once: a treebank read for several tasks has the same bad line in each."""
     return tuple(dict.fromkeys(problems))
+
+
+def _tasks(crossing: Crossing) -> str:
+    """The tasks that evaluate on what was left out, the corpus's own only if there is no other."""
+    tasks = sorted(crossing.tasks - {crossing.cell.task}) or [crossing.cell.task]
+    return tasks[0] if len(tasks) == 1 else f"{', '.join(tasks[:-1])} and {tasks[-1]}"
 
 
 def _sentences(n: int) -> str:

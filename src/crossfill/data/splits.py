@@ -1,4 +1,4 @@
-"""Random splits, limits on their size, data for calibration, and removal of leaked sentences."""
+"""Random splits, limits on their size, and data for calibration."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -6,13 +6,17 @@ from dataclasses import replace
 from hashlib import blake2b
 from itertools import pairwise
 
-from crossfill.grid.cells import Cell, Grid, Splits
+from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
 
 
 def eighty_ten_ten(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus, Corpus]:
-    """Split a corpus at random into train, dev and test, as the paper does with WikiANN; order is kept."""
-    order = _shuffled(len(corpus), seed)
+    """Split a corpus at random into train, dev and test, as the paper does with WikiANN; order is kept.
+
+    Sentences are drawn by a hash of their text, so that the same text is split in the same way in every task.
+    """
+    drawn = [fraction(f"{seed} {text}") for text in letters(corpus)]
+    order = sorted(range(len(corpus)), key=drawn.__getitem__)
     first, second = len(order) * 8 // 10, len(order) * 9 // 10
     train, dev, test = (corpus.take(sorted(part)) for part in (order[:first], order[first:second], order[second:]))
     return train, dev, test
@@ -35,7 +39,7 @@ def parted(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
 
     A sentence is therefore on the same side in every task and run, whatever else is in the corpus.
     """
-    kept = [_fraction(text) < share for text in texts(corpus)]
+    kept = [fraction(text) < share for text in texts(corpus)]
     selection, calibration = ([i for i, spare in enumerate(kept) if spare == side] for side in (False, True))
     return (corpus.take(selection), corpus.take(calibration)) if share else (corpus, corpus.take(()))
 
@@ -52,26 +56,19 @@ def for_calibration(grid: Grid, share: float, cells: Iterable[Cell]) -> dict[Cel
     return {cell: corpus for cell, corpus in found.items() if len(corpus)}
 
 
-def without_leaks(splits: Splits) -> tuple[Splits, int]:
-    """The splits without training sentences that recur word for word in dev or test, and the number removed."""
-    held_out = {text for corpus in (splits.dev, splits.test) for text in texts(corpus)}
-    kept, dropped = {}, 0
-    for name in ("train", "surplus"):
-        corpus: Corpus = getattr(splits, name)
-        clean = [i for i, text in enumerate(texts(corpus)) if text not in held_out]
-        if len(clean) < len(corpus):
-            dropped += len(corpus) - len(clean)
-            kept[name] = corpus.take(clean)
-    return replace(splits, **kept), dropped
-
-
 def texts(corpus: Corpus) -> Iterator[str]:
     """Each sentence as one string, with its words separated by line ends."""
     words, offsets = list(corpus.words), corpus.offsets.tolist()
     return ("\n".join(words[start:end]) for start, end in pairwise(offsets))
 
 
-def _fraction(text: str) -> float:
+def letters(corpus: Corpus) -> Iterator[str]:
+    """Each sentence as one string without its spaces: the same however it was cut into words."""
+    words, offsets = list(corpus.words), corpus.offsets.tolist()
+    return ("".join(words[start:end]) for start, end in pairwise(offsets))
+
+
+def fraction(text: str) -> float:
     """A number from 0 to 1 that depends on the text alone."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64

@@ -57,6 +57,8 @@ class CellResult:
     """Hits, gold and predicted items of each sentence, plug-in; F1 = 2 · Σ hits / (Σ gold + Σ predicted)."""
     label_sets: SetResult | None = None
     """Measures of label sets and temperature; None if the task is not calibrated."""
+    left_out: int = 0
+    """Sentences of the corpus that were left out because their text is evaluated elsewhere (`data.crossing`)."""
 
     @property
     def score(self) -> float:
@@ -90,8 +92,9 @@ class CellResult:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "CellResult":
         """The result that `as_dict` wrote."""
-        known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls) if field.name != "label_sets"}
-        known["cell"] = Cell.parse(values["cell"])
+        optional = ("label_sets", "left_out")
+        known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls) if field.name not in optional}
+        known |= {"cell": Cell.parse(values["cell"]), "left_out": values.get("left_out", 0)}
         sets = values.get("label_sets")
         return cls(**known, label_sets=None if sets is None else SetResult(**sets))
 

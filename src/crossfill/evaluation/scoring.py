@@ -1,7 +1,7 @@
 """Evaluation of a model on the corpora of a grid; every corpus is encoded once."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import torch
@@ -51,7 +51,9 @@ def evaluate(
     results = []
     for cell, name, corpus in scored_corpora(model, grid):
         report(len(results), str(cell))
-        results.append(evaluate_corpus(model, cell, name, corpus, config, calibration, alpha))
+        found = evaluate_corpus(model, cell, name, corpus, config, calibration, alpha)
+        left_out = sum(splits.left_out for splits in grid[cell] if splits.name == name)
+        results.append(replace(found, left_out=left_out))
     return results
 
 

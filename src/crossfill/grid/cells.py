@@ -1,7 +1,7 @@
 """The grid of tasks × languages: cells, their corpora, and the inventory of labels and languages."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 
@@ -43,6 +43,8 @@ class Splits:
     test: Corpus = EMPTY
     surplus: Corpus = EMPTY
     """The rest of a corpus that has (almost) only a test set: used for training in addition to `train`."""
+    left_out: int = field(default=0, kw_only=True)
+    """Sentences that were left out because other sets of the language are evaluated on their text."""
 
     @property
     def parts(self) -> dict[str, Corpus]:

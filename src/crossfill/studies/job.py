@@ -82,6 +82,7 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
             "history": history,
             "posteriors": _posteriors(trained.model, config, job.posteriors),
             "words": {str(cell): grid.training(cell).n_words for cell in sorted(seen)},
+            "left_out": {str(cell): n for cell in grid.cells if (n := sum(splits.left_out for splits in grid[cell]))},
             "sizes": {
                 "training_sentences": sum(map(len, trains)),
                 "training_words": sum(corpus.n_words for corpus in trains),

@@ -226,6 +226,7 @@ class Results:
                     "seen": result.seen,
                     "n_sentences": result.n_sentences,
                     "n_words": result.n_words,
+                    "left_out": result.left_out,
                     "score": result.score,
                     **{f"plug_in_{name}": value for name, value in result.plug_in.items()},
                     **{f"averaged_{name}": value for name, value in result.averaged.items()},

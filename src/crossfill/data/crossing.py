@@ -1,0 +1,154 @@
+"""Text that crosses tasks: evaluation text of a language trains in none of its tasks.
+
+A grid has the same sentences in several cells when one treebank gives several tasks, or when corpora draw on the same
+source. One rule holds over all corpora of a language, whichever cells are seen and however they are capped:
+
+1. A corpus that has only a test set trains on it when its cell is seen. If another corpus is tested on some of the same
+   text, that is no longer possible: it is parted in two halves by a hash of each sentence, the same in every task; one
+   half becomes training text wherever it is test text, the other half is for evaluation.
+2. Text of a test set is left out of every dev and training set; text of a dev set out of every training set.
+3. What is left of corpora with only a test set shares no text with other test sets: where 1 and 2 do not bring that
+   about (corpora of very few sentences), the shared text is left out of them.
+
+Sentences are the same text if their letters are the same, however they were cut into words.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from crossfill.data.splits import fraction, letters
+from crossfill.grid.cells import Cell, Splits
+from crossfill.grid.sentence import Corpus
+
+_TRAINING = ("train", "surplus")
+
+
+@dataclass
+class Crossing:
+    """How one corpus was changed for the text that it shares with others of its language."""
+
+    cell: Cell
+    corpus: str
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Sentences that were left out of each split."""
+    tasks: set[str] = field(default_factory=set)
+    """Tasks in whose dev or test sets they are."""
+    moved: int = 0
+    """Test sentences that became training sentences."""
+
+    def __bool__(self) -> bool:
+        return bool(self.left_out.total() or self.moved)
+
+
+def keep_apart(
+    corpora: Mapping[Cell, Sequence[Splits]],
+) -> tuple[dict[Cell, tuple[Splits, ...]], list[Crossing]]:
+    """The corpora of a grid with evaluation text kept out of training text, and what was changed for it.
+
+    Corpora that share no text are returned as they are. One of which nothing is left is returned empty.
+    """
+    languages: dict[str, list[_Member]] = defaultdict(list)
+    members = [_Member(cell, splits) for cell, found in corpora.items() for splits in found]
+    for member in members:
+        languages[member.cell.language].append(member)
+    for found in languages.values():
+        _part_lonely(found)
+        _leave_out(found, "dev", ["test"])
+        for split in _TRAINING:
+            _leave_out(found, split, ["test", "dev"])
+        _settle_lonely(found)
+    apart: dict[Cell, tuple[Splits, ...]] = dict.fromkeys(corpora, ())
+    for member in members:
+        apart[member.cell] = (*apart[member.cell], member.result())
+    return apart, [member.crossing for member in members if member.crossing]
+
+
+class _Member:
+    """A corpus of a language, with the text of its sentences."""
+
+    def __init__(self, cell: Cell, splits: Splits) -> None:
+        self.cell, self.splits, self.crossing = cell, splits, Crossing(cell, splits.name)
+        self.parts = splits.parts
+        self.texts = {name: list(letters(corpus)) for name, corpus in self.parts.items()}
+
+    @property
+    def is_lonely(self) -> bool:
+        """Whether it has a test set and nothing to train on but that."""
+        return bool(self.texts["test"]) and not any(self.texts[split] for split in _TRAINING)
+
+    def trains_with(self, other: "_Member") -> bool:
+        """Whether the two train on their test sets, or are tested on them, always together."""
+        return self.is_lonely and other.is_lonely and self.cell == other.cell
+
+    def keep(self, split: str, positions: Sequence[int]) -> None:
+        """Keep these sentences of a split only."""
+        self.parts[split] = self.parts[split].take(positions)
+        self.texts[split] = [self.texts[split][i] for i in positions]
+
+    def leave_out(self, split: str, held_out: Mapping[str, Collection[str]]) -> None:
+        """Leave out what is held out, which maps a text to the tasks that hold it out."""
+        found = [text for text in self.texts[split] if text in held_out]
+        if found:
+            self.crossing.left_out[split] += len(found)
+            self.crossing.tasks.update(task for text in found for task in held_out[text])
+            self.keep(split, [i for i, text in enumerate(self.texts[split]) if text not in held_out])
+
+    def train_on(self, chosen: Collection[str]) -> None:
+        """Move test sentences with these texts to the training set."""
+        taken = [i for i, text in enumerate(self.texts["test"]) if text in chosen]
+        if taken:
+            self.crossing.moved += len(taken)
+            self.parts["train"] = Corpus.joined((self.parts["train"], self.parts["test"].take(taken)))
+            self.texts["train"] += [self.texts["test"][i] for i in taken]
+            self.keep("test", [i for i, text in enumerate(self.texts["test"]) if text not in chosen])
+
+    def result(self) -> Splits:
+        """The splits as they are now; those it was made from if nothing was changed."""
+        if not self.crossing:
+            return self.splits
+        return replace(self.splits, **self.parts, left_out=self.splits.left_out + self.crossing.left_out.total())
+
+
+def _part_lonely(members: Sequence[_Member]) -> None:
+    """Part corpora with only a test set in halves by their text, where others are tested on some of the same."""
+    shared = _shared_tests(members)
+    parted = [member for member in members if member.is_lonely and not shared.keys().isdisjoint(member.texts["test"])]
+    chosen = {text for member in parted for text in member.texts["test"] if fraction(text) < 0.5}
+    for member in members:
+        member.train_on(chosen)
+
+
+def _leave_out(members: Sequence[_Member], split: str, held_out_in: Iterable[str]) -> None:
+    """Leave out of a split of every corpus what is in these splits of any corpus."""
+    held_out: dict[str, set[str]] = defaultdict(set)
+    for member in members:
+        for other in held_out_in:
+            for text in member.texts[other]:
+                held_out[text].add(member.cell.task)
+    for member in members:
+        member.leave_out(split, held_out)
+
+
+def _settle_lonely(members: Sequence[_Member]) -> None:
+    """Leave out of corpora with only a test set, one after the other, what others are tested on."""
+    for member in members:
+        if member.is_lonely:
+            shared = _shared_tests(members)
+            others = {text: {m.cell.task for m in found if m is not member} for text, found in shared.items()}
+            member.leave_out("test", {text: tasks for text, tasks in others.items() if tasks})
+
+
+def _shared_tests(members: Sequence[_Member]) -> dict[str, list[_Member]]:
+    """Texts that would be trained on and tested on at once in some partition, with the corpora they test."""
+    tested: dict[str, list[_Member]] = defaultdict(list)
+    for member in members:
+        for text in set(member.texts["test"]):
+            tested[text].append(member)
+    return {
+        text: found
+        for text, found in tested.items()
+        if len(found) > 1
+        and any(member.is_lonely for member in found)
+        and not all(found[0].trains_with(member) for member in found)
+    }

@@ -25,7 +25,7 @@ LEGEND = (
     "Accuracy for deprel and pos, span F1 for chunk and ner; posterior means plugged in."
 )
 REAL_LEGEND = (
-    "pos: accuracy; ner: span F1. Most frequent: one label for all.\n"
+    "pos: accuracy; ner: span F1; most frequent: one label.\n"
     "Sentences are divided by number, alike in all languages:\n"
     "no translation of a test sentence was trained on."
 )
@@ -113,6 +113,11 @@ def _real_demo(console: "Console", seed: int, steps: int | None, encoder: str, o
     tagger = load(out / results.focus)
     show_filled(console, tagger, grid, unseen, SAMPLES)
     show_doubt(console, tagger, grid, unseen, SAMPLES)
+    if encoder == "compact":
+        console.print(
+            "\nThe built-in encoder has read nothing but these sentences. To see what a pretrained one adds:\n"
+            "crossfill demo --real --encoder NAME_OR_FOLDER"
+        )
 
 
 def _run(checked: "CheckedStudy", out: Path, quiet: bool) -> None:

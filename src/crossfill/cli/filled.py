@@ -75,6 +75,7 @@ def show_filled(console: Console, tagger: Tagger, grid: Grid, unseen: Sequence[C
 
 def show_doubt(console: Console, tagger: Tagger, grid: Grid, unseen: Sequence[Cell], samples: int) -> None:
     """Print how often doubtful words are wrong in the cells that were filled in, and how often the others are."""
+    console.print("[bold]Doubtful and other words in all unseen cells[/]")
     for task in grid.tasks:
         cells = [cell for cell in unseen if cell.task == task]
         tagged = chain.from_iterable(tagger.tag_many(grid[cell][0].test, cell, samples) for cell in cells)
@@ -83,11 +84,11 @@ def show_doubt(console: Console, tagger: Tagger, grid: Grid, unseen: Sequence[Ce
             for label, gold, sure in zip(tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True):
                 wrong[bool(sure < DOUBTFUL)].append(label != gold)
         told = (
-            f"{len(found):,} {name} words, {100 * sum(found) / len(found):.0f} % wrong"
-            for name, found in (("doubtful", wrong[True]), ("other", wrong[False]))
+            f"{len(found):,} {name}, {100 * sum(found) / len(found):.0f} % wrong"
+            for name, found in (("doubtful", wrong[True]), ("others", wrong[False]))
             if found
         )
-        console.print(f"  {task}, all unseen cells: {'; '.join(told)}")
+        console.print(f"  {task}: {'; '.join(told)}")
 
 
 def _lines(tagging: Tagging, width: int) -> Iterator[Table]:

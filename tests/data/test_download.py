@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app
 from crossfill.data import download as module
+from crossfill.data import sources
 from crossfill.data.download import ATTEMPTS, download
 from crossfill.errors import DataError
 from tests.data.folders import conllu, tar
@@ -221,3 +222,23 @@ def test_the_command_makes_a_folder_that_the_grid_command_shows(site: Site, tmp_
     assert fetched.exit_code == 0, fetched.output
     assert f"{out}/ud: ready; each treebank's own licence is in its LICENSE.txt" in fetched.output
     assert "Wolof" in CliRunner().invoke(app, ["grid", out]).output
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused(
+    kept: bool, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sources, "_ALLOWANCE", 10_000)
+    name = "v/UD_Wolof-WTF/wo_wtf-ud-train.conllu" if kept else "v/UD_Wolof-WTF/zeros"
+    site.content = tar({name: "0" * 10**6, "v/UD_X-Y/wo_y-ud-test.conllu": conllu([("moku", "NOUN")])})
+    assert len(site.content) < 10_000
+    with pytest.raises(DataError, match="do not trust it"):
+        sources.fetch(sources.ud(), tmp_path / "data", url=site.url)
+    assert not list((tmp_path / "data").glob("*ud*"))
+
+
+def test_an_archive_of_too_many_files_is_refused(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sources, "_MOST_FILES", 3)
+    site.content = tar({f"v/UD_X-Y/wo_y{i}-ud-test.conllu": conllu([("moku", "NOUN")]) for i in range(5)})
+    with pytest.raises(DataError, match="or 3 files; do not trust it"):
+        sources.fetch(sources.ud(), tmp_path / "data", url=site.url)

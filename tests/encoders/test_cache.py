@@ -1,6 +1,9 @@
 """The feature cache: whole, shared, or built anew."""
 
+import errno
+import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -120,3 +123,63 @@ def test_tasks_with_the_same_text_share_features():
     assert len(hashes) == 1
     others = [[Sentence(words, (), (False, True))], [Sentence(("a",)), Sentence(("b",))], [Sentence(("ab",))]]
     assert len(hashes | {Corpus.from_sentences(other).text_hash() for other in others}) == 4
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+import numpy as np
+from crossfill.encoders.cache import FeatureCache
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # what a full disk is like: writes beyond it fail
+cache = FeatureCache(Path(sys.argv[1]))
+for layer in (1, 2):
+    found = cache.fetch({"layer": layer}, (1000, 100), "<f4", lambda rows: rows.fill(layer))
+    assert (found == layer).all() and not isinstance(found, np.memmap)
+small = cache.fetch({"layer": 3}, (10, 100), "<f4", lambda rows: rows.fill(3))
+assert isinstance(small, np.memmap)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes")
+def test_a_full_disk_only_costs_time_and_is_told_once(tmp_path: Path):
+    run = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stderr.count("cannot keep features (File too large); going on without") == 1
+    assert [entry.bytes for entry in FeatureCache(tmp_path).entries()] == [4096 + 4000]
+    assert not list(tmp_path.rglob("*.part"))
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOSPC])
+def test_where_space_cannot_be_reserved_it_is_written(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def refuse(*_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
+    found = FeatureCache(tmp_path).fetch(ABOUT, (5, 3), "<f2", Filler())
+    assert found.tolist() == np.arange(15.0).reshape(5, 3).tolist()
+    assert len(FeatureCache(tmp_path).entries()) == (number == errno.EOPNOTSUPP)
+    assert ("No space left on device" in capsys.readouterr().err) == (number == errno.ENOSPC)
+
+
+def test_clearing_during_a_write_harms_nobody(tmp_path: Path):
+    def clear(rows: np.ndarray) -> None:
+        cleaner = FeatureCache(tmp_path)
+        assert cleaner.remove_leftovers() == 0
+        cleaner.remove(cleaner.entries())
+        rows[:] = 7
+
+    found = FeatureCache(tmp_path).fetch(ABOUT, (5, 3), "<f2", clear)
+    assert (found == 7).all()
+    assert len(FeatureCache(tmp_path).entries()) == 1
+
+    def remove_everything(rows: np.ndarray) -> None:
+        shutil.rmtree(tmp_path / "features")
+        rows[:] = 8
+
+    found = FeatureCache(tmp_path).fetch({**ABOUT, "layer": 5}, (5, 3), "<f2", remove_everything)
+    assert (found == 8).all()
+    assert FeatureCache(tmp_path).entries() == []

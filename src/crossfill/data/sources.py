@@ -19,6 +19,11 @@ from crossfill.errors import DataError, unknown
 
 Member = tuple[PurePosixPath, IO[bytes]]
 
+_MOST_FILES = 100_000
+_EXPANSION, _ALLOWANCE = 50, 2**27
+"""An archive may unpack to this many times its size, and so many bytes more; corpora compress five to tenfold."""
+_MOST_LICENCE = 2**20
+
 _LINDAT = "https://lindat.mff.cuni.cz/repository/server/api/core/bitstreams/handle/11234"
 UD_RELEASES = {  # release: its handle at LINDAT
     "2.4": "1-2988",
@@ -97,6 +102,7 @@ def _unpack(source: Source, archive: Path, target: Path, languages: Collection[s
     work.mkdir()
     try:
         n_files = 0
+        room = _EXPANSION * archive.stat().st_size + _ALLOWANCE
         for place, content in source.members(archive, languages):
             if place.is_absolute() or ".." in place.parts or not place.parts:
                 raise DataError(
@@ -104,9 +110,13 @@ def _unpack(source: Source, archive: Path, target: Path, languages: Collection[s
                 )
             path = work / place
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
-                shutil.copyfileobj(content, file)
+            room = _copy(content, path, room)
             n_files += 1
+            if room < 0 or n_files > _MOST_FILES:
+                raise DataError(
+                    f"{archive}: expected an archive of corpora, got one that unpacks to more than {_EXPANSION} times "
+                    f"its size or {_MOST_FILES:,} files; do not trust it"
+                )
         if not n_files:
             asked = f" for {', '.join(sorted(languages))}" if languages else ""
             raise DataError(f"{archive}: expected corpora of {source.name}{asked}, got none; check the archive")
@@ -122,12 +132,30 @@ def _unpack(source: Source, archive: Path, target: Path, languages: Collection[s
         shutil.rmtree(work, ignore_errors=True)
 
 
+def _copy(content: IO[bytes], path: Path, room: int) -> int:
+    """Write a file of an archive, and return how many bytes there is still room for; it stops below 0."""
+    with path.open("wb") as file:
+        while room >= 0 and (block := content.read(min(room + 1, 1 << 20))):
+            file.write(block)
+            room -= len(block)
+    return room
+
+
+def _members(tar: tarfile.TarFile, most: int) -> Iterator[tarfile.TarInfo]:
+    """The members of an archive, those that are not kept included: they too have to be unpacked to get past them."""
+    for n, member in enumerate(tar):
+        most -= member.size
+        if most < 0 or n >= 10 * _MOST_FILES:
+            raise DataError("expected an archive of corpora, got one that unpacks to far more; do not trust it")
+        yield member
+
+
 def _treebanks(archive: Path, languages: Collection[str]) -> Iterator[Member]:
     """Files such as `UD_Wolof-WTF/wo_wtf-ud-train.conllu`, and the licences of these treebanks."""
     licences: dict[PurePosixPath, tuple[PurePosixPath, bytes]] = {}
     kept: set[PurePosixPath] = set()
     with tarfile.open(archive, "r:gz") as tar:
-        for member in tar:
+        for member in _members(tar, _EXPANSION * archive.stat().st_size + _ALLOWANCE):
             place = PurePosixPath(*PurePosixPath(member.name).parts[1:])
             if not member.isfile():
                 continue
@@ -137,7 +165,7 @@ def _treebanks(archive: Path, languages: Collection[str]) -> Iterator[Member]:
                 kept.add(place.parent)
                 yield place, content
             elif content and place.name.startswith("LICENSE"):
-                licences[place.parent] = place, content.read()
+                licences[place.parent] = place, content.read(_MOST_LICENCE)
         for folder in sorted(kept & set(licences)):
             place, text = licences[folder]
             yield place, BytesIO(text)
@@ -152,7 +180,7 @@ def _per_language(archive: Path, languages: Collection[str]) -> Iterator[Member]
             if language is None or (languages and language not in languages):
                 continue
             with outer.open(name) as packed, tarfile.open(fileobj=packed, mode="r:gz") as tar:
-                for member in tar:
+                for member in _members(tar, _EXPANSION * archive.stat().st_size + _ALLOWANCE):
                     content = tar.extractfile(member) if member.isfile() else None
                     if content and PurePosixPath(member.name).name in ("train", "dev", "test", "extra"):
                         yield PurePosixPath(code, PurePosixPath(member.name).name), content

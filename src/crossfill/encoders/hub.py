@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from crossfill.encoders import foreign
 from crossfill.errors import EncoderError
 from crossfill.files import write_atomically
 
@@ -40,9 +41,9 @@ def find_folder(name: str, weights: bool = True) -> Path:
             return Path(found)
     raise EncoderError(
         f"encoder '{name}': expected a folder, or a model of the hub that is in {HF_HUB_CACHE} or can be fetched; "
-        f"got neither ({_first_line(problem)}). Two ways out: fetch it where there is a network (hf download {name}) "
-        "and copy that cache here (HF_HOME names its place), or pass the path of a folder with config.json, "
-        "model.safetensors and tokenizer.json"
+        f"got neither ({foreign.first_line(problem)}). Two ways out: fetch it where there is a network "
+        f"(hf download {name}) and copy that cache here (HF_HOME names its place), or pass the path of a folder with "
+        "config.json, model.safetensors and tokenizer.json"
     ) from None
 
 
@@ -65,17 +66,20 @@ def identity(folder: Path) -> bytes:
     return digest.digest()
 
 
-def load_settings(folder: Path, name: str) -> "PreTrainedConfig":
-    """Load the model's own config; models that do not give one vector per piece are refused."""
+def load_settings(folder: Path, name: str, weights: bool = True) -> "PreTrainedConfig":
+    """Load the model's own config; models that do not give one vector per piece are refused.
+
+    Its sizes are compared with those of the `weights`, if the folder has any.
+    """
     from transformers import AutoConfig
 
-    try:
+    with foreign.loading(f"encoder '{name}': expected a config that transformers knows"):
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False).get_text_config()
-    except (OSError, ValueError, KeyError) as error:
-        reason = _first_line(error)
-        raise EncoderError(f"encoder '{name}': expected a config that transformers knows; {reason}") from None
+        sizes = {key: getattr(config, key, None) for key in ("hidden_size", "num_hidden_layers", "vocab_size")}
+        sizes |= {key: value for key, value in config.to_dict().items() if isinstance(value, int)}
     if getattr(config, "is_encoder_decoder", False):
         raise EncoderError(f"encoder '{name}': expected an encoder or a decoder, got both ({config.model_type})")
+    foreign.check_sizes(sizes, foreign.weight_shapes(folder) if weights else None, f"encoder '{name}', config.json")
     return config
 
 
@@ -83,14 +87,13 @@ def load_tokenizer(folder: Path, name: str, config: "PreTrainedConfig") -> "PreT
     """Load the model's tokenizer; one that is slow or belongs to another model is refused."""
     from transformers import AutoTokenizer
 
-    try:
+    with foreign.loading(f"encoder '{name}': expected a tokenizer in {folder}"):
         tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
-    except (OSError, ValueError, ImportError, KeyError) as error:
-        raise EncoderError(f"encoder '{name}': expected a tokenizer in {folder}; {_first_line(error)}") from None
+        highest = max(tokenizer.get_vocab().values(), default=-1)
     if not tokenizer.is_fast:
         found = type(tokenizer).__name__
         raise EncoderError(f"encoder '{name}': expected a fast tokenizer (tokenizer.json), got {found}")
-    rows, pieces = config.vocab_size, max(tokenizer.get_vocab().values(), default=-1) + 1
+    rows, pieces = config.vocab_size, highest + 1
     if pieces > rows or pieces < rows * (1 - _SPARE_ROWS) - 1000:
         raise EncoderError(
             f"encoder '{name}': expected a tokenizer for the model's {rows:,} pieces, got one of {pieces:,}: "
@@ -108,17 +111,16 @@ def load_network(folder: Path, name: str, precision: torch.dtype) -> "PreTrained
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        network, report = AutoModel.from_pretrained(
-            folder,
-            dtype=precision,
-            attn_implementation="sdpa",
-            use_safetensors=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-        )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        reason = _first_line(error)
-        raise EncoderError(f"encoder '{name}': expected weights that transformers loads; {reason}") from None
+        with foreign.loading(f"encoder '{name}': expected weights that transformers loads"):
+            network, report = AutoModel.from_pretrained(
+                folder,
+                dtype=precision,
+                attn_implementation="sdpa",
+                use_safetensors=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+            network.set_attn_implementation("sdpa")  # a config that names another wins over the argument
     finally:
         logging.set_verbosity(level)
         if bars:
@@ -136,7 +138,10 @@ def new_network(settings: "PreTrainedConfig") -> "PreTrainedModel":
     """Build the model without loading its weights."""
     from transformers import AutoModel
 
-    return AutoModel.from_config(settings, attn_implementation="sdpa", trust_remote_code=False, dtype=torch.float32)
+    with foreign.loading("expected an encoder that transformers builds"):
+        network = AutoModel.from_config(settings, trust_remote_code=False, dtype=torch.float32)
+        network.set_attn_implementation("sdpa")
+        return network
 
 
 def carry(folder: Path, target: Path, weights: bool) -> None:
@@ -163,11 +168,11 @@ def _check_folder(folder: Path, weights: bool = True) -> None:
         )
     if not names.intersection(_TOKENIZERS):
         raise EncoderError(f"encoder '{folder}': expected a tokenizer (tokenizer.json), found {_shown(names)}")
+    foreign.check_files(folder)
+    foreign.check_settings_file(folder)
+    if weights:
+        foreign.weight_shapes(folder)
 
 
 def _shown(names: set[str]) -> str:
     return ", ".join(sorted(names)[:8]) or "nothing"
-
-
-def _first_line(error: Exception | None) -> str:
-    return str(error).strip().partition("\n")[0][:300]

@@ -36,7 +36,7 @@ class Source(NamedTuple):
     def find(cls, name: str, weights: bool = True) -> "Source":
         """Find the model with this hub name or path."""
         folder = hub.find_folder(name, weights)
-        return cls(name, folder, hub.load_settings(folder, name), weights)
+        return cls(name, folder, hub.load_settings(folder, name, weights), weights)
 
     @property
     def n_layers(self) -> int:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from crossfill.encoders.alignment import NO_PIECE, align, rebuild, windows
 from crossfill.encoders.base import Inputs, expect, ranges
+from crossfill.encoders.foreign import loading
 from crossfill.encoders.special_tokens import reading_all_as_text, special_tokens, unknown_piece
 from crossfill.errors import EncoderError
 from crossfill.grid.sentence import Corpus
@@ -175,17 +176,18 @@ class PieceCutter:
         )
 
     def _encode(self, texts: list[str], special: bool) -> dict[str, list[list[int]]]:
-        return dict(
-            self.tokenizer(
-                texts,
-                add_special_tokens=special,
-                padding=False,
-                truncation=False,
-                return_offsets_mapping=True,
-                return_special_tokens_mask=special,
-                verbose=False,
+        with loading("expected a tokenizer that splits text into pieces"):
+            return dict(
+                self.tokenizer(
+                    texts,
+                    add_special_tokens=special,
+                    padding=False,
+                    truncation=False,
+                    return_offsets_mapping=True,
+                    return_special_tokens_mask=special,
+                    verbose=False,
+                )
             )
-        )
 
     def _blank(self, ids: list[int]) -> np.ndarray:
         return self.blank[np.array(ids, dtype=np.int64)]

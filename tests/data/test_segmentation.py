@@ -1,11 +1,13 @@
 """Words and sentences stand in the original text where they say, in any script and with any white space."""
 
+import time
 from unicodedata import normalize
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crossfill.data import segmentation
 from crossfill.data.segmentation import split_at_spaces, split_text, split_words
 from crossfill.grid.sentence import Sentence
 
@@ -79,3 +81,19 @@ def test_words_with_spaces_between_them_keep_their_places():
     assert sentence == Sentence(("Dakar", "mooy", ",", "péeyu"))
     assert [text[start:end] for start, end in sentence.offsets] == list(sentence.words)
     assert split_at_spaces("a b c", 2, 4).offsets == ((2, 3),)
+
+
+@pytest.mark.parametrize("window", [7, 30, 100])
+def test_windows_change_no_sentence_that_fits(window: int, monkeypatch: pytest.MonkeyPatch):
+    text = "Dakar mooy. Péeyu la! Ñaata? " * 6
+    expected = list(segmentation.split_sentences(text, "wol"))
+    monkeypatch.setattr(segmentation, "LONGEST_WINDOW", window)
+    found = list(segmentation.split_sentences(text, "wol"))
+    assert "".join(text[start:end] for start, end in found) == text
+    assert (found == expected) == (window > 12)  # in the smallest window no sentence is whole
+
+
+def test_a_line_of_quotes_does_not_hang():
+    started = time.process_time()
+    assert sum(len(sentence) for sentence in segmentation.split_text('"(“' * 100_000, "wol"))
+    assert time.process_time() - started < 10

@@ -44,6 +44,7 @@ def test_threads_do_not_disturb_each_other(method: str):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_a_thousand_taggings_in_each_of_eight_threads():
     tagger = crossfill.train(GRID, config=FEW)
     cells = list(GRID.cells[:: len(GRID.cells) // 6])

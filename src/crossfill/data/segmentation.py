@@ -11,6 +11,8 @@ from crossfill.data.codes import language_tag
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 
+LONGEST_WINDOW = 50_000
+"""Most characters that are split into sentences at a time."""
 _SPACE, _WORD = re.compile(r"\s"), re.compile(r"\S+")
 
 
@@ -25,15 +27,24 @@ def split_text(text: str, language: str) -> Iterator[Sentence]:
 
 
 def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each sentence of a paragraph, which together cover all of it."""
+    """Start and end of each sentence of a paragraph, which together cover all of it.
+
+    A long paragraph is looked at in windows, each from where the last whole sentence ended: with quotes and brackets,
+    the time that sentencex takes grows with the square of the length.
+    """
     try:
         from sentencex import segment  # pyright: ignore[reportAttributeAccessIssue]
     except ImportError:
         raise _missing() from None
-    end = 0
-    for sentence in segment(language_tag(language), _SPACE.sub(" ", text)):  # it fails on other spaces after initials
-        start, end = end, end + len(sentence)
-        yield start, end
+    start, tag = 0, language_tag(language)
+    while start < len(text):
+        window = text[start : start + LONGEST_WINDOW]
+        lengths = [len(sentence) for sentence in segment(tag, _SPACE.sub(" ", window))]  # it fails on other spaces
+        if start + len(window) < len(text):  # the last sentence may go on
+            lengths = lengths[:-1] or [window.rfind(" ") + 1 or len(window)]
+        for length in lengths or [len(window)]:
+            yield start, start + length
+            start += length
 
 
 def split_words(text: str, language: str, start: int = 0, end: int | None = None) -> Sentence:

@@ -15,15 +15,12 @@ from crossfill.adaptation.storage import load_adapted
 from crossfill.adaptation.widths import Width, load_widths
 from crossfill.config import Config
 from crossfill.data.codes import find_cell
-from crossfill.data.folder import load_grid
 from crossfill.data.segmentation import split_words
 from crossfill.errors import ConfigError, DataError
 from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import ALPHA, evaluate
 from crossfill.grid.cells import Cell, Grid
-from crossfill.grid.partition import hold_out as without
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.typology import vectors_beside
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration
 from crossfill.prediction.predict import Prediction, draw_head, encode, predict_features
@@ -31,8 +28,6 @@ from crossfill.prediction.queries import HeadOf, Query, answer
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.card import load_results
 from crossfill.tagger.folder import load_model, save_model
-from crossfill.tagger.presets import Wishes
-from crossfill.tagger.run import run
 
 CHUNK_SENTENCES, CHUNK_WORDS = 256, 8192
 """A stream is processed in chunks that end at this many sentences or words."""
@@ -248,6 +243,13 @@ def train(
     on with `resume`. What is chosen and how long it takes is shown on standard error, unless `quiet`; by default
     in terminals and notebooks.
     """
+    # what only training needs is imported here: a model that is loaded to tag starts sooner
+    from crossfill.data.folder import load_grid
+    from crossfill.grid.partition import hold_out as without
+    from crossfill.grid.typology import vectors_beside
+    from crossfill.tagger.presets import Wishes
+    from crossfill.tagger.run import run
+
     vectors = None
     if isinstance(grid, str | Path):
         vectors = vectors_beside(grid)

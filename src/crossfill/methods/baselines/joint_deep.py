@@ -16,8 +16,8 @@ from crossfill.model import Classifier, HeadSource, Outline, TrainingDraw, n_par
 
 
 @dataclass(frozen=True)
-class DeepHead(Classifier):
-    """A network from features to labels: a classifier with a single draw."""
+class NetworkHead(Classifier):
+    """A network whose last layer gives the logits: a classifier with a single draw."""
 
     network: nn.Sequential
 
@@ -32,6 +32,11 @@ class DeepHead(Classifier):
     @property
     def n_bytes(self) -> int:
         return 0  # the parameters are the model's own
+
+
+@dataclass(frozen=True)
+class DeepHead(NetworkHead):
+    """A network over the features of a word."""
 
     def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
         return self.network(features).unsqueeze(0)

@@ -10,29 +10,16 @@ from torch import Tensor, nn
 from crossfill.config import Config
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.baselines.described import DescribedHeads, settle
-from crossfill.methods.baselines.joint_deep import deep_network, matched_width
+from crossfill.methods.baselines.joint_deep import NetworkHead, deep_network, matched_width
 from crossfill.methods.method import Method
-from crossfill.model import Classifier, TrainingDraw
+from crossfill.model import TrainingDraw
 
 
 @dataclass(frozen=True)
-class TypologyHead(Classifier):
-    """A network over x ⊕ v, where v is the vector of the cell's language: a classifier with a single draw."""
+class TypologyHead(NetworkHead):
+    """A network over x ⊕ v, where v is the vector of the cell's language."""
 
-    network: nn.Sequential
     vector: Float[Tensor, "size"]
-
-    @property
-    def n_samples(self) -> int:
-        return 1
-
-    @property
-    def n_labels(self) -> int:
-        return self.network[-1].get_parameter("bias").shape[0]
-
-    @property
-    def n_bytes(self) -> int:
-        return 0  # the parameters are the model's own
 
     def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
         return self.network(torch.cat([features, self.vector.expand(len(features), -1)], -1)).unsqueeze(0)

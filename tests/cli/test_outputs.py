@@ -1,6 +1,7 @@
 """Nothing is lost: finished work stays unless --force is given, and places are checked before any work."""
 
 import errno
+import json
 import os
 import stat
 import subprocess
@@ -130,8 +131,7 @@ def test_what_the_system_refuses_is_a_message_with_a_remedy(error, told, monkeyp
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("crossfill.data.folder.read_folder", fail)
-    monkeypatch.setattr(sys, "argv", ["crossfill", "grid", "data"])
+    monkeypatch.setattr("crossfill.cli.app.app", fail)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
@@ -156,3 +156,11 @@ def test_ctrl_c_while_it_starts_leaves_no_traceback():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_names_that_are_no_text_come_back_as_they_were(tmp_path: Path):
+    for name in ("été", b"\xc3\xa9t\xe9".decode("ascii", "surrogateescape")):
+        write_json(tmp_path / "a.json", {"path": name})
+        assert json.loads((tmp_path / "a.json").read_bytes()) == {"path": name}
+    write_json(tmp_path / "a.json", {"path": "été"})
+    assert "été" in (tmp_path / "a.json").read_text(encoding="utf-8")

@@ -68,3 +68,26 @@ def test_every_package_is_mirrored_by_tests():
     root, tests = Path(crossfill.__file__).parent, Path(__file__).parent
     packages = {path.name for path in root.iterdir() if (path / "__init__.py").exists()}
     assert {name for name in packages if not list((tests / name).glob("**/test_*.py"))} == set()
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_pin_but_torch_has_the_hashes_of_its_files():
+    pins = [line for line in (ROOT / "constraints.txt").read_text().split() if not line.startswith("torch==")]
+    entries = (ROOT / "hashes.txt").read_text().replace("\\\n", " ").splitlines()
+    assert [entry.split()[0] for entry in entries] == pins, "run tools/hashes.py"
+    for entry in entries:
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", part) for part in entry.split()[1:])
+        assert len(entry.split()) > 1
+
+
+def test_actions_are_named_by_commit():
+    used = [
+        line.split("uses:")[1].split()[0]
+        for path in (ROOT / ".github" / "workflows").glob("*.yml")
+        for line in path.read_text().splitlines()
+        if "uses:" in line
+    ]
+    assert used
+    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in used), used

@@ -45,6 +45,8 @@ WIDTHS = "widths.json"
 CARD = "README.md"
 ENCODER = "encoder"
 """Folder with the encoder's settings and tokenizer, and its weights if they are not part of the model's weights."""
+ENCODER_SOURCE = "encoder.json"
+"""Where the encoder came from: its name, its revision on the hub, and a hash of its files."""
 _LARGEST_JSON = 200_000_000
 _CHECKSUM = "checksum"
 _RETIRED = {
@@ -56,7 +58,7 @@ _RETIRED = {
 """Settings of older folders that no longer exist, with the only value that is still accepted."""
 
 
-_OF_A_RUN = (WEIGHTS, STATE, HISTORY, CALIBRATION, WIDTHS, DATA, RESULTS, EXPECTED, CARD, DESCRIPTION)
+_OF_A_RUN = (WEIGHTS, STATE, HISTORY, CALIBRATION, WIDTHS, DATA, RESULTS, EXPECTED, ENCODER_SOURCE, CARD, DESCRIPTION)
 """Files that belong to one run, in the order in which they are removed."""
 
 

@@ -16,9 +16,13 @@ from typer.testing import CliRunner
 import crossfill
 from crossfill import checkpoint
 from crossfill.cli.app import app
+from crossfill.encoders import hub
+from crossfill.encoders.build import build_encoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import CheckpointError, ConfigError
+from crossfill.methods.registry import build_model
 from crossfill.settings import parse_assignments
+from crossfill.tagger.folder import save_model
 from crossfill.tagger.tagger import Tagger
 from tests.encoders.tiny import bert
 from tests.own_cache import own_cache as own_cache
@@ -81,6 +85,21 @@ def test_a_frozen_model_can_take_its_encoder_along(tmp_path: Path):
     assert crossfill.load(tmp_path / "whole").tag(TEXT, CELL).labels == expected
     assert crossfill.load(tmp_path / "alone", encoder=str(moved)).tag(TEXT, CELL).labels == expected
     assert isinstance(made.model.encoder, FrozenEncoder)
+
+
+def test_where_the_encoder_came_from_is_recorded(tmp_path: Path):
+    commit = "0123456789abcdef" * 2 + "01234567"
+    snapshot = bert(tmp_path / "models--someone--bert" / "snapshots" / commit)
+    assert hub.revision(snapshot) == commit
+    assert hub.revision(tmp_path) is None
+    config = SMALL.change({"encoder.name": str(snapshot), "encoder.pretrained.mode": "frozen"})
+    config = config.change({"encoder.pretrained.max_pieces": 60})
+    encoder = build_encoder(config, GRID.languages, cache=False)
+    model = build_model(config, GRID.inventory, GRID.cells, encoder)
+    save_model(tmp_path / "model", model, config)
+    found = json.loads((tmp_path / "model" / "encoder.json").read_text())
+    assert found == {"name": str(snapshot), "revision": commit, "identity": hub.identity(snapshot).hex()}
+    assert f"at revision `{commit}`" in (tmp_path / "model" / "README.md").read_text()
 
 
 def test_pushing_uploads_the_folder(trained: Tagger, monkeypatch: pytest.MonkeyPatch):

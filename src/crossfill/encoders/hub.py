@@ -1,5 +1,6 @@
 """Folders of pretrained models: found by hub name or path, checked before loading, and identified by content."""
 
+import re
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _WANTED = ["*.json", "*.safetensors", "*.model", "*.txt"]
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _SPARE_ROWS = 0.1
 """Share of embedding rows that may be padding; a tokenizer that leaves more of them unused is another model's."""
 
@@ -64,6 +66,12 @@ def identity(folder: Path) -> bytes:
                 while block := file.read(1 << 24):
                     digest.update(block)
     return digest.digest()
+
+
+def revision(folder: Path) -> str | None:
+    """The commit of the hub that a folder of its cache holds; none for any other folder."""
+    commit = folder.resolve().name
+    return commit if folder.resolve().parent.name == "snapshots" and _COMMIT.fullmatch(commit) else None
 
 
 def load_settings(folder: Path, name: str, weights: bool = True) -> "PreTrainedConfig":

@@ -40,7 +40,11 @@ def write_card(folder: Path) -> None:
     """Write the card of the model in a folder, from the files in it."""
     config, inventory, seen = checkpoint.read_description(folder)
     data = checkpoint.read_json(folder / checkpoint.DATA) or {}
-    text = render_card(config, inventory, sorted(seen), load_results(folder), load_calibration(folder), data)
+    source = checkpoint.read_json(folder / checkpoint.ENCODER_SOURCE)
+    revision = source.get("revision") if isinstance(source, dict) else None
+    text = render_card(
+        config, inventory, sorted(seen), load_results(folder), load_calibration(folder), data, str(revision or "")
+    )
     write_atomically(folder / checkpoint.CARD, text.encode())
 
 
@@ -73,8 +77,9 @@ def render_card(
     results: Sequence[CellResult],
     calibration: Calibration | None,
     data: Mapping[str, Any],
+    revision: str = "",
 ) -> str:
-    """The card in Markdown."""
+    """The card in Markdown; `revision` is that of the encoder, if it came from the hub."""
     languages = ", ".join(f"{language_name(code)} (`{code}`)" for code in inventory.languages)
     encoder = PurePath(config.encoder.name).name
     unseen = [f"`{t}/{l}`" for t in inventory.tasks for l in inventory.languages if Cell(t, l) not in seen]
@@ -84,6 +89,7 @@ def render_card(
         f"Tags {' and '.join(f'`{task}`' for task in inventory.tasks)} in {len(inventory.languages)} languages, also "
         f"in the {len(unseen)} of {len(inventory.tasks) * len(inventory.languages)} cells (task, language) for which "
         f"it had no training data. Method `{config.method}`, encoder `{encoder}`"
+        + (f" at revision `{revision[:40]}`" if revision else "")
         + (f" ({config.encoder.pretrained.mode})." if config.encoder.name != "compact" else "."),
         '```python\nimport crossfill\n\ntagger = crossfill.load("this-folder")\n'
         f'tagger.tag(["a", "sentence"], cell="{inventory.tasks[0]}/{inventory.languages[0]}")\n```',

@@ -138,10 +138,14 @@ def _save_surroundings(
         save_calibration(folder, calibration)
     source = getattr(model.encoder, "source", None)
     trained = config.encoder.pretrained.mode != "frozen"
-    if source is not None and (trained or with_encoder):
+    if source is not None:
         from crossfill.encoders import hub
 
-        hub.carry(source.folder, folder / checkpoint.ENCODER, weights=not trained)
+        if source.folder != folder / checkpoint.ENCODER:  # the folder's own copy says nothing of where it came from
+            about = {"name": config.encoder.name, "revision": hub.revision(source.folder)}
+            write_json(folder / checkpoint.ENCODER_SOURCE, about | {"identity": hub.identity(source.folder).hex()})
+        if trained or with_encoder:
+            hub.carry(source.folder, folder / checkpoint.ENCODER, weights=not trained)
     if results:
         add_results(folder, results)
     else:

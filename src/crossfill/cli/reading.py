@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from crossfill.cli.terminal import visible
+from crossfill.data import folder
 from crossfill.data.checks import Level, Problem, check_grid
-from crossfill.data.folder import FolderReading, read_folder
 from crossfill.data.layout import SourceFile
 from crossfill.data.unread import summed
 from crossfill.errors import DataError
@@ -36,7 +36,7 @@ def read_showing_progress(
     cache: Path | bool = True,
     strict: bool = False,
     quiet: bool = False,
-) -> FolderReading:
+) -> folder.FolderReading:
     """Read a data folder with a progress bar."""
 
     def watch(sources: Sequence[SourceFile]) -> Iterator[SourceFile]:
@@ -46,7 +46,9 @@ def read_showing_progress(
                 update(done, "files")
                 yield source
 
-    return read_folder(data, tasks=tasks, seed=seed, max_train=max_train, cache=cache, strict=strict, watch=watch)
+    return folder.read_folder(
+        data, tasks=tasks, seed=seed, max_train=max_train, cache=cache, strict=strict, watch=watch
+    )
 
 
 def read_to_train(

@@ -15,7 +15,7 @@ STYLE = """
 :root{--ink:#e8e8e8;--soft:#a8a8a8;--line:#3c3f44;--page:#16181b;--band:#1f2226;--accent:#7cc4ff}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);font:1rem/1.55 system-ui,sans-serif}
-main{max-width:62rem;margin:0 auto;padding:1.2rem 1rem 4rem}
+main{max-width:72rem;margin:0 auto;padding:1.2rem 1rem 4rem}
 h1{font-size:1.6rem;line-height:1.2;margin:.6rem 0}h2{font-size:1.15rem;margin:2.4rem 0 .6rem}
 a{color:var(--accent)}
 nav{font-size:.9rem;line-height:1.9}nav a{margin-right:.9rem;display:inline-block}
@@ -31,7 +31,7 @@ td{padding:.3rem .7rem;border-top:1px solid var(--line);white-space:nowrap}
 td sup{position:absolute;line-height:1.2}
 figure{margin:0}
 figure img{width:100%;height:auto;background:#fff;border-radius:6px;border:1px solid var(--line);padding:.5rem}
-figcaption,.note{color:var(--soft);font-size:.86rem;margin:.4rem 0 0}
+figcaption,.note{color:var(--soft);font-size:.86rem;margin:.4rem 0 0;max-width:62rem}
 .warning{border-left:4px solid #d55e00;padding:.4rem .8rem;background:var(--band)}
 @media print{.scroll{max-height:none;overflow:visible}nav{display:none}}
 """

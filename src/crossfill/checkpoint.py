@@ -138,6 +138,7 @@ def describe(config: Config, inventory: Inventory, seen: Collection[Cell], data:
         "languages": list(inventory.languages),
         "seen": [str(cell) for cell in sorted(seen)],
         **({"data": data} if data else {}),
+        **({"newcomers": sorted(inventory.newcomers)} if inventory.newcomers else {}),
     }
 
 
@@ -165,7 +166,8 @@ def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
         if found["format"] != 1:
             raise CheckpointError(f"{path}: expected format 1, got {found['format']}; use a newer crossfill")
         labels = {str(task): tuple(map(str, labels)) for task, labels in found["labels"].items()}
-        inventory = Inventory(labels, tuple(map(str, found["languages"])))
+        newcomers = frozenset(map(str, found.get("newcomers", ())))
+        inventory = Inventory(labels, tuple(map(str, found["languages"])), newcomers)
         _drop_retired(found["config"], path)
         return parse_config(found["config"], str(path)), inventory, frozenset(map(Cell.parse, found["seen"]))
     except (KeyError, TypeError, AttributeError, ValueError) as error:

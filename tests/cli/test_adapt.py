@@ -100,3 +100,25 @@ def test_bad_input_leaves_the_model_as_it_was(
     assert code != 0
     assert message in told
     assert contents(model) == before
+
+
+def test_a_language_with_nothing_but_text_is_added(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:
+    model, _, _, cell = made
+    (tmp_path / "swe.txt").write_text("En mening. Och en till.\n", encoding="utf-8")
+    before = contents(model)
+    code, told = run(
+        "add-language", model, "--language", "sv", "--text", tmp_path / "swe.txt", "--out", tmp_path / "new"
+    )
+    assert code == 0, told
+    assert contents(model) == before
+    code, told = run("add-language", tmp_path / "new", "--language", "nob", "--text", tmp_path / "swe.txt")
+    assert code == 0, told
+    tagger, old = crossfill.load(tmp_path / "new"), crossfill.load(model)
+    assert tagger.model.inventory.newcomers == {"swe", "nob"}
+    assert len(tagger.tag(["en", "mening"], f"{cell.task}/swe").labels) == 2
+    expected = old.tag(["a", "b"], cell, samples=0).probabilities
+    assert abs(tagger.tag(["a", "b"], cell, samples=0).probabilities - expected).max() < 1e-6
+    code, told = run("add-language", tmp_path / "new", "--language", "sv", "--text", tmp_path / "swe.txt")
+    assert code != 0
+    assert "tags already" in told
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "swe.txt"]

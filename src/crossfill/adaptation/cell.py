@@ -1,27 +1,23 @@
 """An adapted cell: the posterior of its head given its own labelled sentences."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
 
 from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.features import affine, with_ones
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
+from crossfill.adaptation.laplace import Problem, laplace
 from crossfill.adaptation.likelihood import Categorical
 from crossfill.adaptation.temperature import left_out, shrunk_temperature
-from crossfill.adaptation.widths import Width, adjusted, default_width
+from crossfill.adaptation.widths import Width, default_width
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
-from crossfill.methods.baselines.joint_deep import DeepHead
 from crossfill.model import Classifier, Head, HeadSource, Model
 
 DRAWS = 64
 """Draws of a generated head that its covariance is taken from."""
-Body = Callable[[Float[Tensor, "words features"]], Float[Tensor, "words hidden"]]
-"""The layers below an affine head."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +55,16 @@ def adapt_cell(
     plug_in, draws = _generated(heads, cell)
     body, head = affine(plug_in)
     features = with_ones(body(examples.features.to(head.parameters)) if body else examples.features)
-    prior = HeadPrior.of(head, draws)
     width = width or default_width(float((features**2).sum(1).mean()))
-    likelihood = Categorical(examples.labels)
-    between, found = adjusted(prior, likelihood, features, width)
-    logs = left_out(prior.widened(between), examples, features, found.mode)
+    prior = HeadPrior.of(head, draws).widened(width.between)
+    found = laplace(Problem(prior, Categorical(examples.labels), features))
+    logs = left_out(prior, examples, features, found.mode)
     own = shrunk_temperature(logs.numpy(), examples.labels.numpy(), temperature)
     return AdaptedCell(
         cell=cell,
         examples=examples,
         posterior=found.posterior,
-        between=between,
+        between=width.between,
         width_cells=width.cells,
         temperature=own / temperature,
         evidence=found.evidence,
@@ -77,22 +72,7 @@ def adapt_cell(
     )
 
 
-def affine(classifier: Classifier) -> tuple[Body | None, Head]:
-    """The affine head of a classifier, its last layer, and the layers below it if there are any."""
-    if isinstance(classifier, DeepHead):
-        *below, last = classifier.network
-        return nn.Sequential(*below), Head.of(last)
-    if isinstance(classifier, Head):
-        return None, classifier
-    raise DataError(f"expected a method with affine heads, got {type(classifier).__name__}")
-
-
-def with_ones(features: Float[Tensor, "words features"]) -> Float[Tensor, "words features_and_bias"]:
-    """Features in float64, with the constant that the bias is multiplied by."""
-    given = features.double().cpu()
-    return torch.cat([given, torch.ones_like(given[:, :1])], 1)
-
-
+@torch.no_grad()
 def generated_prior(model: Model, cell: Cell) -> HeadPrior:
     """The prior of a cell's head before any width is added."""
     plug_in, draws = _generated(model.heads, cell)

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from crossfill.adaptation.cell import AdaptedCell, Body, affine
+from crossfill.adaptation.cell import AdaptedCell
+from crossfill.adaptation.features import Body, affine
 from crossfill.grid.cells import Cell
 from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
 

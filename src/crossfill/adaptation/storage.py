@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from crossfill import checkpoint
-from crossfill.adaptation.cell import AdaptedCell, affine
+from crossfill.adaptation.cell import AdaptedCell
 from crossfill.adaptation.curvature import Eigen
 from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.features import affine
 from crossfill.adaptation.gaussian import HeadPosterior
 from crossfill.errors import CheckpointError
 from crossfill.grid.cells import Cell

@@ -11,6 +11,7 @@ import typer
 from crossfill import __version__
 from crossfill.cli import (
     adapt,
+    add_language,
     annotate,
     cache,
     data,
@@ -58,6 +59,7 @@ app.command()(demo.demo)
 app.command()(grid.grid)
 app.command()(train.train)
 app.command()(adapt.adapt)
+app.command(name="add-language")(add_language.add_language)
 app.command()(evaluate.evaluate)
 app.command()(predict.predict)
 app.command()(annotate.annotate)

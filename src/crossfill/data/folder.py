@@ -15,6 +15,8 @@ from crossfill.data.layout import UD, SourceFile, find_sources
 from crossfill.data.readers import VERSION, read_corpus
 from crossfill.data.splits import capped, eighty_ten_ten
 from crossfill.data.storage import Reading
+from crossfill.data.texts import FOLDER as TEXT_FOLDER
+from crossfill.data.texts import read_texts
 from crossfill.data.unread import summed
 from crossfill.errors import DataError, unknown
 from crossfill.files import default_cache, write_atomically
@@ -71,8 +73,10 @@ def read_folder(
     wanted = tuple(task_name(task) for task in tasks)
     sources, unread = find_sources(root, store)
     unread += _not_asked_for(sources, wanted, root)
+    texts, about_texts = read_texts(root)
+    unread = [problem for problem in unread if problem.where != TEXT_FOLDER or not texts]
     names = _corpus_names(sources, root)
-    problems: list[Problem] = []
+    problems: list[Problem] = list(about_texts)
     readings: dict[tuple[Cell, str], list[tuple[SourceFile, Reading]]] = {}
     for source in watch(sources):
         for task in _tasks_of(source, wanted):
@@ -112,7 +116,7 @@ def read_folder(
     if not corpora:
         hint = f"{root}: expected corpora as <task>/<language>/train.conllu or .bio, a UD release or WikiANN; got none"
         raise DataError("\n".join([*(str(problem) for problem in summed(told) if problem.level != "note"), hint]))
-    return FolderReading(Grid(corpora), told)
+    return FolderReading(Grid(corpora, texts), told)
 
 
 def write_grid(grid: Grid, folder: Path) -> None:

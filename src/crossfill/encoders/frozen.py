@@ -1,5 +1,6 @@
 """A frozen pretrained encoder: every corpus is encoded once, and its word vectors are cached on disk."""
 
+import copy
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -118,6 +119,19 @@ class FrozenEncoder(CentredEncoder):
             self.mean[self._row(language)] = torch.from_numpy(mean)
             if self.config.centring == "standard":
                 self.scale[self._row(language)] = torch.from_numpy(scale)
+
+    @torch.no_grad()
+    def with_language(self, language: str, text: Corpus) -> "FrozenEncoder":
+        """The encoder with one more language, centred on this text of it; all others stay as they are."""
+        grown = copy.copy(self)
+        grown._buffers, grown.languages = dict(self._buffers), (*self.languages, language)
+        mean, scale = self._moments_of([text]).summary()
+        centred, standard = self.config.centring != "none", self.config.centring == "standard"
+        rows = torch.from_numpy(np.stack([mean * centred, scale if standard else np.ones_like(scale)])).to(self.mean)
+        grown.mean, grown.scale = (
+            torch.cat([old, new[None]]) for old, new in zip((self.mean, self.scale), rows, strict=True)
+        )
+        return grown
 
     def recentred(self, inputs: Inputs, language: str) -> FrozenInputs:
         inputs = expect(inputs, FrozenInputs)

@@ -72,6 +72,8 @@ class Inventory:
 
     labels: Mapping[str, tuple[str, ...]]
     languages: tuple[str, ...]
+    newcomers: frozenset[str] = frozenset()
+    """The languages without any corpus, of which there is only text."""
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -109,8 +111,10 @@ class Inventory:
 class Grid:
     """A grid of tasks × languages, with the corpora of the cells that have data."""
 
-    def __init__(self, corpora: Mapping[Cell, tuple[Splits, ...]]) -> None:
+    def __init__(self, corpora: Mapping[Cell, tuple[Splits, ...]], texts: Mapping[str, Corpus] | None = None) -> None:
         self.corpora = {cell: corpora[cell] for cell in sorted(corpora)}
+        self.texts = dict(texts or {})
+        """Unlabelled text by language, also of languages without any corpus."""
 
     def __repr__(self) -> str:
         training = sum(len(splits.training) for corpora in self.corpora.values() for splits in corpora)
@@ -130,17 +134,23 @@ class Grid:
 
     @property
     def languages(self) -> tuple[str, ...]:
+        """The languages that have corpora, sorted."""
         return tuple(sorted({cell.language for cell in self.corpora}))
 
     @cached_property
     def inventory(self) -> Inventory:
-        """Tasks and languages of the grid; the labels of a task are the union over its corpora, sorted."""
+        """Tasks with their labels, the union over their corpora, sorted; and all languages with corpora or text."""
         labels: dict[str, set[str]] = {task: set() for task in self.tasks}
         for cell, corpora in self.corpora.items():
             for splits in corpora:
                 for corpus in splits.parts.values():
                     labels[cell.task] |= corpus.labels.distinct()
-        return Inventory({task: tuple(sorted(found)) for task, found in labels.items()}, self.languages)
+        languages = tuple(sorted({*self.languages, *self.texts}))
+        return Inventory(
+            {task: tuple(sorted(found)) for task, found in labels.items()},
+            languages,
+            frozenset(self.texts) - set(self.languages),
+        )
 
     def __getitem__(self, cell: Cell) -> tuple[Splits, ...]:
         if cell not in self.corpora:
@@ -149,11 +159,11 @@ class Grid:
 
     def where(self, keep: Callable[[Cell], bool]) -> "Grid":
         """The grid of the cells for which `keep` is true."""
-        return Grid({cell: corpora for cell, corpora in self.corpora.items() if keep(cell)})
+        return Grid({cell: corpora for cell, corpora in self.corpora.items() if keep(cell)}, self.texts)
 
     def map(self, change: Callable[[Splits], Splits]) -> "Grid":
         """The grid with `change` applied to every corpus."""
-        return Grid({cell: tuple(map(change, corpora)) for cell, corpora in self.corpora.items()})
+        return Grid({cell: tuple(map(change, corpora)) for cell, corpora in self.corpora.items()}, self.texts)
 
     def training(self, cell: Cell) -> Corpus:
         """All training sentences of a seen cell, over its corpora."""

@@ -130,33 +130,54 @@ def cosine(first: Float[np.ndarray, "features"], second: Float[np.ndarray, "feat
 
 
 def place(
-    languages: Sequence[str], similarities: Sequence[Similarity], size: int, power: float
+    languages: Sequence[str],
+    similarities: Sequence[Similarity],
+    size: int,
+    power: float,
+    newcomers: Sequence[str] = (),
 ) -> dict[str, Float[np.ndarray, "size"]]:
     """A vector of `size` numbers for each language, with inner products that approximate the similarities.
 
     Each similarity is scaled to 0 to 1 over pairs of languages and raised to `power`, and their mean is taken. The
-    vectors are the leading components of that matrix (kernel PCA without centring). Unknown similarities count as 0.
+    vectors are the leading components of that matrix K = V diag(λ) Vᵀ (kernel PCA without centring): V diag(λ)^½.
+    Unknown similarities count as 0. `newcomers` move no other language: with similarities k to the others, their vector
+    is kᵀ V diag(λ)^−½ (Nyström), wherever and in whatever company they are placed.
     """
-    kernel = np.mean([_scaled(languages, similarity) ** power for similarity in similarities], axis=0)
+    parts = [_scaled(languages, similarity, newcomers) for similarity in similarities]
+    kernel, across = (np.mean([part[side] ** power for part in parts], axis=0) for side in (0, 1))
     values, vectors = np.linalg.eigh(kernel)
     order = np.argsort(-values)[:size]
-    points = vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0))
-    points *= np.where(points[np.abs(points).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)  # fixes the sign
-    points = np.pad(points, ((0, 0), (0, size - len(order)))).astype(np.float32)
-    return {language: points[i] for i, language in enumerate(languages)}
+    scales = np.sqrt(np.maximum(values[order], 0.0))
+    points = vectors[:, order] * scales
+    signs = np.where(points[np.abs(points).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)  # fixes the sign
+    usable = scales > 1e-6 * scales.max(initial=0.0)
+    outside = across @ (vectors[:, order] * np.where(usable, 1 / np.where(usable, scales, 1.0), 0.0))
+    everyone = np.concatenate([points, outside]) * signs
+    found = np.pad(everyone, ((0, 0), (0, size - len(order)))).astype(np.float32)
+    return dict(zip([*languages, *newcomers], found, strict=True))
 
 
-def _scaled(languages: Sequence[str], similarity: Similarity) -> Float[np.ndarray, "languages languages"]:
-    """Similarities of all pairs, scaled so that the lowest is 0 and self-similarity 1; unknown ones are 0."""
+def _scaled(
+    languages: Sequence[str], similarity: Similarity, newcomers: Sequence[str]
+) -> tuple[Float[np.ndarray, "languages languages"], Float[np.ndarray, "newcomers languages"]]:
+    """Similarities of all pairs, and of newcomers to the others, on the scale of the first.
+
+    They are scaled so that the lowest is 0 and self-similarity 1; unknown ones are 0.
+    """
     found = np.full((len(languages), len(languages)), np.nan)
     for i, first in enumerate(languages):
         for j in range(i):
             found[i, j] = found[j, i] = similarity(first, languages[j])
-    known = ~np.isnan(found)
-    low = found[known].min() if known.any() else 0.0
-    scaled = np.where(known, np.clip((found - low) / max(1.0 - low, 1e-9), 0.0, 1.0), 0.0)
+    across = np.array([[similarity(new, known) for known in languages] for new in newcomers])
+    across = across.reshape(len(newcomers), len(languages))
+    low = found[~np.isnan(found)].min(initial=np.inf)
+    low = 0.0 if np.isinf(low) else low
+    scaled, outside = (
+        np.where(np.isnan(part), 0.0, np.clip((part - low) / max(1.0 - low, 1e-9), 0.0, 1.0))
+        for part in (found, across)
+    )
     np.fill_diagonal(scaled, 1.0)
-    return scaled
+    return scaled, outside
 
 
 def unit_rows(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:

@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -61,17 +62,47 @@ def copy_folder(folder: Path, out: Path | None) -> Path:
         return folder
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise CheckpointError(f"{out}: expected no folder of that name, or an empty one; name another")
+    with _copied(folder, out) as scratch:
+        if out.exists():
+            out.rmdir()
+        scratch.rename(out)
+    return out
+
+
+def grow_folder(folder: Path, out: Path | None, model: Model, config: Config) -> Path:
+    """Write a model folder with other settings and weights, and all else as it is: to `out`, or in its place.
+
+    Settings and weights change together or not at all: the folder is copied, and the copy takes its place.
+    """
+    target, plain = out or folder, without_adapted(model)
+    if out is not None:
+        copy_folder(folder, out)
+    description = checkpoint.describe(config, plain.inventory, plain.seen)
+    with _copied(target, target) as scratch:
+        checkpoint.write_tensors(
+            scratch / checkpoint.WEIGHTS, plain.state_dict(), {"run": checkpoint.digest(description)}
+        )
+        write_json(scratch / checkpoint.DESCRIPTION, description)
+        write_card(scratch)
+        before = target.parent / f".{target.name}-before-{os.getpid()}"
+        target.rename(before)
+        scratch.rename(target)
+        shutil.rmtree(before, ignore_errors=True)
+    return target
+
+
+@contextmanager
+def _copied(folder: Path, out: Path) -> Iterator[Path]:
+    """A copy of a model folder beside `out`, to be renamed; an error that the system reports removes it."""
     scratch = out.parent / f".{out.name}-{os.getpid()}"
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(folder, scratch, ignore=shutil.ignore_patterns(checkpoint.STATE, ".*"))
-        if out.exists():
-            out.rmdir()
-        scratch.rename(out)
+        yield scratch
     except OSError as error:
-        shutil.rmtree(scratch, ignore_errors=True)
         raise CheckpointError(f"{out}: expected a folder that can be written; {error.strerror or error}") from None
-    return out
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def add_results(folder: Path, results: Sequence[CellResult]) -> None:

@@ -11,10 +11,11 @@ from torch import Tensor
 from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.heads import adapted_cells, with_adapted, without_adapted
+from crossfill.adaptation.languages import add_language
 from crossfill.adaptation.storage import load_adapted
 from crossfill.adaptation.widths import Width, load_widths
 from crossfill.config import Config
-from crossfill.data.codes import find_cell
+from crossfill.data.codes import find_cell, find_language_in
 from crossfill.data.segmentation import split_words
 from crossfill.errors import ConfigError, DataError
 from crossfill.evaluation.results import CellResult
@@ -167,6 +168,21 @@ class Tagger:
         if found not in known:
             raise DataError(f"{found}: expected an adapted cell, got one that is not: nothing to undo")
         self.model = with_adapted(self.model, {other: made for other, made in known.items() if other != found}).eval()
+
+    def add_language(self, language: str, text: Corpus | Iterable[Sentence]) -> None:
+        """Add a language of which there is nothing but text: every task can be tagged in it from then on."""
+        code = find_language_in(language, self.model.inventory.languages)
+        plain = text if isinstance(text, Corpus) else Corpus.from_text(text)
+        self.model = add_language(self.model, self.config, code, plain).eval()
+        self._known = frozenset(self.cells)
+
+    def status(self, cell: Cell) -> str:
+        """What the model knows of a cell, in words: seen, adapted, unseen, or unseen in a language without any data."""
+        if cell in self.adapted:
+            return str(self.adapted[cell])
+        if cell in self.seen:
+            return "seen"
+        return "unseen, language without data" if cell.language in self.model.inventory.newcomers else "unseen"
 
     def evaluate(self, grid: Grid, alpha: float = ALPHA) -> list[CellResult]:
         """Results on every cell of a grid that has test data the model was not trained on.

@@ -79,13 +79,15 @@ def train_model(
 
 
 def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:
-    """Centre a frozen encoder on each language's unlabelled text: training text of all its tasks, seen or not.
+    """Centre a frozen encoder on each language's unlabelled text and the training text of all its tasks, seen or not.
 
     Test text is used only where it is also trained on: in seen cells without other data.
     """
     if not isinstance(encoder, CentredEncoder):
         return
-    texts: dict[str, list[Corpus]] = {language: [] for language in grid.languages}
+    texts: dict[str, list[Corpus]] = {language: [] for language in grid.inventory.languages}
+    for language, text in grid.texts.items():
+        texts[language].append(text)
     for cell in grid.cells:
         usable = [splits for splits in grid[cell] if cell in seen or splits.has_training_data]
         if usable:

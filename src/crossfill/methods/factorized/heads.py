@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from crossfill.config import Config
@@ -31,6 +31,8 @@ class FactorizedHeads(HeadSource):
 
     has_posterior = True
     anchors: Float[Tensor, "languages latent"]
+    seen_rows: Bool[Tensor, "languages"]
+    """Whether a language has a seen cell."""
 
     def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
         super().__init__()
@@ -48,6 +50,9 @@ class FactorizedHeads(HeadSource):
             (self.languages, inventory.languages, {cell.language for cell in seen}),
         ):
             posterior.reset_to_prior(torch.tensor([i for i, n in enumerate(names) if n not in used], dtype=torch.long))
+        seen_languages = {cell.language for cell in seen}
+        seen_rows = torch.tensor([language in seen_languages for language in inventory.languages])
+        self.register_buffer("seen_rows", seen_rows, persistent=False)
         self.rows = (*self.tasks.parameters(), *self.languages.parameters())
         self.deviations = self.generator.deviations()
 
@@ -61,6 +66,19 @@ class FactorizedHeads(HeadSource):
         """The posterior mean of every language vector."""
         return self.anchors + self.languages.mean
 
+    @torch.no_grad()
+    def language_scales(self) -> Float[Tensor, "languages 1"]:
+        """Factors on draws of l − a: the prior's width for languages without a seen cell, whose posterior is the prior.
+
+        The prior N(0, I) is much wider than languages are. The width w² that maximises the ELBO for the seen languages
+        is the mean of their second moments (empirical Bayes), w² = mean of m² + δ² + Σⱼ bⱼ².
+        """
+        scales = self.anchors.new_ones(len(self.anchors), 1)
+        if self.seen_rows.any() and not self.seen_rows.all():
+            mean, variance, factor = self.languages.moments(self.seen_rows.nonzero().squeeze(1))
+            scales[~self.seen_rows] = (mean**2 + variance + (factor**2).sum(-1)).mean().sqrt().clamp(max=1.0)
+        return scales
+
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
         task_rows, language_rows = self._rows(cells)
         means = self.tasks.mean[task_rows].unsqueeze(0), self.language_means()[language_rows].unsqueeze(0)
@@ -71,7 +89,8 @@ class FactorizedHeads(HeadSource):
         tasks, task_of = task_rows.unique(return_inverse=True)  # one draw of t for all cells of a task
         languages, language_of = language_rows.unique(return_inverse=True)
         t = self.tasks.sample(tasks, n_samples, generator)[:, task_of]
-        l = (self.anchors[languages] + self.languages.sample(languages, n_samples, generator))[:, language_of]
+        offsets = self.languages.sample(languages, n_samples, generator) * self.language_scales()[languages]
+        l = (self.anchors[languages] + offsets)[:, language_of]
         return [head.sample(generator) for head in self.generator(self._tasks(cells), t, l)]
 
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
@@ -106,7 +125,9 @@ class FactorizedHeads(HeadSource):
 def settle(model: Model, plan: Plan, config: Config) -> None:
     """Centre the priors of language vectors on anchors if the config asks for it; the encoder is centred by now."""
     if config.latents.prior == "similar":
-        _heads(model).anchor(language_anchors(model.inventory.languages, model.encoder, config))
+        newcomers = sorted(model.inventory.newcomers)
+        known = [language for language in model.inventory.languages if language not in newcomers]
+        _heads(model).anchor(language_anchors(known, model.encoder, config, newcomers))
 
 
 def language_vectors(model: Model) -> LanguageVectors:
@@ -114,7 +135,8 @@ def language_vectors(model: Model) -> LanguageVectors:
     heads = _heads(model)
     index = torch.arange(len(model.inventory.languages), device=heads.anchors.device)
     _, variance, factor = heads.languages.moments(index)
-    return LanguageVectors(heads.language_means().detach(), variance, factor)
+    scales = heads.language_scales()
+    return LanguageVectors(heads.language_means().detach(), variance * scales**2, factor * scales.unsqueeze(-1))
 
 
 def head_operations(config: Config, n_features: int, n_labels: int) -> float:

@@ -16,16 +16,22 @@ POWER = 1.5
 
 
 def language_anchors(
-    languages: Sequence[str], encoder: Encoder, config: Config
+    languages: Sequence[str], encoder: Encoder, config: Config, newcomers: Sequence[str] = ()
 ) -> dict[str, Float[np.ndarray, "latent"]]:
-    """The centre a of each language's prior N(a, I), from the similarities in `latents.similarity`."""
+    """The centre a of each language's prior N(a, I), from the similarities in `latents.similarity`.
+
+    `newcomers`, languages without any corpus, are placed among the others and move none of them.
+    """
     latents = config.latents
-    similarities = [similarity(block, encoder, config) for block in latents.similarity]
-    return place(languages, similarities, latents.size, POWER)
+    similarities = [similarity(block, encoder, config, languages) for block in latents.similarity]
+    return place(languages, similarities, latents.size, POWER, newcomers)
 
 
-def similarity(block: str, encoder: Encoder, config: Config) -> Similarity:
-    """The similarity of languages by a block of typological features, or by the centroids of their encoder features."""
+def similarity(block: str, encoder: Encoder, config: Config, languages: Sequence[str]) -> Similarity:
+    """The similarity of languages by a block of typological features, or by the centroids of their encoder features.
+
+    Centroids are compared by their directions from the mean centroid of `languages`.
+    """
     if block != "centroid":
         typology = load_typology(config.sources.vectors)
         return lambda a, b: typology.similarity(a, b, (block,))
@@ -34,5 +40,5 @@ def similarity(block: str, encoder: Encoder, config: Config) -> Similarity:
         raise ConfigError(
             "latents.similarity: centroid needs a frozen encoder with encoder.pretrained.centring mean or standard"
         )
-    middle = np.mean(list(centroids.values()), axis=0)
+    middle = np.mean([centroids[language] for language in languages], axis=0)
     return lambda a, b: cosine(centroids[a] - middle, centroids[b] - middle)

@@ -21,7 +21,7 @@ from crossfill.prediction.predict import predict_features
 from tests.scenarios import INVENTORY, N_FEATURES, small_model
 
 CELL = Cell("pos", "ccc")
-WIDTH = Width(0.5, 4)
+WIDTH = Width((0.2, 0.4, 0.5), 4)
 
 
 def examples(n_sentences: int, seed: int = 0, start: int = 0) -> Examples:
@@ -130,18 +130,21 @@ def test_width_of_a_task_is_the_one_its_cells_were_drawn_with() -> None:
         labels = torch.multinomial(logits.softmax(-1), 1, generator=rng).squeeze(1)
         words = Examples(features, labels, torch.full((120,), 10), tuple(map(str, range(120))))
         prior = HeadPrior(mean, mean.new_zeros(0, 3, 6), mean.new_zeros(6))
-        rows.append(predictive(prior, words.take(range(20)), words.take(range(20, 120))))
+        rows.append(predictive(prior, words.take(range(32)), words.take(range(32, 120))))
     width = fit_width(np.array(rows))
     assert width.cells == 12
-    assert width.between in GRID
-    assert 0.3 < width.between / truth < 3.2
+    assert set(width.between) <= set(GRID)
+    assert 0.3 < width.between[-1] / truth < 3.2
+    assert width.at(1) == pytest.approx(width.between[0])
+    assert width.at(1000) == pytest.approx(width.between[-1])
+    assert Width((0.1, 0.4, 0.4), 1).at(4) == pytest.approx(0.2)
 
 
 def test_widths_are_stored(tmp_path: Path) -> None:
     assert load_widths(tmp_path) == {}
     save_widths(tmp_path, {"pos": WIDTH})
     assert load_widths(tmp_path) == {"pos": WIDTH}
-    (tmp_path / checkpoint.WIDTHS).write_text(json.dumps({"pos": {"between": -1, "cells": 1}}))
+    (tmp_path / checkpoint.WIDTHS).write_text(json.dumps({"pos": {"between": [-1, 1, 1], "cells": 1}}))
     with pytest.raises(CheckpointError, match=r"widths\.json"):
         load_widths(tmp_path)
 

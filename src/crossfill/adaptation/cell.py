@@ -56,7 +56,8 @@ def adapt_cell(
     body, head = affine(plug_in)
     features = with_ones(body(examples.features.to(head.parameters)) if body else examples.features)
     width = width or default_width(float((features**2).sum(1).mean()))
-    prior = HeadPrior.of(head, draws).widened(width.between)
+    between = width.at(len(examples))
+    prior = HeadPrior.of(head, draws).widened(between)
     found = laplace(Problem(prior, Categorical(examples.labels), features))
     logs = left_out(prior, examples, features, found.mode)
     own = shrunk_temperature(logs.numpy(), examples.labels.numpy(), temperature)
@@ -64,7 +65,7 @@ def adapt_cell(
         cell=cell,
         examples=examples,
         posterior=found.posterior,
-        between=width.between,
+        between=between,
         width_cells=width.cells,
         temperature=own / temperature,
         evidence=found.evidence,

@@ -3,16 +3,18 @@
     θ of a cell ~ N(generated θ, covariance of its draws + τ² I)
 
 τ² of a task is estimated by empirical Bayes on cells that were held out in turn, with heads from a model that was
-trained without the cell. It maximises what a few sentences of such a cell say about its other sentences,
+trained without the cell. For each of some numbers k of sentences, it maximises what k sentences of such a cell say
+about its other sentences,
 
-    Σ over held-out cells and k of ln p(y of other sentences | θ̂(τ², k sentences)) per word,
+    Σ over held-out cells of ln p(y of other sentences | θ̂(τ², k sentences)) per word.
 
-not the evidence of the few sentences themselves, which prefers a τ² that is too small: it also counts how badly the
-first words were predicted before any label was seen (docs/adapt.md has the figures).
+Between these k, ln τ² is interpolated in ln k. It depends on k because θ̂ stands for the whole posterior, which it does
+the worse the fewer sentences there are. The evidence of the few sentences themselves prefers a τ² that is too small: it
+also counts how badly the first words were predicted before any label was seen (docs/adapt.md has the figures).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,9 +30,9 @@ from crossfill.adaptation.likelihood import Categorical
 from crossfill.errors import CheckpointError
 from crossfill.files import write_json
 
-GRID = tuple(10 ** (k / 2) for k in range(-8, 3))
+GRID = tuple(10 ** (k / 2) for k in range(-7, 2))
 """Values of τ² that are tried."""
-SENTENCES = (5, 20)
+SENTENCES = (2, 8, 32)
 """k: the numbers of sentences of a held-out cell that are adapted to."""
 DEFAULT_MOVE = 2.5
 """Standard deviation of a logit between cells, where nothing was estimated: about that of POS over a frozen encoder."""
@@ -38,11 +40,17 @@ DEFAULT_MOVE = 2.5
 
 @dataclass(frozen=True)
 class Width:
-    """τ² of a task."""
+    """τ² of a task by the number of sentences."""
 
-    between: float
+    between: tuple[float, ...]
+    """τ² at each k of `SENTENCES`."""
     cells: int
     """Number of held-out cells that it was estimated on; 0 for the default."""
+
+    def at(self, n_sentences: int) -> float:
+        """τ² for this many sentences: interpolated between the nearest k, constant beyond the first and the last."""
+        logs = np.interp(math.log(max(1, n_sentences)), np.log(SENTENCES), np.log(self.between))
+        return float(np.exp(logs))
 
 
 def default_width(mean_square: float) -> Width:
@@ -50,27 +58,25 @@ def default_width(mean_square: float) -> Width:
 
     `mean_square` is the mean squared norm of the words' features.
     """
-    return Width(DEFAULT_MOVE**2 / max(mean_square, 1e-12), 0)
+    return Width((DEFAULT_MOVE**2 / max(mean_square, 1e-12),) * len(SENTENCES), 0)
 
 
-def predictive(
-    prior: HeadPrior, examples: Examples, others: Examples, sentences: Sequence[int] = SENTENCES
-) -> Float[np.ndarray, "widths"]:
-    """The mean log-likelihood of a word of `others` at each τ² of `GRID`, over k first sentences of `examples`."""
+def predictive(prior: HeadPrior, examples: Examples, others: Examples) -> Float[np.ndarray, "sentences widths"]:
+    """The mean log-likelihood of a word of `others` given the k first sentences of `examples`, by k and τ²."""
     features, labels = with_ones(others.features), others.labels
-    found = np.zeros((len(sentences), len(GRID)))
-    for i, k in enumerate(sentences):
+    found = np.zeros((len(SENTENCES), len(GRID)))
+    for i, k in enumerate(SENTENCES):
         few = examples.take(range(min(k, len(examples))))
         near = None
         for j, between in enumerate(GRID):
             near = Problem(prior.widened(between), Categorical(few.labels), with_ones(few.features)).mode(near)
             found[i, j] = -float(Categorical(labels).loss(features @ near.mean.T)) / len(labels)
-    return found.mean(0)
+    return found
 
 
-def fit_width(rows: Float[np.ndarray, "cells widths"]) -> Width:
+def fit_width(cells: Float[np.ndarray, "cells sentences widths"]) -> Width:
     """The width of a task, from what `predictive` says of each held-out cell."""
-    return Width(GRID[int(rows.mean(0).argmax())], len(rows))
+    return Width(tuple(GRID[best] for best in cells.mean(0).argmax(1).tolist()), len(cells))
 
 
 def save_widths(folder: Path, widths: Mapping[str, Width]) -> None:
@@ -83,11 +89,12 @@ def load_widths(folder: Path) -> dict[str, Width]:
     path = folder / checkpoint.WIDTHS
     try:
         found = {
-            str(task): Width(float(values["between"]), int(values["cells"]))
+            str(task): Width(tuple(map(float, values["between"])), int(values["cells"]))
             for task, values in (checkpoint.read_json(path) or {}).items()
         }
-        if not all(0 < width.between < math.inf for width in found.values()):
-            raise ValueError("expected positive numbers")
+        for width in found.values():
+            if len(width.between) != len(SENTENCES) or not all(0 < value < math.inf for value in width.between):
+                raise ValueError(f"expected {len(SENTENCES)} positive numbers")
         return found
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError(

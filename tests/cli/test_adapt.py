@@ -61,6 +61,10 @@ def test_adapt_twice_and_undo(made: tuple[Path, Path, Grid, Cell], tmp_path: Pat
     saved = crossfill.load(tagger.save(tmp_path / "saved"))
     assert str(saved.adapted[cell]) == "adapted, 7 sentences"
     assert saved.tag(words, cell).mutual_information.max() > 0
+    assert crossfill.load(tmp_path / "two").evaluate(grid.where(lambda other: other == cell))
+    tagger.adapt([grid[cell][0].test[0]], cell)
+    with pytest.raises(crossfill.CrossfillError, match="1 of"):
+        tagger.evaluate(grid)
     code, told = run("adapt", tmp_path / "two", "--undo", "--cell", cell)
     assert code == 0, told
     assert not crossfill.load(tmp_path / "two").adapted
@@ -122,3 +126,27 @@ def test_a_language_with_nothing_but_text_is_added(made: tuple[Path, Path, Grid,
     assert code != 0
     assert "tags already" in told
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "swe.txt"]
+
+
+def test_a_learning_curve_has_zero_shot_at_its_start(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:
+    import json
+
+    model, data, grid, cell = made
+    code, told = run("learn-curve", model, data, "--cell", cell, "--json", "--quiet", "--plot", tmp_path / "a.svg")
+    assert code == 0, told
+    points = json.loads(told)
+    assert [point["sentences"] for point in points] == [0, 1, 2, 5, 10]
+    results = crossfill.load(model).evaluate(grid.where(lambda other: other == cell))
+    assert points[0]["adapted"] == pytest.approx(results[0].score)
+    assert points[-1]["words"] == grid[cell][0].train.n_words
+    assert (tmp_path / "a.svg").stat().st_size > 1000
+
+
+def test_widths_are_estimated_on_held_out_cells(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:
+    model, data, _, cell = made
+    code, told = run("adapt", model, "--fit", data, "--out", tmp_path / "wide")
+    assert code == 0, told
+    widths = crossfill.load(tmp_path / "wide").widths
+    assert widths[cell.task].cells >= 1
+    assert f"{cell.task}: τ²" in told
+    assert not crossfill.load(model).widths

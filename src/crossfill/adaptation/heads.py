@@ -8,9 +8,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from crossfill.adaptation.cell import AdaptedCell
+from crossfill.adaptation.examples import sentence_hashes
 from crossfill.adaptation.features import Body, affine
+from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Corpus
 from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
+
+SHARE = 0.05
+"""Share of the covariance that draws of an adapted head have (a cold posterior). The prior is equally wide in all
+directions, of which the few sentences inform few; cells differ in few directions, so that whole draws are too noisy.
+Chosen on held-out cells (docs/adapt.md)."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +69,9 @@ class AdaptedHeads(HeadSource):
                 seed = int(
                     torch.randint(2**31, (), generator=generator, device=generator.device if generator else None)
                 )
-                own = self.cells[cell].posterior.sample(n_samples, torch.Generator().manual_seed(seed))
-                found[place] = self._head(cell, own)
+                posterior = self.cells[cell].posterior
+                apart = posterior.sample(n_samples, torch.Generator().manual_seed(seed)) - posterior.mean
+                found[place] = self._head(cell, posterior.mean + SHARE**0.5 * apart)
         return found
 
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
@@ -92,3 +101,15 @@ def without_adapted(model: Model) -> Model:
 def adapted_cells(model: Model) -> dict[Cell, AdaptedCell]:
     """The adapted cells of a model."""
     return model.heads.cells if isinstance(model.heads, AdaptedHeads) else {}
+
+
+def check_not_adapted_to(model: Model, cell: Cell, corpus: Corpus) -> None:
+    """Refuse test data of which a cell was adapted to some sentences."""
+    made = adapted_cells(model).get(cell)
+    used = set(made.examples.hashes) if made is not None else set()
+    n_used = sum(text in used for text in sentence_hashes(corpus)) if used else 0
+    if n_used:
+        raise DataError(
+            f"{cell}: expected test sentences that it was not adapted to, got {n_used} of {len(corpus)} that it was; "
+            "evaluate on other text, or undo the adaptation (crossfill adapt --undo)"
+        )

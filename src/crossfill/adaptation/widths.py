@@ -3,14 +3,12 @@
     θ of a cell ~ N(generated θ, covariance of its draws + τ² I)
 
 τ² of a task is estimated by empirical Bayes on cells that were held out in turn, with heads from a model that was
-trained without the cell. For each of some numbers k of sentences, it maximises what k sentences of such a cell say
-about its other sentences,
+trained without the cell. For each of some numbers k of sentences it maximises the mean score on other sentences of
+these cells, after an adaptation to k of them. Between these k, ln τ² is interpolated in ln k.
 
-    Σ over held-out cells of ln p(y of other sentences | θ̂(τ², k sentences)) per word.
-
-Between these k, ln τ² is interpolated in ln k. It depends on k because θ̂ stands for the whole posterior, which it does
-the worse the fewer sentences there are. The evidence of the few sentences themselves prefers a τ² that is too small: it
-also counts how badly the first words were predicted before any label was seen (docs/adapt.md has the figures).
+The score is used, and neither the evidence nor the likelihood of other sentences: the evidence prefers a τ² that is too
+small for tags, as it also counts how badly the first words were predicted before any label was seen; the likelihood
+prefers one that is too large for spans, as it rewards better calibration at the cost of spans (docs/adapt.md).
 """
 
 import math
@@ -29,13 +27,15 @@ from crossfill.adaptation.laplace import Problem
 from crossfill.adaptation.likelihood import Categorical
 from crossfill.errors import CheckpointError
 from crossfill.files import write_json
+from crossfill.measures.metrics import score
+from crossfill.prediction.rules import Rule
 
 GRID = tuple(10 ** (k / 2) for k in range(-7, 2))
 """Values of τ² that are tried."""
 SENTENCES = (2, 8, 32)
 """k: the numbers of sentences of a held-out cell that are adapted to."""
-DEFAULT_MOVE = 2.5
-"""Standard deviation of a logit between cells, where nothing was estimated: about that of POS over a frozen encoder."""
+DEFAULT_MOVE = 1.5
+"""Standard deviation of a logit between cells where nothing was estimated; chosen on held-out cells (docs/adapt.md)."""
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,24 @@ def default_width(mean_square: float) -> Width:
     return Width((DEFAULT_MOVE**2 / max(mean_square, 1e-12),) * len(SENTENCES), 0)
 
 
-def predictive(prior: HeadPrior, examples: Examples, others: Examples) -> Float[np.ndarray, "sentences widths"]:
-    """The mean log-likelihood of a word of `others` given the k first sentences of `examples`, by k and τ²."""
-    features, labels = with_ones(others.features), others.labels
+def held_out_scores(
+    prior: HeadPrior, examples: Examples, others: Examples, labels: tuple[str, ...]
+) -> Float[np.ndarray, "sentences widths"]:
+    """The score on `others` of a head adapted to the k first sentences of `examples`, by k and τ²."""
+    features, lengths = with_ones(others.features), others.lengths.numpy()
     found = np.zeros((len(SENTENCES), len(GRID)))
     for i, k in enumerate(SENTENCES):
         few = examples.take(range(min(k, len(examples))))
         near = None
         for j, between in enumerate(GRID):
             near = Problem(prior.widened(between), Categorical(few.labels), with_ones(few.features)).mode(near)
-            found[i, j] = -float(Categorical(labels).loss(features @ near.mean.T)) / len(labels)
+            chosen = Rule().choose((features @ near.mean.T).softmax(-1).numpy(), lengths, labels)
+            found[i, j] = score(others.labels.numpy(), chosen, labels, lengths)
     return found
 
 
 def fit_width(cells: Float[np.ndarray, "cells sentences widths"]) -> Width:
-    """The width of a task, from what `predictive` says of each held-out cell."""
+    """The width of a task, from the scores of each held-out cell."""
     return Width(tuple(GRID[best] for best in cells.mean(0).argmax(1).tolist()), len(cells))
 
 

@@ -23,6 +23,10 @@ def adapt(
     data: Annotated[
         Path | None, typer.Option(help="Data folder: refuse sentences that are in its test data of the language.")
     ] = None,
+    fit: Annotated[
+        Path | None,
+        typer.Option(help="Data folder the model was trained on: estimate how wide priors are on held-out cells."),
+    ] = None,
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for features. [default: the user's]")] = None,
 ) -> None:
@@ -32,6 +36,9 @@ def adapt(
     from crossfill.tagger.folder import copy_folder
     from crossfill.tagger.tagger import load
 
+    if fit is not None:
+        _fit(model, out, fit, encoder, cache)
+        return
     if not cell:
         raise DataError("expected --cell, such as ner/wol: the cell that the sentences are of")
     if (labelled is None) != undo:
@@ -97,3 +104,29 @@ def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path, cache: Path | None
             f"{cell}: expected sentences that are not in the test data of {data}, got {len(found)} that are, such as "
             f"'{words} …'; leave them out, or scores there will mean nothing"
         )
+
+
+def _fit(model: Path, out: Path | None, data: Path, encoder: str | None, cache: Path | None) -> None:
+    """Estimate the widths of a model's tasks, and write them into its folder."""
+    from crossfill.adaptation.widths import SENTENCES, save_widths
+    from crossfill.data.folder import load_grid
+    from crossfill.encoders.build import build_encoder
+    from crossfill.progress import ProgressBar
+    from crossfill.tagger.crossfit import N_FOLDS
+    from crossfill.tagger.folder import copy_folder
+    from crossfill.tagger.tagger import load
+    from crossfill.tagger.widths import estimate_widths
+
+    tagger, grid = load(model, encoder, cache or True), load_grid(data, cache=cache or True)
+    config = tagger.config.change({"encoder.name": encoder} if encoder else {})
+    with ProgressBar() as bars:
+        update = bars.add("Holding out cells", N_FOLDS * config.training.steps)
+        seen = [cell for cell in tagger.seen if cell in grid.corpora]
+        widths = estimate_widths(
+            grid, seen, config, lambda: build_encoder(config, grid.inventory.languages, cache or True), report=update
+        )
+    folder = copy_folder(model, out)
+    save_widths(folder, widths)
+    for task, width in widths.items():
+        values = ", ".join(f"{value:.2g} at {k}" for k, value in zip(SENTENCES, width.between, strict=True))
+        typer.echo(f"{task}: τ² {values} sentences, by the scores of {width.cells} cells that were held out")

@@ -21,6 +21,7 @@ from crossfill.cli import (
     experiment,
     export,
     grid,
+    learn_curve,
     predict,
     report,
     serve,
@@ -61,6 +62,7 @@ app.command()(train.train)
 app.command()(adapt.adapt)
 app.command(name="add-language")(add_language.add_language)
 app.command()(evaluate.evaluate)
+app.command(name="learn-curve")(learn_curve.learn_curve)
 app.command()(predict.predict)
 app.command()(annotate.annotate)
 app.command()(export.export)

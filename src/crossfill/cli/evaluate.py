@@ -50,7 +50,11 @@ def evaluate(
     if samples is not None:
         tagger.config = tagger.config.change({"prediction.samples": samples})
     grid = capped_grid(load_grid(data, tasks=task or (), seed=seed, cache=cache or True), None, max_test, seed)
-    results = _results(tagger, _known(tagger, grid, data), alpha, quiet)
+    grid = _known(tagger, grid, data)
+    tagger.check_test_data(grid)
+    for adapted in (cell for cell in grid.cells if cell in tagger.adapted):
+        typer.echo(f"{adapted}: {tagger.status(adapted)}", err=True)
+    results = _results(tagger, grid, alpha, quiet)
     report = as_report(results) | {"samples": tagger.config.prediction.samples}
     text = json.dumps(report, ensure_ascii=False, indent=2)
     if out is not None:

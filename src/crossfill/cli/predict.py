@@ -63,6 +63,9 @@ def predict(
             known = ", ".join(map(str, tagger.cells[:20]))
             raise DataError(f"expected a cell to tag in, such as --cell {tagger.cells[0]}; known: {known}")
         cells = [tagger.cell(name) for name in cell]
+        for target_cell in cells:
+            if target_cell in tagger.adapted or target_cell.language in tagger.model.inventory.newcomers:
+                typer.echo(f"{target_cell}: {tagger.status(target_cell)}", err=True)
         cutting = "words" if tokenised else "lines" if lines else "raw"
         name, blank_lines = str(path or "standard input"), target == "text"
         items = read_items(stream, name, source, cells[0].language, cutting, blank_lines)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.heads import adapted_cells, with_adapted, without_adapted
+from crossfill.adaptation.heads import adapted_cells, check_not_adapted_to, with_adapted, without_adapted
 from crossfill.adaptation.languages import add_language
 from crossfill.adaptation.storage import load_adapted
 from crossfill.adaptation.widths import Width, load_widths
@@ -176,6 +176,12 @@ class Tagger:
         self.model = add_language(self.model, self.config, code, plain).eval()
         self._known = frozenset(self.cells)
 
+    def check_test_data(self, grid: Grid) -> None:
+        """Refuse test data of which a cell was adapted to some sentences."""
+        for cell in self.adapted:
+            for splits in grid[cell] if cell in grid.corpora else ():
+                check_not_adapted_to(self.model, cell, splits.test)
+
     def status(self, cell: Cell) -> str:
         """What the model knows of a cell, in words: seen, adapted, unseen, or unseen in a language without any data."""
         if cell in self.adapted:
@@ -189,6 +195,7 @@ class Tagger:
 
         If the model is calibrated, they include measures of label sets at level `alpha`.
         """
+        self.check_test_data(grid)
         self.results = evaluate(self.model, grid, self.config, self.calibration, alpha)
         return self.results
 

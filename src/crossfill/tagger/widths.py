@@ -1,0 +1,52 @@
+"""Widths of adaptation, estimated on seen cells that were held out in turn."""
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from crossfill.adaptation.cell import generated_prior
+from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.widths import SENTENCES, Width, fit_width, held_out_scores
+from crossfill.config import Config
+from crossfill.data.splits import capped
+from crossfill.encoders.base import Encoder
+from crossfill.grid.cells import Cell, Grid
+from crossfill.tagger.crossfit import N_FOLDS, folds
+from crossfill.tagger.train import train_model
+
+MOST_TEST = 60
+"""Sentences of a held-out cell that are scored."""
+
+
+def estimate_widths(
+    grid: Grid,
+    seen: Collection[Cell],
+    config: Config,
+    build: Callable[[], Encoder],
+    n_folds: int = N_FOLDS,
+    report: Callable[[int, str], None] = lambda _done, _note: None,
+) -> dict[str, Width]:
+    """The width of each task: models are trained without a fold of the seen cells, whose cells are then adapted.
+
+    A cell takes part if it has dev sentences, or enough training sentences to spare some. `build` returns the encoder
+    of each training.
+    """
+    found: dict[str, list[np.ndarray]] = {}
+    for number, fold in enumerate(folds(seen, n_folds, config.training.seed)):
+        steps = number * config.training.steps
+        trained = train_model(
+            grid, frozenset(seen) - fold, config, encoder=build(), report=lambda at, note, n=steps: report(n + at, note)
+        )
+        model = trained.model
+        for cell in sorted(fold):
+            few = max(SENTENCES)
+            training = capped(grid.training(cell), few + MOST_TEST, config.training.seed)
+            others = capped(grid.development(cell), MOST_TEST, config.training.seed)
+            if not len(others):
+                training, others = training[:few], training[few:]
+            if len(training) and len(others):
+                examples, scored = (Examples.of(model, cell, corpus) for corpus in (training, others))
+                labels = model.inventory.labels[cell.task]
+                scores = held_out_scores(generated_prior(model, cell), examples, scored, labels)
+                found.setdefault(cell.task, []).append(scores)
+    return {task: fit_width(np.stack(cells)) for task, cells in found.items()}

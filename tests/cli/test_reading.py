@@ -19,7 +19,7 @@ def test_training_repeats_warnings_and_names_what_is_not_read(
         {
             "ud/wol/train.conllu": conllu(*numbered(4, "NOUN")) + "bad\n",
             "ner/wol/train.tsv": indexed,
-            "ner/wol/train.parquet": b"PAR1",
+            "ner/wol/train.xlsx": b"PK",
             "ner/yor/train.bio": bio(*numbered(4, "S-PER")),
             "notes.docx": "?",
         },
@@ -29,7 +29,7 @@ def test_training_repeats_warnings_and_names_what_is_not_read(
     told = capsys.readouterr().err
     assert "warnings (2)" in told
     assert "sentence left out: expected 10 columns, got 1" in told
-    assert "no corpus by its ending .parquet" in told
+    assert "no corpus by its ending .xlsx" in told
     assert (
         "ner/wol/train.tsv: word in column 2, tag in column 3 of 3; column 1 counts the words; first sentence: " in told
     )

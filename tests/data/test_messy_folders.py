@@ -202,8 +202,8 @@ REFUSED: dict[str, tuple[Files, str]] = {
         "expected the same number of columns in every line",
     ),
     "nothing but other files": (
-        {f"ner/wol/part{i}.parquet": b"PAR1" for i in range(5)} | {"README.md": "#"},
-        "ner/wol/*.parquet (5 files): no corpus by its ending",
+        {f"ner/wol/part{i}.pkl": b"\x80" for i in range(5)} | {"README.md": "#"},
+        "ner/wol/*.pkl (5 files): no corpus by its ending",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""`crossfill data`: fetch official corpora (needs a network), or make artificial ones."""
+"""`crossfill data`: fetch official corpora (needs a network), make artificial ones, convert formats."""
 
 import sys
 from collections.abc import Iterator
@@ -72,6 +72,30 @@ def make(
     grid = synthetic_grid(settings, seed).grid
     write_grid(grid, out)
     typer.echo(f"{out}: {len(grid.tasks)} tasks × {len(grid.languages)} languages; next: crossfill grid {out}")
+
+
+@app.command()
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A corpus in any format that is read; .gz too.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A file: .bio, .conllu, .jsonl or .parquet.")],
+    cell: Annotated[str, typer.Option(help="Task and language of the corpus, as ner/wol.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Turn a corpus into another format; the endings of the files say which."""
+    from crossfill.data import remarks
+    from crossfill.data.codes import language_code
+    from crossfill.data.convert import convert
+    from crossfill.data.labels import task_name
+    from crossfill.grid.cells import Cell
+
+    parsed = Cell.parse(cell)
+    named = Cell(task_name(parsed.task), language_code(parsed.language))
+    reading = convert(source, out, named, force)
+    found = [(str(source), reading)]
+    told = [*remarks.on_file(*found[0]), *remarks.on_columns(found), *remarks.on_corpus(named, [reading])]
+    for problem in told:
+        typer.echo(str(problem), err=True)
+    typer.echo(f"{out}: {len(reading.corpus):,} sentences, {reading.corpus.n_words:,} words")
 
 
 @contextmanager

@@ -13,13 +13,15 @@ _COLUMNS = re.compile(r"word\s*=\s*([1-9][0-9]?)[\s,;]+tag\s*=\s*([1-9][0-9]?)")
 
 @dataclass(frozen=True)
 class Beside:
-    """What the files beside a corpus say of it."""
+    """What the files beside a corpus, and the folder it is in, say of it."""
 
     word: int = 0
     """The column of the words, from 1; 0 where it is not named."""
     tag: int = 0
     labels: tuple[str, ...] = ()
     """Names of tags that are written as numbers from 0."""
+    language: str = ""
+    """The language of its folder, where its text has to be cut into words."""
 
 
 NOTHING = Beside()

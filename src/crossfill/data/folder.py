@@ -12,7 +12,7 @@ from crossfill.data.checks import Problem
 from crossfill.data.crossing import keep_apart
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, find_sources
-from crossfill.data.readers import VERSION, read_corpus
+from crossfill.data.readers import TEXT, VERSION, read_corpus
 from crossfill.data.splits import capped, eighty_ten_ten
 from crossfill.data.storage import Reading
 from crossfill.data.texts import FOLDER as TEXT_FOLDER
@@ -182,6 +182,8 @@ def _parsed(source: SourceFile, task: str, where: str, root: Path, store: Path |
     except OSError as error:
         raise DataError(f"{where}: expected a readable file; {error.strerror}") from None
     beside = look_beside(source.path, root, task)
+    if source.suffix in TEXT:
+        beside = replace(beside, language=source.language)
     entry = None
     if store is not None:
         name = storage.entry_name(data, VERSION, source.suffix, str(source.packed), task, repr(beside))

@@ -31,7 +31,8 @@ _SPLITS: dict[str, Split] = {
     "extra": "surplus",
 }
 _NAMED_SPLIT = re.compile(
-    rf"(?:(?P<corpus>.+)[._-])?(?P<split>{'|'.join(_SPLITS)})(?P<suffix>\.[a-z0-9_-]+)?", re.IGNORECASE
+    rf"(?:(?P<corpus>.+)[._-])?(?P<split>{'|'.join(_SPLITS)})(?:-[0-9]+-of-[0-9]+)?(?P<suffix>\.[a-z0-9_-]+)?",
+    re.IGNORECASE,
 )
 _SPLIT_INSIDE = re.compile(rf"(?<![a-z])(?:{'|'.join(_SPLITS)})(?![a-z])", re.IGNORECASE)
 _TREEBANK = re.compile(
@@ -167,6 +168,10 @@ def _classify(path: Path) -> SourceFile | tuple[Level, str]:
         return _placed(path, UD, treebank["language"], treebank["corpus"], split, path.parent, ".conllu")
     if wikiann := _WIKIANN.fullmatch(name):
         return _placed(path, "ner", wikiann["language"], "wikiann", "whole", path.parent, ".bio")
+    if name.lower().endswith(".arrow") and parent.lower() in _SPLITS:  # save_to_disk has a folder for each split
+        language, home = grandparent, path.absolute().parent.parent.parent
+        task, corpus = _task(home.name)
+        return _placed(path, task, language, corpus, _SPLITS[parent.lower()], home, ".arrow")
     named, inner = _NAMED_SPLIT.fullmatch(name), Path(name)
     suffix = (inner.suffix if not named else named["suffix"] or "").lower()
     in_language = _is_language(parent, grandparent)

@@ -1,10 +1,11 @@
 """Readers of corpus files, by file suffix. To add a format, write a reader and add its suffix to `READERS`."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from crossfill.data import bio, conllu
+from crossfill.data import arrow_tables, bio, conllu, json_corpora
 from crossfill.data.beside import NOTHING, Beside
 from crossfill.data.columns import recognise
 from crossfill.data.evidence import kind_of
@@ -19,7 +20,7 @@ from crossfill.grid.unicode import is_composed
 
 Reader = Callable[[bytes, str, str, Beside], Reading]
 """Reads a corpus from the bytes of a file, its name for error messages, the task to read, and what stands beside it."""
-VERSION = "4"
+VERSION = "5"
 """To be raised when the same bytes would be read differently, so that older cache entries are ignored."""
 
 
@@ -40,7 +41,7 @@ def read_conllu(data: bytes, where: str, task: str, beside: Beside = NOTHING) ->
     bad.check(len(corpus))
     if task == "pos":
         _check_parts_of_speech(corpus, where)
-    return replace(composed(corpus), lost=tuple(bad.lost), n_lost=bad.n_lost)
+    return replace(composed(corpus), **_told(bad))
 
 
 def read_columns(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
@@ -49,23 +50,47 @@ def read_columns(data: bytes, where: str, task: str, beside: Beside = NOTHING) -
     columns = recognise(table, task, beside, where)
     tagged, prefix = bio.without_prefix(list(bio.sentences(table, columns, where, bad)))
     bad.check(len(tagged))
-    counts = Counter(tag for sentence in tagged for tag in sentence.tags)
+    found = labelled([Sentence(s.words, s.tags) for s in tagged], task)
+    return replace(found, prefix=prefix, columns=columns.how, doubtful=columns.doubtful, **_told(bad))
+
+
+def read_json(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
+    """Read words and labels, or text and spans, from JSON objects."""
+    bad = BadLines(where)
+    return _collected(json_corpora.parse(data, where, task, beside.language, bad), task, bad)
+
+
+def read_parquet(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
+    """Read words and labels from a Parquet file of a Hugging Face dataset."""
+    bad = BadLines(where)
+    return _collected(arrow_tables.parse_parquet(data, where, task, beside.labels, bad), task, bad)
+
+
+def read_arrow(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
+    """Read words and labels from an Arrow file, as `save_to_disk` of Hugging Face datasets writes it."""
+    bad = BadLines(where)
+    return _collected(arrow_tables.parse_arrow(data, where, task, beside.labels, bad), task, bad)
+
+
+def labelled(sentences: Sequence[Sentence], task: str) -> Reading:
+    """The corpus of these sentences; span tags of any scheme and case become IOB2."""
+    counts = Counter(tag for sentence in sentences for tag in sentence.labels)
     upper = recased(counts, task)
-    tags = [tuple(upper.get(tag, tag) for tag in s.tags) if upper else s.tags for s in tagged]
+    tags = [tuple(upper.get(tag, tag) for tag in s.labels) if upper else s.labels for s in sentences]
     found, repaired = scheme(tags)
     strict = tags if found == "none" else [tuple(iob2(sentence)) for sentence in tags]
-    corpus = Corpus.from_sentences(Sentence(s.words, labels) for s, labels in zip(tagged, strict, strict=True))
-    return replace(
-        composed(corpus),
-        scheme=found,
-        repaired=repaired,
-        prefix=prefix,
-        recased=sum(counts[tag] for tag in upper),
-        columns=columns.how,
-        doubtful=columns.doubtful,
-        lost=tuple(bad.lost),
-        n_lost=bad.n_lost,
-    )
+    corpus = Corpus.from_sentences(Sentence(s.words, own, s.spaces) for s, own in zip(sentences, strict, strict=True))
+    return replace(composed(corpus), scheme=found, repaired=repaired, recased=sum(counts[tag] for tag in upper))
+
+
+def _collected(sentences: Iterable[Sentence], task: str, bad: BadLines) -> Reading:
+    kept = list(sentences)
+    bad.check(len(kept))
+    return replace(labelled(kept, task), **_told(bad))
+
+
+def _told(bad: BadLines) -> dict[str, Any]:
+    return {"lost": tuple(bad.lost), "n_lost": bad.n_lost}
 
 
 def _check_parts_of_speech(corpus: Corpus, where: str) -> None:
@@ -88,6 +113,14 @@ def composed(corpus: Corpus) -> Reading:
 
 
 COLUMNS = (".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll")
-PLAIN = (".tsv", ".txt", "")
+PLAIN = (".tsv", ".txt", "", ".json")
 """Suffixes of corpora only if the file is named after a split."""
-READERS: dict[str, Reader] = {".conllu": read_conllu, **dict.fromkeys((*COLUMNS, *PLAIN), read_columns)}
+TEXT = (".jsonl", ".ndjson", ".json")
+"""Suffixes of files whose text may have to be cut into words, by the rules of its language."""
+READERS: dict[str, Reader] = {
+    ".conllu": read_conllu,
+    ".parquet": read_parquet,
+    ".arrow": read_arrow,
+    **dict.fromkeys((*COLUMNS, *PLAIN), read_columns),
+    **dict.fromkeys(TEXT, read_json),
+}

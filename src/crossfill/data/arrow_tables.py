@@ -1,0 +1,148 @@
+"""Hugging Face datasets as tables of Arrow: Parquet files, and what `save_to_disk` writes; no script is ever run."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from crossfill.data.lines import Lose
+from crossfill.errors import DataError
+from crossfill.grid.sentence import Corpus, Sentence
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_WORDS = ("tokens", "words", "token", "word")
+_FEATURES = b"huggingface"
+
+
+def parse_parquet(data: bytes, where: str, task: str, names: tuple[str, ...], lose: Lose) -> Iterator[Sentence]:
+    """The sentences of a Parquet file; `names` are those of tags that are numbers, if the file has none."""
+    arrow = _pyarrow()
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(arrow.BufferReader(data))
+        table.validate(full=True)
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{where}: expected a Parquet file; {_first_line(error)}; fetch it again") from None
+    return _sentences(table, where, task, names, lose)
+
+
+def parse_arrow(data: bytes, where: str, task: str, names: tuple[str, ...], lose: Lose) -> Iterator[Sentence]:
+    """The sentences of an Arrow file, in the streaming format or the other."""
+    arrow = _pyarrow()
+    from pyarrow import ipc
+
+    try:
+        opened = ipc.open_file if data.startswith(b"ARROW1") else ipc.open_stream
+        table = opened(arrow.BufferReader(data)).read_all()
+        table.validate(full=True)
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{where}: expected an Arrow file; {_first_line(error)}; save it again") from None
+    return _sentences(table, where, task, names, lose)
+
+
+def render_parquet(corpus: Corpus, task: str) -> bytes:
+    """A Parquet file with columns `tokens`, `<task>_tags` and `spaces`, and the features that `datasets` reads."""
+    arrow = _pyarrow()
+    from pyarrow import parquet
+
+    names = sorted(corpus.labels.distinct())
+    numbers = {name: i for i, name in enumerate(names)}
+    column = f"{task}_tags"
+    features = {
+        "tokens": {"feature": {"dtype": "string", "_type": "Value"}, "_type": "Sequence"},
+        column: {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"},
+        "spaces": {"feature": {"dtype": "bool", "_type": "Value"}, "_type": "Sequence"},
+    }
+    schema = arrow.schema(
+        [
+            ("tokens", arrow.list_(arrow.string())),
+            (column, arrow.list_(arrow.int64())),
+            ("spaces", arrow.list_(arrow.bool_())),
+        ],
+        {_FEATURES: json.dumps({"info": {"features": features}}).encode()},
+    )
+    columns = {
+        "tokens": [list(s.words) for s in corpus],
+        column: [[numbers[label] for label in s.labels] for s in corpus],
+        "spaces": [list(s.spaces) or [True] * len(s) for s in corpus],
+    }
+    out = arrow.BufferOutputStream()
+    parquet.write_table(arrow.table(columns, schema=schema), out)
+    return out.getvalue().to_pybytes()
+
+
+def _sentences(table: "pyarrow.Table", where: str, task: str, names: tuple[str, ...], lose: Lose) -> Iterator[Sentence]:
+    columns: list[str] = table.column_names
+    word = next((name for name in _WORDS if name in columns), None)
+    wanted = (
+        f"{task}_tags",
+        task,
+        f"{task}_labels",
+        *(("upos", "upos_tags") if task == "pos" else ()),
+        "tags",
+        "labels",
+    )
+    tag = next((name for name in wanted if name in columns), None)
+    if word is None or tag is None:
+        raise DataError(
+            f"{where}: expected columns tokens and {wanted[0]}, got {', '.join(columns)[:80] or 'none'}; rename them"
+        )
+    known = _names_of(table, tag) or names
+    spaced = table.column("spaces").to_pylist() if "spaces" in columns else [None] * table.num_rows
+    rows = zip(table.column(word).to_pylist(), table.column(tag).to_pylist(), spaced, strict=True)
+    for number, (words, tags, spaces) in enumerate(rows, start=1):
+        found = _row(words, tags, spaces, known)
+        if isinstance(found, str):
+            lose(number, found)
+        elif found is not None:
+            yield found
+
+
+def _row(words: Any, tags: Any, spaces: Any, names: tuple[str, ...]) -> Sentence | str | None:
+    """The sentence of a row, or what is wrong with it; none for an empty one."""
+    if not (isinstance(words, list) and isinstance(tags, list) and len(words) == len(tags)):
+        return "expected a list of words and a list of as many tags"
+    if not words:
+        return None
+    if not all(isinstance(word, str) and word and not set(word) & set("\n\t") for word in words):
+        return "expected words that are not empty, and without line ends and tabs"
+    labels = []
+    for tag in tags:
+        if isinstance(tag, str) and tag:
+            labels.append(tag)
+        elif type(tag) is int and 0 <= tag < len(names):
+            labels.append(names[tag])
+        elif type(tag) is int and not names:
+            return f"expected names of tags, got a number ({tag}); list the names in labels.txt beside it"
+        else:
+            return f"expected tags from 0 to {len(names) - 1}, got {str(tag)[:20]}"
+    kept = tuple(spaces) if isinstance(spaces, list) and len(spaces) == len(words) and None not in spaces else ()
+    return Sentence(tuple(words), tuple(labels), () if all(kept) else kept)
+
+
+def _names_of(table: "pyarrow.Table", column: str) -> tuple[str, ...]:
+    """The names of a column's labels, by the features that `datasets` writes into a file."""
+    try:
+        described = json.loads((table.schema.metadata or {}).get(_FEATURES, b"{}"))
+        feature = described["info"]["features"][column]
+        feature = feature[0] if isinstance(feature, list) else feature.get("feature", feature)
+        names = tuple(feature["names"])
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        return ()
+    return names if all(isinstance(name, str) and name for name in names) else ()
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise DataError(
+            "expected pyarrow for Parquet and Arrow files, found none; install it (pip install 'crossfill[datasets]')"
+        ) from None
+    return pyarrow
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0][:120] if str(error) else type(error).__name__

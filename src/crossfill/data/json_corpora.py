@@ -1,0 +1,175 @@
+"""Corpora as JSON, an object on every line or a list of them: words with labels, or text with spans of characters.
+
+Read as they are exported: Prodigy (`text`, `spans`, `tokens`, `answer`), Doccano (`text`, `label` or `entities`), Label
+Studio (`data`, `annotations`; or its short form, `text` and `label`), and words with labels (`words` or `tokens`;
+`labels`, `tags` or `<task>_tags`).
+"""
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from crossfill.data.lines import Lose, decode
+from crossfill.data.segmentation import split_text
+from crossfill.data.spans import Bounds, Span, cut_at_spans, spans_of, tags_of
+from crossfill.errors import DataError
+from crossfill.grid.sentence import Corpus, Sentence
+
+_SPAN_KEYS = ("spans", "entities", "label", "labels")
+_STARTS, _ENDS = ("start", "start_offset"), ("end", "end_offset")
+_NAMES = ("label", "labels", "tag", "type")
+
+
+def parse(
+    data: bytes, where: str, task: str, language: str, lose: Lose, split_words: bool = True
+) -> Iterator[Sentence]:
+    """The sentences of a file; text is cut into words by the rules of `language`.
+
+    A word in which a span begins or ends is split there, or, without `split_words`, is an error. Words that the file
+    gives are never split.
+    """
+    for number, found in _objects(data, where, lose):
+        try:
+            yield from _sentences(found, task, language, split_words)
+        except DataError as error:
+            lose(number, str(error))
+
+
+def render(corpus: Corpus, task: str) -> bytes:
+    """A JSON object on every line: words, labels, the text with the words' offsets, and spans if the task has any."""
+    lines = []
+    for sentence in corpus:
+        values: dict[str, Any] = {
+            "text": sentence.text,
+            "words": sentence.words,
+            "offsets": sentence.offsets,
+            "labels": sentence.labels,
+        }
+        if spans := spans_of(sentence.labels, sentence.offsets):
+            values["spans"] = [span._asdict() for span in spans]
+        lines.append(json.dumps(values | {"task": task}, ensure_ascii=False))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _objects(data: bytes, where: str, lose: Lose) -> Iterator[tuple[int, dict[str, Any]]]:
+    lines = decode(data, where)
+    if data.lstrip()[:1] == b"[":
+        try:
+            found = json.loads("\n".join(lines))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: expected a list of JSON objects; {error}") from None
+        numbered = enumerate(found, start=1)
+    else:
+        numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    for number, value in numbered:
+        try:
+            item = json.loads(value) if isinstance(value, str) else value
+        except (ValueError, RecursionError) as error:
+            lose(number, f"expected a JSON object; {error}")
+            continue
+        if isinstance(item, dict):
+            yield number, item
+        else:
+            lose(number, f"expected a JSON object, got {type(item).__name__}")
+
+
+def _sentences(found: dict[str, Any], task: str, language: str, split_words: bool) -> Iterator[Sentence]:
+    if found.get("answer", "accept") != "accept":  # Prodigy keeps what was rejected or ignored
+        return
+    given: Any = found.get("words", found.get("tokens"))
+    labels = next((found[key] for key in (f"{task}_tags", "labels", "tags") if _is_strings(found.get(key))), None)
+    if _is_strings(given) and labels is not None:
+        yield Sentence(tuple(given), tuple(labels), _spaces(found, given))
+        return
+    text, spans = _annotated(found)
+    if isinstance(given, list) and given:
+        bounds = [(_number(token, _STARTS), _number(token, _ENDS)) for token in given if isinstance(token, dict)]
+        if len(bounds) != len(given):
+            raise DataError('expected labels for "tokens", or tokens with their start and end in "text"')
+        yield _cut(text, bounds, spans)
+        return
+    for bounds in _cut_into_sentences(text, language, spans):
+        own = [span for span in spans if bounds[0][0] < span.end and bounds[-1][1] > span.start]
+        yield _cut(text, cut_at_spans(bounds, own) if split_words else bounds, own)
+
+
+def _annotated(found: dict[str, Any]) -> tuple[str, list[Span]]:
+    """The text of an object and its spans."""
+    if isinstance(found.get("annotations"), list) and isinstance(found.get("data"), dict):  # Label Studio
+        texts = [value for value in found["data"].values() if isinstance(value, str)]
+        text = found["data"].get("text", texts[0] if len(texts) == 1 else None)
+        done = [a for a in found["annotations"] if isinstance(a, dict) and not a.get("was_cancelled")]
+        raw = [
+            sorted(_span(r.get("value")) for r in a.get("result", ()) if r.get("type", "labels") == "labels")
+            for a in done
+        ]
+        if not raw or any(other != raw[0] for other in raw):
+            raise DataError(f"expected one annotation of the text, got {len(raw)}; keep the one to train on")
+        spans = raw[0]
+    else:
+        text = found.get("text", found.get("data"))
+        key = next((key for key in _SPAN_KEYS if isinstance(found.get(key), list)), None)
+        if key is None:
+            raise DataError('expected "words" and "labels", or "text" and "spans" (or "entities", or "label")')
+        spans = [_span(value) for value in found[key]]
+    if not isinstance(text, str):
+        raise DataError('expected "text" as a string')
+    for span in spans:
+        if not 0 <= span.start < span.end <= len(text):
+            raise DataError(
+                f"expected spans within the {len(text)} characters of the text, got {span.start} to {span.end}"
+            )
+    return text, spans
+
+
+def _span(value: Any) -> Span:
+    if isinstance(value, list) and len(value) == 3:
+        value = dict(zip(("start", "end", "label"), value, strict=True))
+    if not isinstance(value, dict):
+        raise DataError(f"expected a span as start, end and label, got {json.dumps(value)[:40]}")
+    label = next((value[name] for name in _NAMES if value.get(name)), None)
+    if isinstance(label, list) and len(label) == 1:
+        label = label[0]
+    if not isinstance(label, str) or not label or label.split() != [label]:
+        raise DataError(f"expected one label without spaces for a span, got {json.dumps(label)[:40]}")
+    return Span(_number(value, _STARTS), _number(value, _ENDS), label)
+
+
+def _number(value: dict[str, Any], names: tuple[str, ...]) -> int:
+    found = next((value[name] for name in names if name in value), None)
+    if type(found) is not int:
+        raise DataError(f"expected {names[0]} as a number of characters, got {json.dumps(found)[:20]}")
+    return found
+
+
+def _cut(text: str, bounds: list[Bounds], spans: list[Span]) -> Sentence:
+    cut = Sentence.cut(text, bounds)
+    return Sentence(cut.words, tags_of(bounds, spans, text), cut.spaces)
+
+
+def _cut_into_sentences(text: str, language: str, spans: list[Span]) -> list[list[Bounds]]:
+    """The words of each sentence; sentences that a span joins are one."""
+    joined: list[list[Bounds]] = []
+    for sentence in split_text(text, language):
+        bounds = list(sentence.offsets)
+        if joined and any(span.start < joined[-1][-1][1] and span.end > bounds[0][0] for span in spans):
+            joined[-1] += bounds
+        else:
+            joined.append(bounds)
+    return joined
+
+
+def _spaces(found: dict[str, Any], words: list[str]) -> tuple[bool, ...]:
+    """Whether a space follows each word, by the offsets of the words if they are given."""
+    offsets = found.get("offsets")
+    if not isinstance(offsets, list) or len(offsets) != len(words):
+        return ()
+    if not all(isinstance(pair, list) and len(pair) == 2 and all(type(n) is int for n in pair) for pair in offsets):
+        raise DataError("expected offsets as a list of [start, end], one per word, in characters of the text")
+    spaces = (*(after[0] > before[1] for before, after in pairwise(offsets)), True)
+    return () if all(spaces) else spaces
+
+
+def _is_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) and item for item in value)

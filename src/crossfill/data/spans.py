@@ -1,0 +1,64 @@
+"""Spans of characters in a text, and tags of its words in IOB2: one from the other."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from crossfill.data.labels import split_tag
+from crossfill.errors import DataError
+
+Bounds = tuple[int, int]
+"""Start and end (exclusive) of a word, in characters of its text."""
+
+
+class Span(NamedTuple):
+    """A labelled stretch of a text, from `start` to `end` (exclusive), in characters."""
+
+    start: int
+    end: int
+    label: str
+
+
+def cut_at_spans(bounds: Iterable[Bounds], spans: Sequence[Span]) -> list[Bounds]:
+    """The words, with those in which a span begins or ends cut in two there."""
+    places = sorted({place for span in spans for place in (span.start, span.end)})
+    cut = []
+    for start, end in bounds:
+        inside = [place for place in places if start < place < end]
+        cut += zip([start, *inside], [*inside, end], strict=True)
+    return cut
+
+
+def tags_of(bounds: Sequence[Bounds], spans: Sequence[Span], text: str) -> tuple[str, ...]:
+    """The IOB2 tags of words; an error if spans overlap, hold no word, or begin or end within one."""
+    tags = ["O"] * len(bounds)
+    for span in sorted(spans):
+        shown = f"'{text[span.start : span.end][:40]}' ({span.label}, {span.start} to {span.end})"
+        inside = [i for i, (start, end) in enumerate(bounds) if start < span.end and end > span.start]
+        if not inside:
+            raise DataError(f"expected words in the span {shown}, got none; correct its start and end")
+        if bounds[inside[0]][0] < span.start or bounds[inside[-1]][1] > span.end:
+            start, end = next(
+                b for b in (bounds[inside[0]], bounds[inside[-1]]) if b[0] < span.start or b[1] > span.end
+            )
+            raise DataError(
+                f"expected spans of whole words, got {shown}, which cuts '{text[start:end][:40]}'; correct the span, "
+                "or split the word"
+            )
+        if any(tags[i] != "O" for i in inside):
+            raise DataError(f"expected spans that do not overlap, got {shown} over another; keep one of them")
+        tags[inside[0]] = f"B-{span.label}"
+        for i in inside[1:]:
+            tags[i] = f"I-{span.label}"
+    return tuple(tags)
+
+
+def spans_of(tags: Sequence[str], bounds: Sequence[Bounds]) -> list[Span]:
+    """The spans that IOB2 tags of words stand for."""
+    spans: list[Span] = []
+    for tag, (start, end) in zip(tags, bounds, strict=True):
+        prefix, kind = split_tag(tag) or ("O", "")
+        if prefix == "I" and spans:
+            spans[-1] = spans[-1]._replace(end=end)
+        elif prefix != "O":
+            spans.append(Span(start, end, kind))
+    return spans

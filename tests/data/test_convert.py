@@ -1,0 +1,254 @@
+"""Formats of other tools: what is read from them, and that every pair of formats keeps words, labels and spaces."""
+
+import io
+import json
+import random
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import pyarrow
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from crossfill.cli.app import app
+from crossfill.data.beside import Beside
+from crossfill.data.convert import WRITERS, convert
+from crossfill.data.folder import load_grid, read_folder
+from crossfill.data.labels import iob2
+from crossfill.data.readers import READERS
+from crossfill.data.spans import spans_of, tags_of
+from crossfill.errors import DataError
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Corpus, Sentence
+from tests.data.folders import write
+
+NER = Cell("ner", "eng")
+TEXT = "Ada Lovelace met Babbage in London."
+SPANS = [(0, 12, "PER"), (17, 24, "PER"), (28, 34, "LOC")]
+READ = [
+    ("Ada", "B-PER"),
+    ("Lovelace", "I-PER"),
+    ("met", "O"),
+    ("Babbage", "B-PER"),
+    ("in", "O"),
+    ("London", "B-LOC"),
+    (".", "O"),
+]
+
+
+def dicts(start: str = "start", end: str = "end", label: str = "label", many: bool = False) -> list[dict[str, object]]:
+    return [{start: a, end: b, label: [name] if many else name} for a, b, name in SPANS]
+
+
+STUDIO = [{"value": value, "type": "labels"} for value in dicts(label="labels", many=True)]
+EXPORTS = {
+    "spans": {"text": TEXT, "spans": dicts()},
+    "Prodigy": {"text": TEXT, "spans": [d | {"token_start": 0} for d in dicts()], "answer": "accept"},
+    "Doccano": {"id": 7, "text": TEXT, "label": [list(span) for span in SPANS]},
+    "Doccano, with relations": {"text": TEXT, "entities": dicts("start_offset", "end_offset"), "relations": []},
+    "Label Studio, short": {"text": TEXT, "label": dicts(label="labels", many=True), "annotator": 1},
+    "Label Studio": {
+        "data": {"text": TEXT},
+        "annotations": [{"result": STUDIO}, {"was_cancelled": True, "result": []}],
+    },
+    "words and labels": {"tokens": [w for w, _ in READ], "ner_tags": [t for _, t in READ]},
+}
+
+
+def read(values: object, language: str = "eng") -> list[list[tuple[str, str]]]:
+    reading = READERS[".jsonl"](json.dumps(values).encode(), "x", "ner", Beside(language=language))
+    return [list(zip(s.words, s.labels, strict=True)) for s in reading.corpus]
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_exports_of_annotation_tools_are_read(name: str):
+    assert read(EXPORTS[name]) == [READ]
+    assert read([EXPORTS[name]] * 2) == [READ] * 2  # a list in one file, as Label Studio writes it
+
+
+def test_what_was_rejected_is_not_read_and_tokens_are_kept():
+    tokens = [{"text": w, "start": a, "end": b} for w, a, b in (("Ada", 0, 3), ("Lovelace met", 4, 16))]
+    one = {"text": TEXT[:16], "tokens": tokens, "spans": [{"start": 0, "end": 3, "label": "PER"}]}
+    assert read([one, one | {"answer": "reject"}]) == [[("Ada", "B-PER"), ("Lovelace met", "O")]]
+
+
+def test_several_sentences_and_spans_that_join_them():
+    text = "We met. Then Mr. Smith left. Good."
+    start = text.index("Smith")
+    assert len(read({"text": text, "spans": [{"start": start, "end": start + 5, "label": "PER"}]})) >= 2
+    joined = read({"text": "We met. They left. Good.", "spans": [{"start": 3, "end": 12, "label": "X"}]})
+    assert [len(sentence) for sentence in joined] == [6, 2]  # the first two are one
+    assert joined[0][1:4] == [("met", "B-X"), (".", "I-X"), ("They", "I-X")]
+
+
+def test_a_span_that_cuts_a_word_splits_it_or_is_told_with_its_line():
+    cut = {"text": "unLondon", "spans": [{"start": 2, "end": 8, "label": "LOC"}]}
+    assert read(cut) == [[("un", "O"), ("London", "B-LOC")]]
+    given = cut | {"tokens": [{"start": 0, "end": 8}]}
+    with pytest.raises(DataError, match=r"x:1: expected spans of whole words, got 'London' .*, which cuts 'unLondon'"):
+        read(given)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"text": TEXT}, 'expected "words" and "labels", or "text" and "spans"'),
+        ({"text": TEXT, "spans": [[0, 99, "PER"]]}, "expected spans within the 35 characters of the text, got 0 to 99"),
+        ({"text": TEXT, "spans": [[0, 12, "PER"], [4, 16, "LOC"]]}, "expected spans that do not overlap"),
+        ({"text": "a  b", "spans": [[1, 2, "PER"]]}, "expected words in the span"),
+        ({"text": TEXT, "spans": [["0", 12, "PER"]]}, "expected start as a number"),
+        ({"text": 3, "spans": []}, 'expected "text" as a string'),
+        ([3], "expected a JSON object, got int"),
+    ],
+)
+def test_bad_objects_are_told_with_place_and_remedy(values: object, told: str):
+    with pytest.raises(DataError, match=r"^x:1: ") as caught:
+        read(values)
+    assert told in str(caught.value)
+
+
+words = st.text(st.characters(categories=("L", "N", "P", "S", "M"), codec="utf-8"), min_size=1, max_size=6)
+tags = st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
+sentences = st.lists(st.tuples(words, tags, st.booleans()), min_size=1, max_size=6)
+
+
+def made(parts: list[list[tuple[str, str, bool]]]) -> Corpus:
+    """A corpus with valid IOB2 tags, at least one of them a span, in composed words."""
+    built = [
+        Sentence(tuple(w for w, _, _ in part), tuple(iob2([t for _, t, _ in part])), tuple(s for _, _, s in part))
+        for part in [*parts, [("Dakar", "B-LOC", False), ("mooy", "O", True)]]
+    ]
+    return Corpus.from_sentences(built).composed()
+
+
+def same(corpus: Corpus) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    return [(s.words, s.labels) for s in corpus]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(sentences, max_size=4))
+def test_every_format_gives_back_what_it_was_given(parts: list[list[tuple[str, str, bool]]]):
+    corpus = made(parts)
+    for suffix in (".jsonl", ".parquet", ".conllu"):
+        task = "misc:NER" if suffix == ".conllu" else "ner"
+        found = READERS[suffix](WRITERS[suffix](corpus, "ner"), "x", task, Beside(language="eng")).corpus
+        expected = corpus
+        if suffix == ".conllu":  # reads labels as they are: O is written, too
+            assert [s.words for s in found] == [s.words for s in expected]
+            assert [s.labels for s in found] == [s.labels for s in expected]
+        else:
+            assert same(found) == same(expected)
+        for one, other in zip(found, expected, strict=True):
+            inner = len(one) - 1  # a space at the end of a sentence is in no text
+            assert (one.spaces or (True,) * len(one))[:inner] == (other.spaces or (True,) * len(other))[:inner]
+
+
+def test_every_pair_of_formats(tmp_path: Path):
+    corpus = made([[("Awa", "B-PER", True), ("Ndiaye", "I-PER", False), (",", "O", True)]])
+    for first, second in product(WRITERS, WRITERS):
+        cell = Cell("pos", "wol") if ".conllu" in (first, second) else NER
+        own = Corpus.from_sentences(
+            Sentence(s.words, tuple("NOUN" if t == "O" else "PROPN" for t in s.labels), s.spaces) for s in corpus
+        )
+        start, end = tmp_path / f"a{first}", tmp_path / f"b{second}"
+        start.write_bytes(WRITERS[first](own if cell.task == "pos" else corpus, cell.task))
+        convert(start, end, cell, force=True)
+        back = READERS[second](end.read_bytes(), "x", cell.task, Beside(language="eng")).corpus
+        assert same(back) == same(own if cell.task == "pos" else corpus)
+
+
+def arrow_file(names: list[str] | None) -> bytes:
+    features = {"ner_tags": {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"}}
+    schema = pyarrow.schema(
+        [("tokens", pyarrow.list_(pyarrow.string())), ("ner_tags", pyarrow.list_(pyarrow.int64()))],
+        {b"huggingface": json.dumps({"info": {"features": features}}).encode()} if names else None,
+    )
+    table = pyarrow.table({"tokens": [["Dakar", "mooy"], ["Ndar"]], "ner_tags": [[1, 0], [1]]}, schema=schema)
+    out = io.BytesIO()
+    with pyarrow.ipc.new_stream(out, schema) as stream:
+        stream.write_table(table)
+    return out.getvalue()
+
+
+def test_datasets_saved_to_disk_and_parquet_in_parts_are_corpora_of_a_folder(tmp_path: Path):
+    corpus = made([])
+    parts = {
+        f"ner/yor/{split}-0000{i}-of-00002.parquet": WRITERS[".parquet"](corpus, "ner")
+        for split in ("train", "validation")
+        for i in range(2)
+    }
+    data = write(
+        tmp_path / "data",
+        {
+            **parts,
+            "ner/wol/train/data-00000-of-00001.arrow": arrow_file(["O", "B-LOC"]),
+            "ner/wol/train/state.json": "{}",
+            "ner/wol/dataset_dict.json": "{}",
+            "ner/eng/train.jsonl": json.dumps(EXPORTS["Doccano"]) + "\n",
+            "ner/fin/test.json": json.dumps([EXPORTS["Label Studio"]]),
+        },
+    )
+    grid = load_grid(data)
+    assert [str(cell) for cell in grid.cells] == ["ner/eng", "ner/fin", "ner/wol", "ner/yor"]
+    assert same(grid.training(Cell("ner", "wol"))) == [(("Dakar", "mooy"), ("B-LOC", "O")), (("Ndar",), ("B-LOC",))]
+    assert len(grid[Cell("ner", "yor")][0].dev) == 2
+    assert {"ner/wol/train/state.json", "ner/wol/dataset_dict.json"} <= {p.where for p in read_folder(data).problems}
+    write(data, {"ner/wol/train/data-00000-of-00001.arrow": arrow_file(None)})
+    with pytest.raises(DataError, match=r"expected names of tags, got a number \(1\); list the names in labels\.txt"):
+        load_grid(data)
+    write(data, {"ner/labels.txt": "O\nB-LOC\n"})
+    assert load_grid(data).training(Cell("ner", "wol")).labels[0] == "B-LOC"
+
+
+def test_spans_and_tags_are_two_ways_to_say_the_same():
+    bounds = [(0, 3), (4, 12), (13, 16), (17, 24)]
+    labels = ("B-PER", "I-PER", "B-LOC", "O")
+    assert tags_of(bounds, spans_of(labels, bounds), TEXT) == labels
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".arrow"])
+def test_damaged_files_are_read_or_refused_with_their_place(suffix: str):
+    rng = random.Random(0)
+    whole = arrow_file(["O", "B-LOC"]) if suffix == ".arrow" else WRITERS[suffix](made([]), "ner")
+    refused = []
+    for _ in range(2000):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            place = rng.randrange(len(data))
+            if rng.random() < 0.7:
+                data[place] = rng.randrange(256)
+            else:
+                del data[place : place + rng.randint(1, 30)]
+        try:
+            READERS[suffix](bytes(data), "here", "ner", Beside(language="eng"))
+        except DataError as error:
+            refused.append(str(error))
+    assert len(refused) > 200
+    assert all(message.startswith("here") for message in refused)
+
+
+def test_the_command_says_what_it_did_and_replaces_nothing(tmp_path: Path):
+    source, out = (
+        write(tmp_path, {"in.jsonl": json.dumps(EXPORTS["Prodigy"]) + "\nbad\n"}) / "in.jsonl",
+        tmp_path / "o.bio",
+    )
+    done = CliRunner().invoke(app, ["data", "convert", str(source), str(out), "--cell", "ner/en"])
+    assert done.exit_code == 0, done.output
+    assert f"{out}: 1 sentences, 7 words" in done.stdout
+    assert "in.jsonl:2: sentence left out: expected a JSON object" in done.stderr
+    assert out.read_text().startswith("Ada\tB-PER\nLovelace\tI-PER\n")
+    with pytest.raises(DataError, match="name another, or give --force"):
+        convert(source, out, NER)
+    with pytest.raises(DataError, match=r"unknown ending '\.xml'"):
+        convert(source, tmp_path / "o.xml", NER)
+
+
+def test_pyarrow_is_imported_only_for_its_formats():
+    code = "import sys, crossfill.data.folder, crossfill.data.convert; assert 'pyarrow' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

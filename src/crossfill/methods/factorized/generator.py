@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from crossfill.config import GeneratorConfig
+from crossfill.methods.factorized.output_layer import OutputLayer
 from crossfill.model import Head
 
 VARIANCE_FLOOR = 1e-10
@@ -43,8 +44,8 @@ class Generator(nn.Module):
         self.trunk = nn.Sequential(*(module for layer in layers for module in (layer, nn.ReLU())))
         self.n_labels = tuple(n_labels)
         sizes = [labels * (n_features + 1) for labels in n_labels]
-        self.means = nn.ModuleList(nn.Linear(widths[-1], size) for size in sizes)
-        self.variances = nn.ModuleList(nn.Linear(widths[-1], size) for size in sizes)
+        self.means = nn.ModuleList(OutputLayer(widths[-1], size) for size in sizes)
+        self.variances = nn.ModuleList(OutputLayer(widths[-1], size) for size in sizes)
         self._initialise(config)
 
     def forward(

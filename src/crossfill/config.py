@@ -217,6 +217,8 @@ class Config(Settings):
     """`pf-lr`, `pf-d` (factorised parameters), `jm` (one head per task), `ns` (nearest source), `ls` (largest source),
     `bea` (all sources vote), and variants of the joint baseline: `jm-dropout`, `jm-ensemble`, `jm-deep`,
     `jm-typology` and `jm-kernel` (with vectors of languages), and `gp` (a Gaussian process over languages)."""
+    by_task: dict[str, MethodName] = Field(default={})
+    """The method of each task, for the method `by-task`, which `--method auto` makes."""
     encoder: EncoderConfig = EncoderConfig()
     latents: LatentConfig = LatentConfig()
     generator: GeneratorConfig = GeneratorConfig()

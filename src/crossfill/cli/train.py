@@ -14,18 +14,25 @@ from crossfill.errors import DataError, unknown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crossfill.evaluation.expected import Expectations
     from crossfill.evaluation.results import CellResult
-    from crossfill.grid.cells import Grid
+    from crossfill.grid.cells import Cell, Grid
     from crossfill.grid.partition import Partition
 
 INTERRUPTED = 130
 """Exit code of a run that was told to stop."""
+_MOST_CELLS = 40
+"""Filled cells that are listed."""
 
 
 def train(
     data: Annotated[Path, typer.Argument(help="Folder of corpora, as `crossfill grid` shows it.")],
     method: Annotated[
-        str | None, typer.Option(help="pf-lr, pf-d, jm, ns, ls, bea, … [default: the config's, else pf-lr]")
+        str | None,
+        typer.Option(
+            help="pf-lr, pf-d, jm, ns, ls, bea, …, or auto: the best of pf-lr, jm and jm-deep for each task, on seen "
+            "cells held out in turn. [default: the config's, else pf-lr]"
+        ),
     ] = None,
     encoder: Annotated[
         str | None,
@@ -49,6 +56,12 @@ def train(
     change: Annotated[list[str] | None, typer.Option("--set", help="A setting, as training.steps=500.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Take up the run that is in the folder.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the model or run that is in the folder.")] = False,
+    expect: Annotated[
+        bool | None,
+        typer.Option(
+            help="Say what filled cells will score, from seen cells held out in turn. [default: with frozen encoders]"
+        ),
+    ] = None,
     hold_out: Annotated[list[str] | None, typer.Option(help="A cell to leave unseen, as ner/wol; repeatable.")] = None,
     halves: Annotated[
         Literal["random", "alternating"] | None, typer.Option(help="Hold out half of the cells, in this way.")
@@ -85,14 +98,14 @@ def train(
     from crossfill.methods.registry import find_method
     from crossfill.settings import parse_assignments
     from crossfill.tagger.presets import Wishes
-    from crossfill.tagger.run import run
+    from crossfill.tagger.run import AUTO, run
     from crossfill.training.interruption import InterruptedTraining, terminable
     from crossfill.training.processes import is_first_process
 
     started = time.monotonic()
     changes = {} if layer is None else {"encoder.pretrained.layer": layer}
     wishes = Wishes(method, encoder, preset, config, vectors_beside(data), changes | parse_assignments(change or ()))
-    if method is not None:
+    if method not in (None, AUTO):
         find_method(method)
     silent = quiet or not is_first_process()
     grid = read_to_train(data, task or (), seed, max_train, cache or True, strict, silent)
@@ -113,6 +126,7 @@ def train(
                 force=force,
                 cache=cache or True,
                 scored=compared,
+                expect=expect,
                 tell=None if quiet else _tell,
             )
     except (KeyboardInterrupt, InterruptedTraining) as stop:
@@ -122,6 +136,8 @@ def train(
     if is_first_process():
         seconds = time.monotonic() - started
         _show(made.results, f"{len(partition.seen)} of {len(compared.cells)}", made.progression.step, out, seconds)
+        if made.expectations is not None and not quiet:
+            _show_expected(made.expectations, {result.cell for result in made.results})
 
 
 def _command_to_go_on(out: Path) -> str:
@@ -161,3 +177,15 @@ def _show(results: "Sequence[CellResult]", seen: str, steps: int, out: Path, sec
     typer.echo(
         f"{out}: {seen} cells seen, {steps} steps, {seconds:.0f} s; scores of every cell in {out / 'results.json'}"
     )
+
+
+def _show_expected(found: "Expectations", scored: "set[Cell]") -> None:
+    """The filled cells whose score nobody knows, with what they are expected to score."""
+    unknown = [one for one in found.expected if one.cell not in scored]
+    if not unknown:
+        return
+    typer.echo(f"filled cells: expected score, {found.level:.0%} interval ({len(found.held_out)} seen cells held out)")
+    for one in unknown[:_MOST_CELLS]:
+        typer.echo(f"  {one.cell!s:<12} {100 * one.score:5.1f}   {100 * one.low:.0f} to {100 * one.high:.0f}")
+    if unknown[_MOST_CELLS:]:
+        typer.echo(f"  and {len(unknown) - _MOST_CELLS} more, in expected.json")

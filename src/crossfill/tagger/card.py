@@ -1,6 +1,6 @@
 """Model cards: method, training data, scores, calibration and limits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -8,6 +8,7 @@ from crossfill import checkpoint
 from crossfill.config import Config
 from crossfill.data.codes import language_name
 from crossfill.errors import CheckpointError
+from crossfill.evaluation.expected import Expectations, load_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Grid, Inventory
@@ -43,7 +44,14 @@ def write_card(folder: Path) -> None:
     source = checkpoint.read_json(folder / checkpoint.ENCODER_SOURCE)
     revision = source.get("revision") if isinstance(source, dict) else None
     text = render_card(
-        config, inventory, sorted(seen), load_results(folder), load_calibration(folder), data, str(revision or "")
+        config,
+        inventory,
+        sorted(seen),
+        load_results(folder),
+        load_calibration(folder),
+        data,
+        str(revision or ""),
+        load_expected(folder),
     )
     write_atomically(folder / checkpoint.CARD, text.encode())
 
@@ -78,6 +86,7 @@ def render_card(
     calibration: Calibration | None,
     data: Mapping[str, Any],
     revision: str = "",
+    expectations: Expectations | None = None,
 ) -> str:
     """The card in Markdown; `revision` is that of the encoder, if it came from the hub."""
     languages = ", ".join(f"{language_name(code)} (`{code}`)" for code in inventory.languages)
@@ -99,6 +108,7 @@ def render_card(
         _data(seen, data),
         "## Scores",
         _scores(results),
+        _expected(expectations, {result.cell for result in results}),
         "## Calibration",
         _calibration(calibration, config.prediction.samples),
         "## Limits",
@@ -144,6 +154,22 @@ def _scores(results: Sequence[CellResult]) -> str:
         rows.append(f"| `{r.cell}` | {r.corpus} | {'seen' if r.seen else 'unseen'} | {numbers} |")
     note = "Score: strict span F1 for spans, else accuracy (micro-F1 without `_` for features), plug-in."
     return "\n".join([note + " Averaged, NLL and ECE: Bayesian model averaging.", "", *rows])
+
+
+def _expected(found: Expectations | None, scored: Collection[Cell]) -> str:
+    """Expected scores of the cells that nobody has scored."""
+    unknown = [one for one in found.expected if one.cell not in scored] if found is not None else []
+    if found is None or not unknown:
+        return ""
+    note = (
+        f"Cells without test data, as {len(found.held_out)} seen cells did that were held out in turn: expected score, "
+        f"and the interval that it lies in with a probability of {found.level:.0%}."
+    )
+    rows = ["| cell | expected | from | to |", "|---|---|---|---|"]
+    rows += [
+        f"| `{one.cell}` | {100 * one.score:.1f} | {100 * one.low:.0f} | {100 * one.high:.0f} |" for one in unknown
+    ]
+    return "\n".join([note, "", *rows])
 
 
 def _calibration(calibration: Calibration | None, n_samples: int) -> str:

@@ -7,6 +7,7 @@ these predictions: a cell that trained the model would look too good, and an uns
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 
 import torch
 
@@ -30,11 +31,13 @@ def cross_fit(
     build: Callable[[], Encoder],
     n_folds: int = N_FOLDS,
     report: Callable[[int, str], None] | None = None,
+    folder: Path | None = None,
 ) -> Iterator[PredictedCell]:
     """Train without each fold of the seen cells in turn, and predict the cells of the fold.
 
     `build` returns the encoder of each training: one that stays frozen may be the same every time. `report` is called
-    after every step with the number of steps done in all folds.
+    after every step with the number of steps done in all folds. With a `folder`, trainings that were interrupted there
+    are taken up.
     """
     for number, fold in enumerate(folds(seen, n_folds, config.training.seed)):
         before = number * config.training.steps
@@ -43,7 +46,10 @@ def cross_fit(
             if report is not None:
                 report(before + step, note)
 
-        trained = train_model(grid, frozenset(seen) - fold, config, encoder=build(), report=tell)
+        place = None if folder is None else folder / f"{config.method}-{number}"
+        trained = train_model(
+            grid, frozenset(seen) - fold, config, place, resume=place is not None, encoder=build(), report=tell
+        )
         for cell in sorted(fold):
             parts = _chosen(trained.model, grid, cell, config.training.seed)
             yield predict_cell(trained.model, cell, parts, config)

@@ -37,7 +37,7 @@ def save_model(
     folder.mkdir(parents=True, exist_ok=True)
     model, adapted = without_adapted(model), adapted_cells(model)
     description = checkpoint.describe(config, model.inventory, model.seen)
-    for name in (checkpoint.STATE, checkpoint.CALIBRATION, checkpoint.RESULTS):  # of another model
+    for name in (checkpoint.STATE, checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED):  # of another
         (folder / name).unlink(missing_ok=True)
     write_json(folder / checkpoint.DESCRIPTION, description)
     checkpoint.write_tensors(folder / checkpoint.WEIGHTS, model.state_dict(), {"run": checkpoint.digest(description)})

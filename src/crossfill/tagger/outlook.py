@@ -108,7 +108,7 @@ def foresee(
     )
 
 
-def describe_run(grid: Grid, seen: Collection[Cell], config: Config, words: Words | None) -> Iterator[str]:
+def describe_run(grid: Grid, seen: Collection[Cell], config: Config, words: Words | None, method: str) -> Iterator[str]:
     """Lines that say what a run will do: the settings that matter, its cells, and the words to encode."""
     settings, encoder = config.training, config.encoder
     name = PurePath(encoder.name).name
@@ -118,7 +118,7 @@ def describe_run(grid: Grid, seen: Collection[Cell], config: Config, words: Word
         centred = f", centring {pretrained.centring}" if pretrained.mode == "frozen" else ""
         how = f" ({pretrained.mode}, pooling {pretrained.pooling}{centred})"
     yield (
-        f"{config.method} over {name}{how}: {settings.steps:,} steps of {settings.cells_per_step} × "
+        f"{method} over {name}{how}: {settings.steps:,} steps of {settings.cells_per_step} × "
         f"{settings.batch_sentences} sentences, learning rate {settings.learning_rate:g}, seed {settings.seed}"
     )
     trained = sum(grid.training(cell).n_words for cell in seen)

@@ -1,27 +1,38 @@
 """A training run from a user's wishes to a finished model: the one road of the command line and of Python."""
 
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from crossfill import checkpoint
 from crossfill.config import Config
+from crossfill.encoders.base import Encoder
 from crossfill.encoders.build import build_encoder
+from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.evaluation.expected import FEWEST_CELLS, Expectations, save_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import evaluate, scored_corpora
 from crossfill.grid.cells import Cell, Grid
 from crossfill.methods.registry import find_method
 from crossfill.model import Model
-from crossfill.prediction.calibration import Calibration
+from crossfill.prediction.calibration import Calibration, save_calibration
 from crossfill.progress import ProgressBar
+from crossfill.tagger.card import write_card
 from crossfill.tagger.claim import claimed, close_run
+from crossfill.tagger.crossfit import folds
+from crossfill.tagger.expectations import CANDIDATES, Trial, expect_unseen, hold_out_in_turn
 from crossfill.tagger.folder import add_results
-from crossfill.tagger.outlook import describe_run, foresee, words_to_encode
+from crossfill.tagger.outlook import describe_run, foresee, unseen_cells, words_to_encode
 from crossfill.tagger.presets import Wishes, settle
 from crossfill.tagger.train import train_model
 from crossfill.training.loop import Progression
 from crossfill.training.processes import is_first_process, is_only_process, leave
 
+AUTO = "auto"
+"""The method that stands for the best of several on held-out seen cells, task by task."""
 Tell = Callable[[str], None]
 """Shows a line to the user."""
 
@@ -35,6 +46,8 @@ class Outcome(NamedTuple):
     calibration: Calibration | None
     results: list[CellResult]
     """Results on the grid that was to be scored; empty if there was none, and in all processes but the first."""
+    expectations: Expectations | None
+    """Expected scores of the cells that are filled; none if no seen cells were held out."""
 
 
 def run(
@@ -46,56 +59,143 @@ def run(
     force: bool = False,
     cache: Path | bool = True,
     scored: Grid | None = None,
+    expect: bool | None = None,
     tell: Tell | None = None,
 ) -> Outcome:
     """Choose settings, say what will be done and how long it takes, train on the seen cells, and score `scored`.
 
-    With `out`, the model is written to that folder, from which an interrupted run can `resume`; a run that is there is
-    replaced only with `force`. Without `tell`, the run is silent.
+    With `expect`, seen cells are held out in turn, to choose among methods (`auto`), to calibrate decisions, and to say
+    what filled cells will score; by default where the encoder is frozen, so that this takes little time. With `out`,
+    the model is written to that folder, from which an interrupted run can `resume`; a run that is there is replaced
+    only with `force`. Without `tell`, the run is silent.
     """
+    first = is_first_process()
     with ExitStack() as stack:
-        if out is not None and is_first_process():
+        if out is not None and first:
             stack.enter_context(claimed(out, resume, force))
-        made = _run(grid, seen, wishes, out, resume, cache, scored, tell)
-        if out is not None and is_first_process():
+        course = Course.plan(grid, seen, wishes, cache, expect, quiet=tell is None or not first)
+        if tell is not None and first:
+            for line in course.announcement(scored):
+                tell(line)
+        made = course.take(out, resume, scored, _ignore if tell is None or not first else tell)
+        if out is not None and first:
             close_run(out)
     return made
 
 
-def _run(
-    grid: Grid,
-    seen: Collection[Cell],
-    wishes: Wishes,
-    out: Path | None,
-    resume: bool,
-    cache: Path | bool,
-    scored: Grid | None,
-    tell: Tell | None,
-) -> Outcome:
-    choice = settle(grid, seen, wishes)
-    config = choice.config
-    find_method(config.method)
-    quiet = tell is None or not is_first_process()
-    say: Tell = _ignore if tell is None or quiet else tell
-    encoder = build_encoder(config, grid.inventory.languages, cache, quiet)
-    for reason in choice.reasons:
-        say(reason)
-    if not quiet:
-        words = words_to_encode(grid, seen, encoder, scored)
-        for line in describe_run(grid, seen, config, words):
-            say(line)
+@dataclass(frozen=True)
+class Course:
+    """A run whose settings are chosen."""
+
+    grid: Grid
+    seen: Collection[Cell]
+    configs: Sequence[Config]
+    """The settings of each method that is tried: of several for `auto`, else of one."""
+    reasons: tuple[str, ...]
+    encoder: Encoder
+    build: Callable[[], Encoder]
+    """Returns the encoder of a training: the same every time if it stays frozen."""
+    filled: Sequence[Cell]
+    n_folds: int
+    held_out: bool
+    """Whether seen cells are held out in turn."""
+    enough: bool
+    """Whether there are enough seen cells for that."""
+    quiet: bool
+
+    @classmethod
+    def plan(
+        cls,
+        grid: Grid,
+        seen: Collection[Cell],
+        wishes: Wishes,
+        cache: Path | bool,
+        expect: bool | None,
+        quiet: bool,
+    ) -> "Course":
+        """Choose settings, and whether seen cells are held out in turn."""
+        auto = wishes.method == AUTO
+        choices = [settle(grid, seen, replace(wishes, method=m)) for m in (CANDIDATES if auto else (wishes.method,))]
+        config = choices[0].config
+        find_method(config.method)
+        encoder = build_encoder(config, grid.inventory.languages, cache, quiet)
+        frozen = isinstance(encoder, FrozenEncoder) and encoder.mix is None
+        filled, parts = unseen_cells(grid, seen), folds(seen, seed=config.training.seed)
+        most = max(Counter(cell.task for part in parts for cell in part).values(), default=0)
+        usual = frozen and bool(filled) and is_only_process()
+        held_out = most >= FEWEST_CELLS and (auto or (usual if expect is None else expect))
+        if held_out and isinstance(encoder, FrozenEncoder):
+            encoder.keep_open = True
+        new = [encoder]
+
+        def build() -> Encoder:
+            if frozen:
+                return encoder
+            return new.pop() if new else build_encoder(config, grid.inventory.languages, cache, quiet)
+
+        configs = [choice.config for choice in choices]
+        reasons = choices[0].reasons
+        enough = most >= FEWEST_CELLS
+        return cls(grid, seen, configs, reasons, encoder, build, filled, len(parts), held_out, enough, quiet)
+
+    def announcement(self, scored: Grid | None) -> Iterator[str]:
+        """What was chosen, what will be done, and how long it takes at rates that are measured now."""
+        yield from self.reasons
+        config = self.configs[0]
+        words = words_to_encode(self.grid, self.seen, self.encoder, scored)
+        method = AUTO if len(self.configs) > 1 else config.method
+        yield from describe_run(self.grid, self.seen, config, words, method)
         if is_only_process():  # trials would have to be taken by all processes together
-            say(foresee(grid, seen, config, encoder, words, scored=scored).line())
-    trained = train_model(grid, seen, config, out, resume=resume, quiet=quiet, encoder=encoder, tell=say)
-    leave()
-    results: list[CellResult] = []
-    if scored is not None and is_first_process():
-        with ProgressBar(quiet) as bars:
-            update = bars.add("Scoring corpora", len(scored_corpora(trained.model, scored)))
-            results = evaluate(trained.model, scored, config, trained.calibration, report=update)
+            n_trainings = self.n_folds * len(self.configs) if self.held_out else 0
+            yield foresee(self.grid, self.seen, config, self.encoder, words, n_trainings, scored).line()
+        if not self.enough and (self.filled or method == AUTO):
+            yield (
+                f"fewer than {FEWEST_CELLS} seen cells of any task can be held out, so nothing is said of how filled "
+                f"cells will score{f', and the method is {config.method}' if method == AUTO else ''}"
+            )
+        elif self.filled and not self.held_out:
+            yield f"--expect (expect=True) says what filled cells will score, in {self.n_folds + 1} times the time"
+
+    def take(self, out: Path | None, resume: bool, scored: Grid | None, say: Tell) -> Outcome:
+        """Hold out, train, expect and score."""
+        trial = self._hold_out(out) if self.held_out else None
+        config = self.configs[0] if trial is None else trial.config
+        if trial is not None and trial.tried:
+            say(trial.line())
+        trained = train_model(
+            self.grid, self.seen, config, out, resume=resume, quiet=self.quiet, encoder=self.build(), tell=say
+        )
+        leave()
+        calibration = trained.calibration if trial is None else trial.calibration
+        made = Outcome(trained.model, config, trained.progression, calibration, [], None)
+        if not is_first_process():
+            return made
+        if trial is not None:
+            made = made._replace(expectations=expect_unseen(trained.model, self.grid, self.filled, trial))
+        if scored is not None:
+            with ProgressBar(self.quiet) as bars:
+                update = bars.add("Scoring corpora", len(scored_corpora(trained.model, scored)))
+                made = made._replace(results=evaluate(trained.model, scored, config, calibration, report=update))
         if out is not None:
-            add_results(out, results)
-    return Outcome(trained.model, config, trained.progression, trained.calibration, results)
+            _write(out, made)
+        return made
+
+    def _hold_out(self, out: Path | None) -> Trial:
+        folder = None if out is None else out / checkpoint.HELD_OUT
+        with ProgressBar(self.quiet) as bars:
+            steps = self.n_folds * sum(config.training.steps for config in self.configs)
+            update = bars.add("seen cells held out in turn", steps)
+            return hold_out_in_turn(self.grid, self.seen, self.configs, self.build, update, folder)
+
+
+def _write(out: Path, made: Outcome) -> None:
+    """Complete a model folder with what was found out when its weights were there."""
+    if made.expectations is not None and made.calibration is not None:
+        save_calibration(out, made.calibration)
+        save_expected(out, made.expectations)
+        write_card(out)
+    if made.results:
+        add_results(out, made.results)
 
 
 def _ignore(_line: str) -> None:

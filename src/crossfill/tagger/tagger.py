@@ -18,6 +18,7 @@ from crossfill.config import Config
 from crossfill.data.codes import find_cell, find_language_in
 from crossfill.data.segmentation import split_words
 from crossfill.errors import ConfigError, DataError
+from crossfill.evaluation.expected import Expectations, load_expected, save_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import ALPHA, evaluate
 from crossfill.grid.cells import Cell, Grid
@@ -27,7 +28,7 @@ from crossfill.prediction.calibration import Calibration, TaskCalibration, load_
 from crossfill.prediction.predict import Prediction, draw_head, encode, predict_features
 from crossfill.prediction.queries import HeadOf, Query, answer
 from crossfill.prediction.tagging import Tagging, TaggingOptions
-from crossfill.tagger.card import load_results
+from crossfill.tagger.card import load_results, write_card
 from crossfill.tagger.folder import load_model, save_model
 
 CHUNK_SENTENCES, CHUNK_WORDS = 256, 8192
@@ -46,12 +47,15 @@ class Tagger:
         calibration: Calibration | None = None,
         results: Sequence[CellResult] = (),
         widths: Mapping[str, Width] | None = None,
+        expectations: Expectations | None = None,
     ) -> None:
         self.model, self.config, self.calibration = model.eval(), config, calibration
         self.widths = dict(widths or {})
         """How far the heads of each task's cells lie from those generated for them, where it was estimated."""
         self.results = list(results)
         """Results of the last evaluation."""
+        self.expectations = expectations
+        """Expected scores of unseen cells, where seen cells were held out in turn."""
         self._known = frozenset(self.cells)
 
     @property
@@ -206,6 +210,9 @@ class Tagger:
         """
         out = Path(folder)
         save_model(out, self.model, self.config, self.calibration, self.results, with_encoder, self.widths)
+        if self.expectations is not None:
+            save_expected(out, self.expectations)
+            write_card(out)
         return out
 
     def push_to_hub(self, name: str, private: bool = True, with_encoder: bool = False) -> str:
@@ -242,7 +249,14 @@ def load(folder: str | Path, encoder: str | None = None, cache: Path | bool = Fa
     path = Path(folder)
     model, config = load_model(path, encoder, cache)
     adapted = load_adapted(path, model)
-    return Tagger(with_adapted(model, adapted), config, load_calibration(path), load_results(path), load_widths(path))
+    return Tagger(
+        with_adapted(model, adapted),
+        config,
+        load_calibration(path),
+        load_results(path),
+        load_widths(path),
+        load_expected(path),
+    )
 
 
 def train(
@@ -257,13 +271,16 @@ def train(
     preset: str | None = None,
     resume: bool = False,
     force: bool = False,
+    expect: bool | None = None,
 ) -> Tagger:
     """Train on the cells of a grid, or of a data folder, except those held out; the model is written to `out` if given.
 
     Without a `config` (settings, or a YAML file of them) the settings are a `preset`: `laptop`, `gpu`, `paper` or
     `demo`, chosen by encoder and device if none is named, and fitted to the data. `method` and `encoder` override
     those of the config. A model that is in `out` is replaced only with `force`; a run that was interrupted there goes
-    on with `resume`. What is chosen and how long it takes is shown on standard error, unless `quiet`; by default
+    on with `resume`. The method `auto` tries several on seen cells held out in turn, and keeps the best for each task;
+    these also say what filled cells will score (`Tagger.expectations`), by default where the encoder is frozen, else
+    with `expect`. What is chosen and how long it takes is shown on standard error, unless `quiet`; by default
     in terminals and notebooks.
     """
     # what only training needs is imported here: a model that is loaded to tag starts sooner
@@ -290,9 +307,10 @@ def train(
         resume=resume,
         force=force,
         cache=cache,
+        expect=expect,
         tell=_print if shown else None,
     )
-    return Tagger(made.model, made.config, made.calibration)
+    return Tagger(made.model, made.config, made.calibration, expectations=made.expectations)
 
 
 def _is_watched() -> bool:

@@ -1,0 +1,101 @@
+"""Methods chosen and scores expected on seen cells held out in turn, from the front door to the model folder."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import crossfill
+from crossfill import checkpoint
+from crossfill.encoders.build import build_encoder
+from crossfill.errors import ConfigError
+from crossfill.grid.cells import Cell, Grid
+from crossfill.methods.by_task import HeadsByTask
+from crossfill.methods.registry import build_model
+from crossfill.tagger import expectations
+from crossfill.tagger.expectations import hold_out_in_turn
+from crossfill.training.interruption import InterruptedTraining
+from tests.scenarios import SMALL, small_grid
+from tests.tagger.test_claim import stop_at
+
+MADE, PARTITION = small_grid()
+GRID = MADE.grid
+FEW = SMALL.change({"training.steps": 4, "training.validate_every": 2, "prediction.samples": 3})
+BY_TASK = {"chunk": "jm", "deprel": "pf-lr", "ner": "jm-deep", "pos": "pf-lr"}
+UNSEEN = Cell("ner", GRID.languages[0])
+
+
+def test_by_task_trains_and_tags_every_task_with_its_method(tmp_path: Path):
+    config = FEW.change({"method": "by-task", "by_task": BY_TASK})
+    tagger = crossfill.train(GRID, config=config, out=tmp_path)
+    assert isinstance(tagger.model.heads, HeadsByTask)
+    start = build_model(config, GRID.inventory, GRID.cells)
+    moved = {
+        name.split(".")[1]
+        for name, weight in tagger.model.heads.state_dict().items()
+        if not np.allclose(weight.numpy(), start.heads.state_dict()[name].numpy())
+    }
+    assert moved == {"jm", "pf-lr", "jm-deep"}
+    loaded = crossfill.load(tmp_path)
+    for task in BY_TASK:
+        cell = f"{task}/{GRID.languages[1]}"
+        expected, found = (t.tag(["a", "b"], cell, samples=5) for t in (tagger, loaded))
+        np.testing.assert_allclose(found.probabilities, expected.probabilities, rtol=1e-5)
+        assert (found.mutual_information.max() > 0) == (BY_TASK[task] == "pf-lr")
+    with pytest.raises(ConfigError, match=r"by_task: ner: expected one of .*jm.*, got 'ns'"):
+        crossfill.train(GRID, config=config.change({"by_task": BY_TASK | {"ner": "ns"}}))
+
+
+def test_the_best_method_on_held_out_cells_is_kept_for_each_task(monkeypatch: pytest.MonkeyPatch):
+    scores = {("jm", "pos"): 0.5, ("pf-lr", "pos"): 0.6}
+    monkeypatch.setattr(
+        expectations,
+        "_score",
+        lambda found, _calibration, config: scores.get((config.method, found.cell.task), 0.2 + (config.method == "jm")),
+    )
+    configs = [FEW.change({"method": name}) for name in ("pf-lr", "jm")]
+    trial = hold_out_in_turn(
+        GRID, PARTITION.seen, configs, lambda: build_encoder(FEW, GRID.inventory.languages), lambda *_: None
+    )
+    assert trial.config.method == "by-task"
+    assert trial.config.by_task == {"chunk": "jm", "deprel": "jm", "ner": "jm", "pos": "pf-lr"}
+    assert "pos: pf-lr 60.0, jm 50.0; chosen: jm for chunk" in trial.line()
+    assert sorted(found.cell for found in trial.cells) == sorted(PARTITION.seen)
+
+
+def test_filled_cells_have_an_expected_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    empty = GRID.where(lambda cell: cell != UNSEEN)  # nobody has labels, and its text is that of other tasks
+    more = Grid({c: empty[c] for c in empty.cells})
+    tagger = crossfill.train(more, config=FEW, out=tmp_path, expect=True, quiet=False)
+    told = capsys.readouterr().err
+    assert "seen cells held out in turn" in told
+    assert tagger.expectations is not None
+    assert len(tagger.expectations.held_out) == 15
+    assert tagger.expectations.of(UNSEEN) is None  # three cells of ner are left
+    assert crossfill.load(tmp_path).expectations == tagger.expectations
+    assert tagger.calibration is not None
+    assert not (tmp_path / checkpoint.HELD_OUT).exists()
+    wide = crossfill.train(GRID, config=FEW, hold_out=[Cell("pos", GRID.languages[0])], expect=False, quiet=False)
+    assert wide.expectations is None
+    assert "--expect (expect=True) says what filled cells will score" in capsys.readouterr().err
+
+
+def test_expected_scores_reach_the_card_and_an_interrupted_run_ends_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("crossfill.evaluation.expected.FEWEST_CELLS", 3)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    empty = GRID.where(lambda cell: cell != UNSEEN)
+    found = crossfill.train(empty, config=FEW, out=whole, expect=True).expectations
+    assert found is not None
+    one = found.of(UNSEEN)
+    assert one is not None
+    assert 0 <= one.low <= one.score <= one.high <= 1
+    assert f"| `{UNSEEN}` | {100 * one.score:.1f} |" in (whole / checkpoint.CARD).read_text()
+    with monkeypatch.context() as patch:
+        stop_at(patch, 3)
+        with pytest.raises(InterruptedTraining):
+            crossfill.train(empty, config=FEW, out=broken, expect=True)
+    assert (broken / checkpoint.HELD_OUT / "pf-lr-0" / checkpoint.STATE).exists()
+    assert crossfill.train(empty, config=FEW, out=broken, expect=True, resume=True).expectations == found
+    assert (broken / checkpoint.WEIGHTS).read_bytes() == (whole / checkpoint.WEIGHTS).read_bytes()

@@ -93,11 +93,11 @@ def test_a_broken_archive_leaves_no_folder(tmp_path: Path, served: dict[str, byt
 def test_a_full_disk_leaves_no_folder(tmp_path: Path, served: dict[str, bytes], monkeypatch: pytest.MonkeyPatch):
     served["ud-treebanks-v2.4.tgz"] = tar(TREEBANKS)
 
-    def full(source: object, target: object) -> None:
+    def full(*_given: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(sources.shutil, "copyfileobj", full)
+        patched.setattr(sources, "_copy", full)
         with pytest.raises(DataError, match="could not be unpacked; No space left on device; mend that and run again"):
             fetch(ud(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".downloads"]

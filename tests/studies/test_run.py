@@ -15,8 +15,10 @@ import yaml
 from typer.testing import CliRunner
 
 from crossfill.cli.app import app
+from crossfill.config import Config
 from crossfill.errors import StudyError
 from crossfill.files import locked
+from crossfill.grid.cells import Cell, Grid
 from crossfill.studies.executors.base import Lost, Started
 from crossfill.studies.executors.local import LocalExecutor
 from crossfill.studies.run import Standing, run_study
@@ -68,12 +70,21 @@ def test_oracle_selection_is_another_job_and_is_told_in_every_row(tmp_path: Path
 
 def test_a_failed_job_is_reported_with_its_log_and_does_not_stop_the_others(tmp_path: Path, monkeypatch, capsys):
     config = tmp_path / "study.yaml"
-    broken = {"bea": {}, "ns": {}, "ls": {}, "pf-d": {}, "pf-lr": {}, "jm": {"training": {"learning_rate": 1e38}}}
-    config.write_text(yaml.safe_dump(study(methods=broken, partitions=TWO["partitions"])))
+    config.write_text(yaml.safe_dump(study(**TWO)))
     run = tmp_path / "run"
     from crossfill.cli.app import main
     from crossfill.studies.executors import base
+    from crossfill.tagger import train
 
+    train_model = train.train_model
+
+    def diverge(grid: Grid, seen: frozenset[Cell], config: Config, *given: object, **named: object) -> object:
+        if config.method == "jm":  # no study may set such a rate
+            rates = config.training.model_copy(update={"learning_rate": 1e38})
+            config = config.model_copy(update={"training": rates})
+        return train_model(grid, seen, config, *given, **named)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(train, "train_model", diverge)
     monkeypatch.setattr(base, "build_executor", lambda _: InlineExecutor())
     monkeypatch.setattr(sys, "argv", ["crossfill", "experiment", str(config), "--out", str(run)])
     with pytest.raises(SystemExit) as caught:

@@ -18,8 +18,6 @@ from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import DataError
 from crossfill.grid.cells import Inventory
 from crossfill.grid.sentence import Corpus
-from crossfill.methods.factorized.heads import FactorizedHeads
-from crossfill.methods.factorized.priors import language_anchors
 from crossfill.methods.registry import find_method
 from crossfill.model import HeadSource, Model
 
@@ -35,12 +33,11 @@ def add_language(model: Model, config: Config, language: str, text: Corpus) -> M
         base.inventory.labels, (*base.inventory.languages, language), base.inventory.newcomers | {language}
     )
     encoder = _encoder(base.encoder, language, text)
-    heads = find_method(config.method).build(inventory, base.seen, encoder.n_features, config)
+    method = find_method(config.method)
+    heads = method.build(inventory, base.seen, encoder.n_features, config)
     weight = next(base.heads.parameters())
     _grow(heads.to(weight.device, weight.dtype), base.heads.state_dict())
-    if isinstance(heads, FactorizedHeads) and config.latents.prior == "similar":
-        found = language_anchors(placed_languages(base), encoder, config, [language])
-        heads.anchor({language: found[language]})
+    method.place(heads, placed_languages(base), language, encoder, config)
     return with_adapted(Model(encoder, heads, inventory, base.seen).train(model.training), adapted)
 
 

@@ -1,6 +1,6 @@
 """The definition of a method: how it builds heads, what it trains on, and what else it can do."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from crossfill.config import Config
-from crossfill.encoders.base import Inputs
+from crossfill.encoders.base import Encoder, Inputs
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.model import HeadSource, Model
 
@@ -50,6 +50,10 @@ def settle_nothing(model: Model, plan: Plan, config: Config) -> None:
     """Do nothing: for methods whose heads are complete once built."""
 
 
+def place_nothing(heads: HeadSource, languages: Sequence[str], newcomer: str, encoder: Encoder, config: Config) -> None:
+    """Do nothing: for methods whose heads do not depend on where a language lies among others."""
+
+
 def affine_operations(config: Config, n_features: int, n_labels: int) -> float:
     """Operations for a head that is looked up rather than generated."""
     return 2 * n_labels * (n_features + 1)
@@ -67,6 +71,8 @@ class Method:
     """Completes the heads before training with what is then fixed: source languages, centres of priors."""
     finish: Callable[[Model, Mapping[Cell, Inputs]], None] | None = None
     """Completes the heads after training, with the training text of the seen cells: posteriors in closed form."""
+    place: Callable[[HeadSource, Sequence[str], str, Encoder, Config], None] = place_nothing
+    """Places a language that joins after training among those that have corpora: languages, then the newcomer."""
     language_vectors: Callable[[Model], LanguageVectors] | None = None
     """Returns the posteriors of language vectors; None for methods without such vectors."""
     head_operations: Callable[[Config, int, int], float] = affine_operations

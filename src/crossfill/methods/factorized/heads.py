@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from crossfill.config import Config
+from crossfill.encoders.base import Encoder
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.factorized.generator import Generator
 from crossfill.methods.factorized.posteriors import DiagonalPosterior, LowRankPosterior, Posterior
@@ -127,12 +128,19 @@ def settle(model: Model, plan: Plan, config: Config) -> None:
     if config.latents.prior == "similar":
         newcomers = sorted(model.inventory.newcomers)
         known = [language for language in model.inventory.languages if language not in newcomers]
-        _heads(model).anchor(language_anchors(known, model.encoder, config, newcomers))
+        _factorized(model.heads).anchor(language_anchors(known, model.encoder, config, newcomers))
+
+
+def place(heads: HeadSource, languages: Sequence[str], newcomer: str, encoder: Encoder, config: Config) -> None:
+    """Centre the prior of a language that joins after training among those of similar languages."""
+    if config.latents.prior == "similar":
+        found = language_anchors(languages, encoder, config, [newcomer])
+        _factorized(heads).anchor({newcomer: found[newcomer]})
 
 
 def language_vectors(model: Model) -> LanguageVectors:
     """The posterior q(l) of every language."""
-    heads = _heads(model)
+    heads = _factorized(model.heads)
     index = torch.arange(len(model.inventory.languages), device=heads.anchors.device)
     _, variance, factor = heads.languages.moments(index)
     scales = heads.language_scales()
@@ -146,13 +154,18 @@ def head_operations(config: Config, n_features: int, n_labels: int) -> float:
     return 2 * (trunk + 2 * widths[-1] * n_labels * (n_features + 1))
 
 
-def _heads(model: Model) -> FactorizedHeads:
-    if not isinstance(model.heads, FactorizedHeads):
-        raise TypeError(f"expected factorised heads, got {type(model.heads).__name__}")
-    return model.heads
+def _factorized(heads: HeadSource) -> FactorizedHeads:
+    if not isinstance(heads, FactorizedHeads):
+        raise TypeError(f"expected factorised heads, got {type(heads).__name__}")
+    return heads
 
 
-_ABILITIES = {"settle": settle, "language_vectors": language_vectors, "head_operations": head_operations}
+_ABILITIES = {
+    "settle": settle,
+    "place": place,
+    "language_vectors": language_vectors,
+    "head_operations": head_operations,
+}
 METHODS = (
     Method("pf-lr", "factorised, low-rank covariance", FactorizedHeads, **_ABILITIES),
     Method("pf-d", "factorised, diagonal covariance", FactorizedHeads, **_ABILITIES),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crossfill.prediction.tagging import TaggingOptions as TaggingOptions
     from crossfill.tagger.tagger import Tagger as Tagger
     from crossfill.tagger.tagger import load as load
-    from crossfill.tagger.tagger import train as train
+    from crossfill.tagger.train_tagger import train as train
 
 _HOMES = {
     "Cell": "crossfill.grid.cells",
@@ -29,7 +29,7 @@ _HOMES = {
     "TaggingOptions": "crossfill.prediction.tagging",
     "load": "crossfill.tagger.tagger",
     "load_grid": "crossfill.data.folder",
-    "train": "crossfill.tagger.tagger",
+    "train": "crossfill.tagger.train_tagger",
 }
 
 __all__ = [

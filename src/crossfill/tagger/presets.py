@@ -18,7 +18,7 @@ STEPS_PER_TASK = 500
 """Training steps over a frozen encoder, for each task."""
 PASSES = {"laptop": 20, "gpu": 3, "demo": 6}
 """Passes over the training sentences: the most over a frozen encoder, the usual number where the encoder trains."""
-FEWEST, MOST = 200, 5000
+FEWEST, MOST = 100, 5000
 VALIDATIONS = 8
 
 

@@ -173,3 +173,20 @@ def test_export_says_why_not(model: Path, tmp_path: Path):
     result = RUN.invoke(app, ["export", str(model), str(tmp_path / "out"), "--cell", "ner/wol"])
     assert isinstance(result.exception, CrossfillError)
     assert "hashed n-grams" in str(result.exception)
+
+
+def test_text_that_tasks_share_is_kept_apart_as_in_training(data: Path, tmp_path: Path):
+    """A treebank with a test set alone is parted between the tasks of the model, also if one task is asked for."""
+    folder = write(tmp_path / "data", files())
+    words = [[f"fon{w}" for w in RNG.integers(0, 40, size=5)] for _ in range(40)]
+    write(folder, {"ud/fon/test.conllu": conllu(*[[(w, "NOUN") for w in sentence] for sentence in words])})
+    grid = load_grid(folder, tasks=("pos", "ner", "deprel"), cache=False, lacking=True)
+    crossfill.train(grid, config=SMALL, out=tmp_path / "model", hold_out=["pos/fon"])
+    parted = len(grid[crossfill.Cell("pos", "fon")][0].test)
+    assert 0 < parted < 40
+    for asked in ((), ("--task", "pos")):
+        report = json.loads(run("evaluate", tmp_path / "model", folder, "--samples", 0, "--json", *asked))
+        (own,) = (cell for cell in report["results"] if cell["cell"] == "pos/fon")
+        assert own["n_sentences"] == parted
+    with pytest.raises(DataError, match="--task: unknown task 'pso'"):
+        RUN.invoke(app, ["evaluate", str(tmp_path / "model"), str(folder), "--task", "pso"], catch_exceptions=False)

@@ -49,8 +49,10 @@ def evaluate(
     tagger = load(model, encoder, cache or True)
     if samples is not None:
         tagger.config = tagger.config.change({"prediction.samples": samples})
-    grid = capped_grid(load_grid(data, tasks=task or (), seed=seed, cache=cache or True), None, max_test, seed)
-    grid = _known(tagger, grid, data)
+    # read with the tasks that the model was trained with, so that text which they share is kept apart as it was then
+    tasks = tagger.model.inventory.tasks
+    grid = capped_grid(load_grid(data, tasks=tasks, seed=seed, cache=cache or True, lacking=True), None, max_test, seed)
+    grid = _known(tagger, _asked_for(grid, task or ()), data)
     tagger.check_test_data(grid)
     for adapted in (cell for cell in grid.cells if cell in tagger.adapted):
         typer.echo(f"{adapted}: {tagger.status(adapted)}", err=True)
@@ -98,6 +100,17 @@ def _mean(group: list[dict[str, Any]]) -> dict[str, float]:
         n_words = sum(entry["n_words"] for entry in group)
         values["word_coverage"] = sum(entry["coverage"] * entry["n_words"] for entry in group) / n_words
     return values
+
+
+def _asked_for(grid: "Grid", tasks: "Sequence[str]") -> "Grid":
+    """The cells of these tasks, or of all if none is named."""
+    from crossfill.data.labels import task_name
+    from crossfill.errors import DataError, unknown
+
+    wanted = {task_name(task) for task in tasks}
+    for task in sorted(wanted - set(grid.tasks)):
+        raise DataError("--task: " + unknown("task", task, grid.tasks))
+    return grid.where(lambda cell: not wanted or cell.task in wanted)
 
 
 def _known(tagger: "Tagger", grid: "Grid", data: Path) -> "Grid":

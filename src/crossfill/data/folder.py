@@ -44,14 +44,17 @@ def load_grid(
     max_train: int | None = None,
     cache: Path | bool = True,
     strict: bool = False,
+    lacking: bool = False,
 ) -> Grid:
     """Load the grid of a data folder; if files cannot be read, the error lists all problems.
 
     `tasks` keeps only these, and may name further columns of UD treebanks (`deprel`, `feats:Case`). `seed` determines
     random splits and the choice of `max_train` sentences. `cache` is a folder, or whether to use the default one.
-    A bad line loses its sentence; with `strict`, it is an error.
+    A bad line loses its sentence; with `strict`, it is an error. With `lacking`, tasks that the folder lacks are none.
     """
-    reading = read_folder(path, tasks=tasks, seed=seed, max_train=max_train, cache=cache, strict=strict)
+    reading = read_folder(
+        path, tasks=tasks, seed=seed, max_train=max_train, cache=cache, strict=strict, lacking=lacking
+    )
     if reading.errors:
         raise DataError("\n".join(map(str, reading.errors)))
     return reading.grid
@@ -65,6 +68,7 @@ def read_folder(
     max_train: int | None = None,
     cache: Path | bool = True,
     strict: bool = False,
+    lacking: bool = False,
     watch: Callable[[Sequence[SourceFile]], Iterable[SourceFile]] = iter,
 ) -> FolderReading:
     """Like `load_grid`, but returns the problems beside the grid; `watch` iterates over files and may show progress."""
@@ -108,7 +112,7 @@ def read_folder(
     corpora, crossings = keep_apart(corpora)
     problems += remarks.on_crossings(crossings, corpora)
     corpora = {cell: kept for cell, found in corpora.items() if (kept := _capped(found, max_train, seed))}
-    for task in wanted:
+    for task in () if lacking else wanted:
         if not any(cell.task == task for cell in corpora):
             message = unknown("task", task, sorted({cell.task for cell in corpora}))
             problems.append(Problem("error", str(root), message))

@@ -1,6 +1,7 @@
 """Shapes and types are checked in every test: the hook instruments crossfill before it is first imported."""
 
 import os
+import signal
 
 import hypothesis
 import torch
@@ -10,6 +11,9 @@ import tests.typecheck
 
 os.environ["OMP_NUM_THREADS"] = "1"  # small tensors: a second thread costs more than it brings, here and in children
 torch.set_num_threads(1)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells start what runs in the background like that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # every module whose functions take arrays, but for those called once a word: there the checks cost more than the tests
 CHECKED = (

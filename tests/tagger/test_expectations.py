@@ -80,6 +80,7 @@ def test_filled_cells_have_an_expected_score(tmp_path: Path, capsys: pytest.Capt
     assert "--expect (expect=True) says what filled cells will score" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_expected_scores_reach_the_card_and_an_interrupted_run_ends_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -35,7 +35,7 @@ def hammered(tagger: crossfill.Tagger, cells: list[Cell], rounds: int) -> int:
         return sum(pool.map(work, range(N_THREADS)))
 
 
-@pytest.mark.parametrize("method", ["pf-lr", "jm-dropout"])
+@pytest.mark.parametrize("method", ["pf-lr", pytest.param("jm-dropout", marks=pytest.mark.slow)])
 def test_threads_do_not_disturb_each_other(method: str):
     tagger = crossfill.train(GRID, config=FEW.change({"method": method}))
     before = torch.get_rng_state()

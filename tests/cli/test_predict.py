@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import crossfill
+from crossfill.checkpoint import CALIBRATION
 from crossfill.cli.app import app, main
 from crossfill.cli.running_text import pieces
 from crossfill.data import bio
@@ -115,6 +117,22 @@ def test_doubts_are_written(model: Path, tmp_path: Path):
     )
     assert "PosLabelSet=" in predict(model, line, "--cell", POS, *options, "--format", "conllu")
     assert "label_set doubtful" in predict(model, line, "--cell", POS, *options, "--format", "bio").splitlines()[0]
+
+
+def test_what_decisions_look_for(model: Path, tmp_path: Path):
+    """With an offset that makes names dear, precision finds none; one that makes them cheap finds them everywhere."""
+    copy = Path(shutil.copytree(model, tmp_path / "model"))
+    whole = json.loads((copy / CALIBRATION).read_text())
+    for kind in ("plug_in", "averaged"):
+        whole[kind]["ner"]["offsets"] = {"f1": 0.0, "precision": 4.0, "recall": -4.0}
+    (copy / CALIBRATION).write_text(json.dumps(whole))
+
+    def n_named(*options: str) -> int:
+        out = predict(copy, " ".join(TEXTS[0]) + "\n", "--cell", NER, "--tokenised", "--format", "bio", *options)
+        return sum("\tB-" in line or "\tI-" in line for line in out.splitlines())
+
+    assert n_named("--prefer", "precision") < n_named("--prefer", "recall")
+    assert n_named("--prefer", "recall", "--decision", "valid") == n_named()
 
 
 def error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], data: bytes, *arguments: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -41,6 +41,14 @@ def predict(
     ] = None,
     min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Leave out labels below this confidence.")] = 0.0,
     temperature: Annotated[bool, typer.Option(help="Scale probabilities by the calibrated temperature.")] = False,
+    prefer: Annotated[
+        Literal["f1", "precision", "recall"],
+        typer.Option(help="What decisions look for in tasks with spans or values, if the model has rules for it."),
+    ] = "f1",
+    decision: Annotated[
+        Literal["metric", "valid", "argmax"],
+        typer.Option(help="Labels by the rule for the metric, as the best valid sequence, or one by one."),
+    ] = "metric",
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
 ) -> None:
@@ -76,7 +84,7 @@ def predict(
                 waiting.append(item)
                 yield item.sentence
 
-        options = TaggingOptions(alpha, abstain, min_confidence, temperature)
+        options = TaggingOptions(alpha, abstain, min_confidence, temperature, decision, prefer)
         at_once = 1 if path is None and stream.isatty() else CHUNK_SENTENCES
         with writer(out, target, distribution, deprel_without_head) as write:
             for taggings in tagger.tag_cells(sentences(), cells, samples, options, at_once):

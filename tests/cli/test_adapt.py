@@ -142,6 +142,7 @@ def test_a_learning_curve_has_zero_shot_at_its_start(made: tuple[Path, Path, Gri
     assert (tmp_path / "a.svg").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_widths_are_estimated_on_held_out_cells(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:
     model, data, _, cell = made
     code, told = run("adapt", model, "--fit", data, "--out", tmp_path / "wide")

@@ -135,7 +135,7 @@ def test_files_have_the_permissions_of_the_umask(tmp_path: Path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("which", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_the_command_that_resumes_is_printed_and_works(which: signal.Signals, tmp_path: Path):
     """A real process, told to stop while it trains, as by Ctrl-C or by a scheduler."""
     sentences = [[(f"erwa{i}", "B-PER"), ("moku", "O")] for i in range(12)]

@@ -51,6 +51,7 @@ def test_a_thousand_taggings_in_each_of_eight_threads():
     assert hammered(tagger, cells, rounds=-(-1000 // (len(TEXTS) * len(cells)))) == 0
 
 
+@pytest.mark.slow
 def test_threads_share_a_network_that_stops_at_a_layer(tmp_path: Path):
     encoder = bert(tmp_path / "bert")
     settings = {"mode": "frozen", "layer": 1, "max_pieces": 60, "overlap": 20}

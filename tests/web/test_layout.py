@@ -70,6 +70,7 @@ def test_while_the_server_works_the_page_says_so(open_page: Callable[..., Page])
     held[0].continue_()
     expect(page.locator("#status")).to_contain_text("Tagged in ner/ara")
     expect(page.locator(".waiting, [aria-busy]")).to_have_count(0)
+    assert len(held) == 1  # one click, one request
 
 
 def test_a_phone_opens_on_the_text_and_goes_to_the_result(open_page: Callable[..., Page]):
@@ -147,5 +148,6 @@ def test_a_model_without_a_posterior_has_nothing_to_average(open_page: Callable[
         page = open_page(DESKTOP, at)
         expect(page.locator("#mode")).to_be_hidden()
         expect(page.locator("#status")).to_have_text(re.compile(r"Tagged in ner/ara, \d+ ms\."))
-        expect(page.locator(".whisker")).to_have_count(0)
+        assert page.locator(".word").count() > 0
+        assert page.locator(".whisker").count() == 0
         page.close()

@@ -19,6 +19,8 @@ from crossfill.model import Model
 from crossfill.tagger.train import train_model
 from crossfill.training.labelled import Labelled, prepare
 
+Report = Callable[[int, str], None]
+"""Told the number of steps done, with a note."""
 N_FOLDS = 3
 MOST_SENTENCES = 100
 """Sentences of a held-out cell that are predicted: its dev data, then some of its training data."""
@@ -30,10 +32,24 @@ def cross_fit(
     config: Config,
     build: Callable[[], Encoder],
     n_folds: int = N_FOLDS,
-    report: Callable[[int, str], None] | None = None,
+    report: Report | None = None,
     folder: Path | None = None,
 ) -> Iterator[PredictedCell]:
-    """Train without each fold of the seen cells in turn, and predict the cells of the fold.
+    """Predict every seen cell by a model that was trained without it: see `hold_out`."""
+    for model, cell in hold_out(grid, seen, config, build, n_folds, report, folder):
+        yield predict_cell(model, cell, _chosen(model, grid, cell, config.training.seed), config)
+
+
+def hold_out(
+    grid: Grid,
+    seen: Collection[Cell],
+    config: Config,
+    build: Callable[[], Encoder],
+    n_folds: int = N_FOLDS,
+    report: Report | None = None,
+    folder: Path | None = None,
+) -> Iterator[tuple[Model, Cell]]:
+    """Train without each fold of the seen cells in turn; every model comes with each cell of its fold.
 
     `build` returns the encoder of each training: one that stays frozen may be the same every time. `report` is called
     after every step with the number of steps done in all folds. With a `folder`, trainings that were interrupted there
@@ -51,8 +67,7 @@ def cross_fit(
             grid, frozenset(seen) - fold, config, place, resume=place is not None, encoder=build(), report=tell
         )
         for cell in sorted(fold):
-            parts = _chosen(trained.model, grid, cell, config.training.seed)
-            yield predict_cell(trained.model, cell, parts, config)
+            yield trained.model, cell
 
 
 def folds(seen: Collection[Cell], n_folds: int = N_FOLDS, seed: int = 0) -> list[frozenset[Cell]]:

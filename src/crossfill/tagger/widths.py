@@ -11,8 +11,7 @@ from crossfill.config import Config
 from crossfill.data.splits import capped
 from crossfill.encoders.base import Encoder
 from crossfill.grid.cells import Cell, Grid
-from crossfill.tagger.crossfit import N_FOLDS, folds
-from crossfill.tagger.train import train_model
+from crossfill.tagger.crossfit import N_FOLDS, Report, hold_out
 
 MOST_TEST = 60
 """Sentences of a held-out cell that are scored."""
@@ -24,7 +23,7 @@ def estimate_widths(
     config: Config,
     build: Callable[[], Encoder],
     n_folds: int = N_FOLDS,
-    report: Callable[[int, str], None] = lambda _done, _note: None,
+    report: Report | None = None,
 ) -> dict[str, Width]:
     """The width of each task: models are trained without a fold of the seen cells, whose cells are then adapted.
 
@@ -32,21 +31,15 @@ def estimate_widths(
     of each training.
     """
     found: dict[str, list[np.ndarray]] = {}
-    for number, fold in enumerate(folds(seen, n_folds, config.training.seed)):
-        steps = number * config.training.steps
-        trained = train_model(
-            grid, frozenset(seen) - fold, config, encoder=build(), report=lambda at, note, n=steps: report(n + at, note)
-        )
-        model = trained.model
-        for cell in sorted(fold):
-            few = max(SENTENCES)
-            training = capped(grid.training(cell), few + MOST_TEST, config.training.seed)
-            others = capped(grid.development(cell), MOST_TEST, config.training.seed)
-            if not len(others):
-                training, others = training[:few], training[few:]
-            if len(training) and len(others):
-                examples, scored = (Examples.of(model, cell, corpus) for corpus in (training, others))
-                labels = model.inventory.labels[cell.task]
-                scores = held_out_scores(generated_prior(model, cell), examples, scored, labels)
-                found.setdefault(cell.task, []).append(scores)
+    few = max(SENTENCES)
+    for model, cell in hold_out(grid, seen, config, build, n_folds, report):
+        training = capped(grid.training(cell), few + MOST_TEST, config.training.seed)
+        others = capped(grid.development(cell), MOST_TEST, config.training.seed)
+        if not len(others):
+            training, others = training[:few], training[few:]
+        if len(training) and len(others):
+            examples, scored = (Examples.of(model, cell, corpus) for corpus in (training, others))
+            labels = model.inventory.labels[cell.task]
+            scores = held_out_scores(generated_prior(model, cell), examples, scored, labels)
+            found.setdefault(cell.task, []).append(scores)
     return {task: fit_width(np.stack(cells)) for task, cells in found.items()}

@@ -98,7 +98,10 @@ def test_a_plain_training_says_what_it_does_and_how_long_it_takes(data: Path, tm
     assert weights[0] == weights[1]  # measuring changes nothing
 
 
-def test_a_preset_and_a_config_are_not_mixed_in_silence(data: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+def test_a_preset_and_a_config_are_not_mixed_in_silence(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
     given = ["--encoder", "compact", "--preset", "demo", "--config", "configs/small.yaml"]
     monkeypatch.setattr(sys, "argv", ["crossfill", "train", str(data), *given])
     with pytest.raises(SystemExit) as ended:

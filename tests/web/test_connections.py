@@ -131,11 +131,11 @@ def test_an_answer_that_is_not_read_is_dropped():
 def test_nobody_works_for_a_client_that_is_gone(tagger: Tagger, monkeypatch):
     begun, go, worked = threading.Event(), threading.Event(), []
 
-    def run(_: Engine, requests) -> list[bytes]:
+    def run(_: Engine, jobs) -> list[bytes]:
         begun.set()
         go.wait(10)
-        worked.extend(request.text for request in requests)
-        return [b"{}" for _ in requests]
+        worked.extend(job.queries()[0].sentence.original for job in jobs)
+        return [b"{}" for _ in jobs]
 
     monkeypatch.setattr(Engine, "run", run)
     settings = ServeSettings(timeout=20)
@@ -193,6 +193,6 @@ def test_only_the_first_problem_of_a_request_is_looked_for(body):
 def test_a_run_of_marks_stalls_nobody(tagger: Tagger):
     engine = Engine(tagger, ServeSettings())
     started = time.process_time()
-    answers = engine.run([TagRequest(cells=["pos/wol"], text="a" + "\u0301\u0323" * 9_900, samples=0)])
+    answers = engine.run([engine.job(TagRequest(cells=["pos/wol"], text="a" + "\u0301\u0323" * 9_900, samples=0))])
     assert not isinstance(answers[0], Exception)
     assert time.process_time() - started < 5

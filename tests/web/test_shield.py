@@ -75,6 +75,30 @@ def test_names_of_other_machines_are_refused_on_loopback(client: TestClient):
         assert client.get("/api/grid", headers={"host": host}).status_code == 200
 
 
+def test_other_names_are_answered_where_they_are_allowed(tagger: Tagger):
+    for settings in (
+        ServeSettings(allow_hosts=("tools.example",)),
+        ServeSettings(host="0.0.0.0", no_token=True, allow_hosts=("tools.example",)),
+    ):
+        with TestClient(build_app(tagger, settings), base_url="http://localhost") as client:
+            for host in ("tools.example", "Tools.Example:8000", "localhost"):
+                assert client.get("/api/grid", headers={"host": host}).status_code == 200
+            for host in ("evil.example", "tools.example.evil", ""):
+                assert client.get("/api/grid", headers={"host": host}).status_code == 421
+    for name in ("", "a/b", "tools.example:80", "Tools.example"):
+        with pytest.raises(ConfigError, match="allow_hosts: expected a name"):
+            ServeSettings(allow_hosts=(name,))
+
+
+def test_the_token_is_also_the_password_of_http_basic(tagger: Tagger):
+    app = build_app(tagger, ServeSettings(token="correct-horse:1"))
+    with TestClient(app, base_url="http://localhost") as client:
+        assert client.get("/api/grid", auth=("anyone", "correct-horse:1")).status_code == 200
+        assert client.get("/api/grid", auth=("correct-horse:1", "")).status_code == 401
+        for given in ("Basic", "Basic correct-horse:1", "Basic ????", "Basic Y29ycmVjdC1ob3JzZToxCg"):
+            assert client.get("/api/grid", headers={"authorization": given}).status_code == 401
+
+
 def test_a_token_is_asked_for_where_one_is_set(tagger: Tagger, monkeypatch):
     compared = []
     import hmac

@@ -24,6 +24,10 @@ def serve(
     no_token: Annotated[
         bool, typer.Option("--no-token", help="Serve other machines without a token: whoever can reach it may use it.")
     ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Another name the server is called by, as host.docker.internal; repeatable."),
+    ] = None,
     cors: Annotated[
         list[str] | None,
         typer.Option(help="Another site whose pages may call the API, as https://example.org; repeatable."),
@@ -31,6 +35,9 @@ def serve(
     max_characters: Annotated[int, typer.Option(help="Characters in a request.")] = 20_000,
     max_words: Annotated[int, typer.Option(help="Words in a request.")] = 2_000,
     max_samples: Annotated[int, typer.Option(help="Posterior samples in a request.")] = 500,
+    max_document_bytes: Annotated[
+        int, typer.Option(help="Bytes in a request of an annotation tool, which is tagged in parts.")
+    ] = 2**23,
     queue: Annotated[int, typer.Option(help="Requests that may wait; more get 429.")] = 256,
     batch: Annotated[int, typer.Option(help="Requests that are encoded together.")] = 64,
     timeout: Annotated[float, typer.Option(help="Seconds until a request is given up.")] = 30.0,
@@ -45,10 +52,12 @@ def serve(
         port=port,
         token=read_token(token_file),
         no_token=no_token,
+        allow_hosts=tuple(name.lower() for name in allow_host or ()),
         origins=tuple(cors or ()),
         max_characters=max_characters,
         max_words=max_words,
         max_samples=max_samples,
+        max_document_bytes=max_document_bytes,
         queue=queue,
         batch_requests=batch,
         timeout=timeout,

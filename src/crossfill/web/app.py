@@ -1,7 +1,6 @@
 """The web app: three API endpoints, the page, and error responses."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,10 +15,10 @@ from crossfill import __version__
 from crossfill.errors import CrossfillError
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.assets import Asset, load_assets
-from crossfill.web.batching import Batcher, OverloadedError, StoppingError
+from crossfill.web.desk import Desk
 from crossfill.web.engine import Engine, n_characters
 from crossfill.web.overview import describe
-from crossfill.web.problems import ApiError, busy, invalid, unavailable
+from crossfill.web.problems import ApiError, invalid
 from crossfill.web.schemas import GridAnswer, Health, Problem, TagAnswer, TagRequest
 from crossfill.web.settings import ServeSettings
 from crossfill.web.shield import Shield
@@ -51,9 +50,8 @@ def build_app(
     engine, assets = Engine(tagger, settings), load_assets()
     grid_answer = describe(tagger, name, examples or {}, settings)
     overview = grid_answer.model_dump_json().encode()
-    batcher: Batcher[TagRequest, bytes] = Batcher(
-        engine.run, settings.queue, settings.batch_requests, settings.batch_work
-    )
+    desk = Desk(engine, settings)
+    batcher = desk.batcher
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -95,16 +93,9 @@ def build_app(
         if media_type != "application/json":
             raise ApiError(415, "unsupported", f"expected Content-Type application/json, got '{media_type[:100]}'")
         wanted = read_request(await request.body())
-        work = engine.check(wanted)
+        job = engine.job(wanted)
         request.scope["about"] = {"cells": len(wanted.cells), "characters": n_characters(wanted)}
-        try:
-            answer = await _unless_gone(request, batcher.submit(wanted, work, settings.timeout))
-        except OverloadedError:
-            raise busy() from None
-        except TimeoutError:
-            raise unavailable(f"no answer within {settings.timeout:g} seconds; send less, or try again") from None
-        except StoppingError:
-            raise unavailable("the server is stopping") from None
+        answer: bytes = await desk.do(request, job)
         return Response(answer, media_type="application/json")
 
     for path, asset in assets.items():
@@ -155,25 +146,6 @@ def _file(asset: Asset) -> Callable[[Request], Awaitable[Response]]:
         return Response(asset.content, media_type=asset.media_type, headers=headers)
 
     return answer
-
-
-async def _unless_gone(request: Request, answer: Coroutine[Any, Any, bytes]) -> bytes:
-    """The answer, unless the client goes away before it is ready: then nobody works on it any more."""
-    ready, gone = asyncio.create_task(answer), asyncio.create_task(_disconnect(request))
-    try:
-        await asyncio.wait((ready, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not ready.done():
-            raise ApiError(499, "gone", "the client went away")
-        return ready.result()
-    finally:
-        ready.cancel()
-        gone.cancel()
-
-
-async def _disconnect(request: Request) -> None:
-    """Wait until the client goes away."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def read_request(body: bytes) -> TagRequest:

@@ -1,9 +1,9 @@
-"""From requests to answers: split text into words, tag all requests of a batch at once, answer in JSON."""
+"""From requests to answers: split text into words, tag all jobs of a batch at once, answer in JSON."""
 
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,20 @@ HEAD_BYTES = 2**28
 """Maximum size of the cache of sampled heads."""
 
 
+@dataclass(frozen=True)
+class Job:
+    """What is to be done for a request on the tagging thread."""
+
+    queries: Callable[[], Sequence[Query]]
+    """Makes the queries to tag; it may find that the request cannot be answered."""
+    answer: Callable[[Sequence[Tagging]], Any]
+    """Makes the answer of the queries' taggings."""
+    work: int = 1
+    """Characters × cells × posterior samples."""
+
+
 class Engine:
-    """Tags batches of requests; batching does not change any answer."""
+    """Does jobs in batches; batching does not change any answer."""
 
     def __init__(self, tagger: Tagger, settings: ServeSettings) -> None:
         self.tagger, self.settings = tagger, settings
@@ -56,30 +68,62 @@ class Engine:
         characters = n_characters(request)
         if characters > limits.max_characters:
             raise too_large("characters", limits.max_characters, characters)
-        work = characters * len(request.cells) * max(1, self._samples(request))
+        work = characters * len(request.cells) * max(1, self._samples(request.samples))
         if work > limits.max_work:
             raise too_large("characters × cells × samples", limits.max_work, work)
         return work
 
-    def _samples(self, request: TagRequest) -> int:
+    def _samples(self, asked: int | None) -> int:
         default = min(self.tagger.config.prediction.samples, self.settings.max_samples)
-        return default if request.samples is None else request.samples
+        return default if asked is None else asked
 
-    def run(self, requests: Sequence[TagRequest]) -> list[bytes | Exception]:
-        """The answer to each request, or the exception that prevented it."""
-        found: list[bytes | Exception | None] = [None] * len(requests)
-        asked: dict[int, list[Query]] = {}
-        for number, request in enumerate(requests):
-            try:
-                asked[number] = self._queries(request)
-            except (CrossfillError, ApiError) as error:
-                found[number] = error
-        for numbers in self._together(list(asked)):
+    def _most_characters(self) -> int:
+        """Characters that may be tagged at once in one cell, with the samples that requests have by default."""
+        return max(1, self.settings.max_work // max(1, self._samples(None)))
+
+    def job(self, request: TagRequest) -> Job:
+        """The job of a request to the API; rejected as by `check`."""
+        return Job(
+            lambda: self._queries(request), lambda taggings: self._answer(request, taggings), self.check(request)
+        )
+
+    def tagging(self, sentences: Sequence[Sentence], cell: Cell, options: TaggingOptions) -> Job:
+        """The job of tagging sentences in a cell, with the samples that requests have by default."""
+        characters = sum(len(word) for sentence in sentences for word in sentence.words)
+
+        def queries() -> list[Query]:
+            kind = self.tagger.query(Sentence(()), cell, self._samples(None), options)
+            return [replace(kind, sentence=sentence) for sentence in sentences]
+
+        return Job(queries, list, characters * max(1, self._samples(None)))
+
+    def parts(self, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
+        """Sentences in parts that are each within the limits of a request; a sentence that is not is rejected."""
+        part, sizes = [], [0, 0]
+        most = (self.settings.max_words, min(self.settings.max_characters, self._most_characters()))
+        for sentence in sentences:
+            own = (len(sentence), sum(map(len, sentence.words)))
+            for what, size, limit in zip(("words", "characters"), own, most, strict=True):
+                if size > limit:
+                    raise too_large(f"{what} in a sentence", limit, size)
+            if any(size + more > limit for size, more, limit in zip(sizes, own, most, strict=True)):
+                yield part
+                part, sizes = [], [0, 0]
+            part.append(sentence)
+            sizes = [size + more for size, more in zip(sizes, own, strict=True)]
+        if part:
+            yield part
+
+    def run(self, jobs: Sequence[Job]) -> list[Any]:
+        """The answer to each job, or the exception that prevented it."""
+        asked = [_attempt(job.queries) for job in jobs]
+        found: list[Any] = list(asked)
+        for numbers in self._together([n for n, queries in enumerate(asked) if not isinstance(queries, Exception)]):
             taggings = iter(self.tagger.tag_queries([q for n in numbers for q in asked[n]], self.heads.of))
             for n in numbers:
                 own = [next(taggings) for _ in asked[n]]
-                found[n] = self._answer(requests[n], asked[n][0].n_samples, own)
-        return [result for result in found if result is not None]
+                found[n] = _attempt(lambda n=n, own=own: jobs[n].answer(own))
+        return found
 
     def _together(self, numbers: list[int]) -> list[list[int]]:
         """Groups of requests to tag together; each alone if heads vote (BEA), as votes depend on all words tagged."""
@@ -99,16 +143,16 @@ class Engine:
         if n_words > self.settings.max_words:
             raise too_large("words", self.settings.max_words, n_words)
         options = TaggingOptions(interval=INTERVAL) if request.distributions else None
-        kinds = [self.tagger.query(Sentence(()), cell, self._samples(request), options) for cell in cells]
+        kinds = [self.tagger.query(Sentence(()), cell, self._samples(request.samples), options) for cell in cells]
         return [replace(kind, sentence=sentence) for kind in kinds for sentence in sentences]
 
-    def _answer(self, request: TagRequest, n_samples: int, taggings: Sequence[Tagging]) -> bytes:
+    def _answer(self, request: TagRequest, taggings: Sequence[Tagging]) -> bytes:
         n_sentences = len(taggings) // len(request.cells)
         sentences = [tagging.sentence for tagging in taggings[:n_sentences]]
         parts = [taggings[i : i + n_sentences] for i in range(0, len(taggings), n_sentences)]
         found = {
             "version": __version__,
-            "samples": n_samples,
+            "samples": self._samples(request.samples),
             "sentences": [
                 {"words": s.words, "spaces": s.spaces or [True] * len(s), "offsets": s.offsets} for s in sentences
             ],
@@ -123,6 +167,13 @@ class Engine:
             ],
         }
         return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _attempt(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except (CrossfillError, ApiError) as error:
+        return error
 
 
 def n_characters(request: TagRequest) -> int:

@@ -22,6 +22,8 @@ class ServeSettings:
     """Token that clients send as `Authorization: Bearer …`; none admits everyone who can reach the port."""
     no_token: bool = False
     """Serve other machines without a token, too: everyone who can reach the port may use the model."""
+    allow_hosts: tuple[str, ...] = ()
+    """Names besides localhost that requests may be for; if there are any, no other is answered on any address."""
     origins: tuple[str, ...] = ()
     """Other web sites whose pages may call the API (CORS)."""
     max_characters: int = 20_000
@@ -30,6 +32,8 @@ class ServeSettings:
     max_cells: int = 8
     max_work: int = 10_000_000
     """Maximum of characters × cells × posterior samples in a request."""
+    max_document_bytes: int = 2**23
+    """Maximum size of what annotation tools send: markup takes more room than its text, and comes in many texts."""
     queue: int = 256
     """Maximum number of waiting requests; more are rejected with 429."""
     batch_requests: int = 64
@@ -49,7 +53,7 @@ class ServeSettings:
         lowest = {"port": 0, "max_samples": 0} | dict.fromkeys(
             ("max_characters", "max_words", "max_cells", "max_work", "queue", "batch_requests", "batch_work"), 1
         )
-        lowest |= {"max_connections": 8, "max_head_bytes": 1024}
+        lowest |= {"max_connections": 8, "max_head_bytes": 1024, "max_document_bytes": 1024}
         for name, least in lowest.items():
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
@@ -57,6 +61,9 @@ class ServeSettings:
             raise ConfigError(f"timeout: expected seconds above 0, at most {_LONGEST_TIMEOUT:,}, got {self.timeout}")
         if not 0 < self.head_seconds <= _LONGEST_TIMEOUT:
             raise ConfigError(f"head_seconds: expected seconds above 0, got {self.head_seconds}")
+        for name in self.allow_hosts:
+            if not name or name != name.lower() or not set(name).isdisjoint("/:[]@ "):
+                raise ConfigError(f"allow_hosts: expected a name as annotation.example.org, got '{name}'")
         if self.port > 65535:
             raise ConfigError(f"port: expected at most 65535, got {self.port}")
         if self.token is not None and (len(self.token) < 8 or not self.token.isascii() or not self.token.isprintable()):

@@ -1,12 +1,15 @@
 """Protection of the app: checks of host, token and size, security headers, and a log without texts."""
 
 import asyncio
+import base64
+import binascii
 import hashlib
 import hmac
 import json
 import time
 import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from crossfill import __version__
@@ -20,6 +23,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+DOCUMENT_PATHS = ("/label-studio/", "/inception/", "/udpipe/")
+"""Where other programs send whole documents, in forms of their own."""
+GUARDED_PATHS = ("/api/", *DOCUMENT_PATHS)
+"""Paths that need a token, if the server has one."""
 OPEN_PATHS = ("/api/health",)
 """Parts of the API that need no token."""
 HEADERS = {
@@ -82,22 +89,23 @@ class Shield:
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        if self.settings.is_local and name.strip("[]") not in LOOPBACK:
+        named = self.settings.allow_hosts
+        if (self.settings.is_local or named) and name.strip("[]") not in (*LOOPBACK, *named):
             # DNS rebinding: a page of another site whose name resolves to this machine
-            raise ApiError(421, "misdirected", "expected a request for this machine, by the name localhost")
-        if self._token is None or not scope["path"].startswith("/api/") or scope["path"] in OPEN_PATHS:
+            message = "expected a request for this machine, by the name localhost or one that --allow-host gives"
+            raise ApiError(421, "misdirected", message)
+        if self._token is None or not scope["path"].startswith(GUARDED_PATHS) or scope["path"] in OPEN_PATHS:
             return
         if scope["method"] == "OPTIONS" and self.settings.origins:
             return  # CORS preflight requests carry no token
-        kind, _, given = headers.get(b"authorization", b"").partition(b" ")
-        right = hmac.compare_digest(_digest(given.strip()), self._token)
-        if kind.lower() != b"bearer" or not right:
-            message = "expected the server's token as 'Authorization: Bearer TOKEN'"
+        if not hmac.compare_digest(_digest(_given_token(headers.get(b"authorization", b""))), self._token):
+            message = "expected the server's token as 'Authorization: Bearer TOKEN', or as the password of HTTP Basic"
             raise ApiError(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
 
     async def _read(self, scope: Scope, receive: Receive) -> Receive:
         """Read the whole body within the limits of size and time; returns a `receive` that replays it."""
-        most = self.settings.max_bytes
+        limits = self.settings
+        most = limits.max_document_bytes if scope["path"].startswith(DOCUMENT_PATHS) else limits.max_bytes
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length) > most:
             raise too_large("bytes", most, int(length))
@@ -134,6 +142,17 @@ async def _answer(problem: ApiError, send: Send) -> None:
         headers.append((b"connection", b"close"))  # the rest of the body is not read
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def _given_token(authorization: bytes) -> bytes:
+    """The token in an `Authorization` header; of HTTP Basic, the password, whoever the user is."""
+    kind, _, given = authorization.partition(b" ")
+    if kind.lower() == b"bearer":
+        return given.strip()
+    if kind.lower() == b"basic":
+        with suppress(binascii.Error):
+            return base64.b64decode(given.strip(), validate=True).partition(b":")[2]
+    return b""
 
 
 def _digest(token: bytes) -> bytes:

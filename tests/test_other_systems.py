@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crossfill import files
-from crossfill.studies.executors import local
+from crossfill.executors import local
 from tests import other_systems
 from tests.data.folders import bio, numbered
 

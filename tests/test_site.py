@@ -8,7 +8,8 @@ from pydantic import BaseModel
 
 from crossfill.cli.app import app
 from crossfill.config import Config, PretrainedConfig
-from crossfill.studies.study import DataSettings, ExecutionSettings, PartitionSettings
+from crossfill.executors.base import ExecutionSettings
+from crossfill.studies.study import DataSettings, PartitionSettings
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))

@@ -2,13 +2,13 @@
 
 import copy
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from crossfill.executors.base import Event, Executor, Started, Work, attempt, ended
 from crossfill.settings import merged
-from crossfill.studies.executors.base import Event, Executor, Started, attempt, ended
-from crossfill.studies.plan import CheckedStudy, Job, check_study
+from crossfill.studies.plan import CheckedStudy, check_study
 from crossfill.studies.run import Standing, run_study
 
 SMALL: dict[str, Any] = {
@@ -60,10 +60,10 @@ class InlineExecutor(Executor):
 
     slots = 1
 
-    def run(self, jobs: Sequence[Job], run: Path) -> Iterator[Event]:
-        for job in jobs:
-            yield Started(job.id)
-            yield ended(job.id, attempt(job.as_dict(), str(run), 1))
+    def run(self, work: Work, jobs: Mapping[str, dict[str, Any]]) -> Iterator[Event]:
+        for job, given in jobs.items():
+            yield Started(job)
+            yield ended(job, attempt(work, given, 1))
 
 
 def conduct(run: Path, **changes: Any) -> Standing:

@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app
 from crossfill.data.codes import language_code
+from crossfill.executors import base
 from crossfill.settings import read_settings
-from crossfill.studies.executors import base
 from crossfill.studies.run_folder import open_results
 from tests.data.folders import bio, conllu, write
 from tests.encoders.tiny import bert

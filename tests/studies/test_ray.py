@@ -9,10 +9,9 @@ from threading import Thread
 
 import pytest
 
-from crossfill.errors import StudyError
-from crossfill.studies.executors.base import build_executor
+from crossfill.errors import ConfigError
+from crossfill.executors.base import ExecutionSettings, build_executor
 from crossfill.studies.run import run_study
-from crossfill.studies.study import ExecutionSettings
 from tests.studies.studies import InlineExecutor, checked, outcomes
 
 HAS_RAY = find_spec("ray") is not None
@@ -25,7 +24,7 @@ FOUR = {
 
 @pytest.mark.skipif(HAS_RAY, reason="Ray is installed")
 def test_without_ray_its_extra_is_named():
-    with pytest.raises(StudyError, match=r"pip install 'crossfill\[ray\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'crossfill\[ray\]'"):
         build_executor(ExecutionSettings(executor="ray"))
 
 

@@ -1,7 +1,6 @@
 """Running a study: complete, resumable, and not stopped by a job that fails."""
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -19,11 +18,9 @@ from crossfill.config import Config
 from crossfill.errors import StudyError
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
-from crossfill.studies.executors.base import Lost, Started
-from crossfill.studies.executors.local import LocalExecutor
 from crossfill.studies.run import Standing, run_study
 from crossfill.studies.run_folder import Results, open_results
-from crossfill.studies.study import ExecutionSettings
+from tests.executors.processes import children
 from tests.studies.studies import InlineExecutor, checked, conduct, outcomes, study
 
 RUN = CliRunner()
@@ -73,7 +70,7 @@ def test_a_failed_job_is_reported_with_its_log_and_does_not_stop_the_others(tmp_
     config.write_text(yaml.safe_dump(study(**TWO)))
     run = tmp_path / "run"
     from crossfill.cli.app import main
-    from crossfill.studies.executors import base
+    from crossfill.executors import base
     from crossfill.tagger import train
 
     train_model = train.train_model
@@ -136,35 +133,6 @@ def test_time_left_follows_the_pace_so_far():
     assert "0/4 done, 0 running, 0 failed, about 90 s left" in standing.line()
 
 
-def test_a_lost_worker_loses_only_its_job(tmp_path: Path):
-    plan = checked(**TWO, config={"training": {"steps": 60}}).plan
-    jobs = list(plan.jobs.values())[:2]
-    executor = LocalExecutor(ExecutionSettings(jobs=1))
-    events, killed = [], False
-    for event in executor.run(jobs, tmp_path):
-        events.append(event)
-        if isinstance(event, Started) and not killed:
-            killed = True
-            [worker] = _children(os.getpid())
-            os.kill(worker, signal.SIGKILL)
-    assert [type(event) for event in events].count(Lost) == 1
-    assert sorted(e.job for e in events if type(e).__name__ == "Finished") == sorted(job.id for job in jobs)
-
-
-def _children(pid: int) -> list[int]:
-    """Worker processes; multiprocessing's resource tracker is none."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rsplit(") ", 1)[1].split()
-            command = (path.parent / "cmdline").read_text()
-        except OSError:
-            continue
-        if int(fields[1]) == pid and "spawn_main" in command:
-            found.append(int(path.parent.name))
-    return found
-
-
 def killed(tmp_path: Path, n_kills: int, jobs: int, seed: int, **changes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """SIGKILL a study at random moments: its outcomes in the end, and those of one that was left alone."""
     config, run, whole = tmp_path / "study.yaml", tmp_path / "run", tmp_path / "whole"
@@ -212,7 +180,7 @@ def test_ctrl_c_leaves_a_run_that_can_be_taken_up(tmp_path: Path):
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     while not list(run.glob("jobs/*/log.txt")):
         time.sleep(0.1)
-    workers = _children(process.pid)
+    workers = children(process.pid)
     process.send_signal(signal.SIGINT)
     _, message = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -10,9 +10,9 @@ import typer
 from crossfill.cli.outputs import check_writable
 
 if TYPE_CHECKING:
+    from crossfill.executors.base import ExecutionSettings
     from crossfill.studies.plan import CheckedStudy
     from crossfill.studies.run import Standing
-    from crossfill.studies.study import ExecutionSettings
 
 INTERRUPTED = 130
 
@@ -41,8 +41,8 @@ def experiment(
 ) -> None:
     """Run a study: partitions × methods × seeds. The same command again does only what is missing."""
     from crossfill.errors import ConfigError
+    from crossfill.executors.base import build_executor
     from crossfill.settings import change_values, parse_assignments, read_settings
-    from crossfill.studies.executors.base import build_executor
     from crossfill.studies.plan import check_study
     from crossfill.studies.run import check_run_folder, run_study
 
@@ -87,8 +87,8 @@ def _show_plan(checked: "CheckedStudy", run: Path, execution: "ExecutionSettings
     from rich.table import Table
 
     from crossfill.cli.tables import print_table
+    from crossfill.executors.local import LocalExecutor
     from crossfill.progress import duration
-    from crossfill.studies.executors.local import LocalExecutor
     from crossfill.studies.run import estimate, missing_jobs
 
     costs = estimate(checked, run)

@@ -8,11 +8,11 @@ from typing import Any
 from crossfill.checkpoint import EXAMPLES
 from crossfill.data.synthetic import SyntheticGrid, synthetic_grid
 from crossfill.errors import StudyError
+from crossfill.executors.base import build_executor
 from crossfill.files import write_json
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Sentence
 from crossfill.settings import change_values, read_settings
-from crossfill.studies.executors.base import build_executor
 from crossfill.studies.plan import CheckedStudy, check_study
 from crossfill.studies.run import Standing, run_study
 from crossfill.studies.run_folder import RESULT, TRAINING, job_folder

@@ -3,13 +3,14 @@
 import platform
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crossfill.executors.base import Report
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
 from crossfill.studies.grids import StudyGrid, load_study_grid, typology_folder
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
     from crossfill.tagger.train import Trained
 
 DECIMALS = 6
-Report = Callable[[int, str], None]
-"""Callback for every training step, with a progress note."""
+
+
+def do_job(given: Mapping[str, Any], threads: int, report: Report | None = None) -> dict[str, Any]:
+    """Run a job of a run folder, both given by an executor; `report` is told of every training step."""
+    return run_job(Job.from_dict(given["job"]), Path(given["run"]), threads, report)
 
 
 def run_job(job: Job, run: Path, threads: int = 1, report: Report | None = None) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crossfill.errors import StudyError
+from crossfill.executors.base import Advanced, Executor, Failed, Finished, Lost, Started
 from crossfill.files import locked
 from crossfill.progress import duration
 from crossfill.studies import run_folder
 from crossfill.studies.costs import calibration, job_seconds, machine_speed
-from crossfill.studies.executors.base import Advanced, Executor, Failed, Finished, Lost, Started
 from crossfill.studies.grids import write_vectors
+from crossfill.studies.job import do_job
 from crossfill.studies.plan import CheckedStudy, Job
 
 
@@ -107,7 +108,8 @@ def run_study(
         standing = Standing(len(jobs), len(jobs) - len(todo), time.monotonic(), {job.id: costs[job.id] for job in todo})
         watch(standing, "")
         todo.sort(key=lambda job: -costs[job.id])  # longest first, so that no long job runs alone at the end
-        events = executor.run(todo, run) if todo else iter(())
+        given = {job.id: {"job": job.as_dict(), "run": str(run.absolute())} for job in todo}
+        events = executor.run(do_job, given) if todo else iter(())
         for event in events:
             match event:
                 case Started(job):

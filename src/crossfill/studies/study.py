@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError
 from crossfill.config import Config, MethodName, parse_config
 from crossfill.data.synthetic import SyntheticConfig
 from crossfill.errors import ConfigError
+from crossfill.executors.base import ExecutionSettings
 from crossfill.settings import Count, Seed, Settings, describe_problems, merged
 
 
@@ -94,20 +95,6 @@ class ChoiceSettings(Settings):
     """The day since which the settings have not changed, as 2026-11-16."""
     partitions: tuple[str, ...]
     """Groups of partitions, as the report names them (`random`, `random-1`), whose seen cells chose the settings."""
-
-
-class ExecutionSettings(Settings):
-    """How jobs are executed; nothing here changes results."""
-
-    executor: Literal["local", "ray"] = "local"
-    jobs: Annotated[int, Field(ge=0, le=10**5)] = 0
-    """Jobs at a time; 0 for as many as cores allow."""
-    threads: Annotated[int, Field(ge=1, le=10**4)] = 1
-    """Cores per job."""
-    gpus: Annotated[float, Field(ge=0, le=1000)] = 0.0
-    """Accelerators per job: 0 computes on cores alone, a half lets two jobs share one."""
-    address: str | None = None
-    """Address of a Ray cluster, or `auto`; none starts one on this machine (`ray` only)."""
 
 
 class StudyConfig(Settings):

@@ -5,11 +5,10 @@ from multiprocessing import Pipe
 
 import pytest
 
-from crossfill.errors import StudyError
-from crossfill.studies.executors import local
-from crossfill.studies.executors.base import shares
-from crossfill.studies.executors.local import LocalExecutor
-from crossfill.studies.study import ExecutionSettings
+from crossfill.errors import ConfigError
+from crossfill.executors import local
+from crossfill.executors.base import ExecutionSettings, shares
+from crossfill.executors.local import LocalExecutor
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +40,7 @@ def test_slots_are_what_the_accelerators_have_room_for(
 
 def test_a_job_that_wants_more_than_there_are_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(local, "accelerators", lambda: ["0"])
-    with pytest.raises(StudyError, match="expected 2 accelerators for a job, found 1"):
+    with pytest.raises(ConfigError, match="expected 2 accelerators for a job, found 1"):
         LocalExecutor(ExecutionSettings(gpus=2))
     assert shares(0.3, 0.1) == 3
 
@@ -49,7 +48,7 @@ def test_a_job_that_wants_more_than_there_are_is_refused(monkeypatch: pytest.Mon
 def test_a_worker_sees_the_accelerators_of_its_slot(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     for signal_or_thread in ("signal.signal", "threading.Thread"):
-        monkeypatch.setattr(f"crossfill.studies.executors.local.{signal_or_thread}", lambda *_, **__: _Nothing())
+        monkeypatch.setattr(f"crossfill.executors.local.{signal_or_thread}", lambda *_, **__: _Nothing())
     ours, theirs = Pipe()
     ours.close()
     local._work(theirs, 1, "0,1")  # returns at once, as the pipe is closed

@@ -1,4 +1,4 @@
-"""Executor on local processes: one worker per slot, which keeps its grid and features from job to job."""
+"""Executor on local processes: one worker per slot, which keeps what it has loaded from job to job."""
 
 import multiprocessing
 import os
@@ -6,27 +6,26 @@ import signal
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
-from crossfill.studies.executors.base import (
+from crossfill.executors.base import (
     RETRIES,
     Advanced,
     Event,
+    ExecutionSettings,
     Executor,
     Failed,
     Lost,
     Started,
+    Work,
     attempt,
     ended,
     shares,
 )
-from crossfill.studies.plan import Job
-from crossfill.studies.study import ExecutionSettings
 
 _SECONDS_BETWEEN_REPORTS = 0.2
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -68,7 +67,7 @@ class LocalExecutor(Executor):
     def slots(self) -> int:
         return self._slots
 
-    def run(self, jobs: Sequence[Job], run: Path) -> Iterator[Event]:
+    def run(self, work: Work, jobs: Mapping[str, dict[str, Any]]) -> Iterator[Event]:
         waiting = deque(jobs)
         losses: Counter[str] = Counter()
         workers = [_Worker(self.threads, self.devices[slot]) for slot in range(min(self.slots, len(jobs)))]
@@ -78,26 +77,27 @@ class LocalExecutor(Executor):
                     if worker.job is None and waiting:
                         if not worker.process.is_alive():
                             workers[i] = worker = _Worker(self.threads, self.devices[i])
-                        worker.take(waiting.popleft(), run)
-                        yield Started(worker.running.id)
+                        job = waiting.popleft()
+                        worker.take(job, work, jobs[job])
+                        yield Started(job)
                 busy = {worker.pipe: worker for worker in workers if worker.job}
                 for pipe in wait(list(busy)):
                     worker = busy[pipe]  # pyright: ignore[reportArgumentType]
                     job, outcome = worker.running, worker.outcome()
                     if outcome is not None and "step" in outcome:
-                        yield Advanced(job.id, outcome["step"], outcome["note"])
+                        yield Advanced(job, outcome["step"], outcome["note"])
                         continue
                     if outcome is not None:
-                        yield ended(job.id, outcome)
+                        yield ended(job, outcome)
                         continue
                     slot = workers.index(worker)
                     workers[slot] = _Worker(self.threads, self.devices[slot])
-                    losses[job.id] += 1
-                    if losses[job.id] > RETRIES:
-                        yield Failed(job.id, f"its worker was lost {losses[job.id]} times; is memory short?", "")
+                    losses[job] += 1
+                    if losses[job] > RETRIES:
+                        yield Failed(job, f"its worker was lost {losses[job]} times; is memory short?", "")
                     else:
                         waiting.appendleft(job)
-                        yield Lost(job.id)
+                        yield Lost(job)
         finally:
             for worker in workers:
                 worker.stop()
@@ -112,19 +112,19 @@ class _Worker:
         self.process: BaseProcess = context.Process(target=_work, args=(theirs, threads, devices), daemon=True)
         self.process.start()
         theirs.close()
-        self.job: Job | None = None
+        self.job: str | None = None
 
     @property
-    def running(self) -> Job:
+    def running(self) -> str:
         if self.job is None:
             raise RuntimeError("this worker has no job")
         return self.job
 
-    def take(self, job: Job, run: Path) -> None:
+    def take(self, job: str, work: Work, given: dict[str, Any]) -> None:
         """Send the worker a job; if the worker has just died, `outcome` finds out."""
         self.job = job
         with suppress(OSError):
-            self.pipe.send({"job": job.as_dict(), "run": str(run)})
+            self.pipe.send((work, given))
 
     def outcome(self) -> dict[str, Any] | None:
         """The worker's next message: the outcome of its job, or its progress; None if the worker died."""
@@ -156,14 +156,14 @@ def _work(pipe: Connection, threads: int, devices: str) -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     while True:
         try:
-            asked = pipe.recv()
+            work, given = pipe.recv()
         except EOFError:
             return
-        pipe.send(attempt(asked["job"], asked["run"], threads, _Reports(pipe)))
+        pipe.send(attempt(work, given, threads, _Reports(pipe)))
 
 
 class _Reports:
-    """Reports training steps to the parent, a few times a second at most."""
+    """Reports progress to the parent, a few times a second at most."""
 
     def __init__(self, pipe: Connection) -> None:
         self.pipe, self.told = pipe, time.monotonic()

@@ -1,0 +1,67 @@
+"""Local processes: results by job, failures told, and nothing lost with a worker."""
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossfill.executors.base import RETRIES, Event, ExecutionSettings, Failed, Finished, Lost, Report, Started
+from crossfill.executors.local import LocalExecutor
+from tests.executors.processes import children
+
+
+def square(given: Mapping[str, Any], threads: int, report: Report | None) -> dict[str, Any]:
+    """The work of these tests."""
+    if "fatal" in given:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if given["number"] < 0:
+        raise ValueError("expected a number of 0 or more")
+    time.sleep(given.get("seconds", 0))
+    return {"square": given["number"] ** 2, "worker": os.getpid()}
+
+
+def do(jobs: Mapping[str, dict[str, Any]], n_workers: int = 1) -> list[Event]:
+    return list(LocalExecutor(ExecutionSettings(jobs=n_workers)).run(square, jobs))
+
+
+def test_every_job_is_done_once_and_workers_are_kept():
+    events = do({f"job{i}": {"number": i} for i in range(6)}, n_workers=2)
+    done = {event.job: event.result for event in events if isinstance(event, Finished)}
+    assert {job: result["square"] for job, result in done.items()} == {f"job{i}": i * i for i in range(6)}
+    assert len({result["worker"] for result in done.values()}) <= 2
+    assert sorted(event.job for event in events if isinstance(event, Started)) == sorted(done)
+
+
+def test_a_failure_is_told_and_stops_nobody():
+    events = do({"bad": {"number": -1}, "good": {"number": 3}})
+    [failed] = [event for event in events if isinstance(event, Failed)]
+    assert (failed.job, failed.message) == ("bad", "ValueError: expected a number of 0 or more")
+    assert "in square" in failed.trace
+    assert [event.job for event in events if isinstance(event, Finished)] == ["good"]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
+def test_a_lost_worker_loses_only_its_job():
+    jobs = {"one": {"number": 1, "seconds": 1}, "two": {"number": 2}}
+    events, killed = [], False
+    for event in LocalExecutor(ExecutionSettings(jobs=1)).run(square, jobs):
+        events.append(event)
+        if isinstance(event, Started) and not killed:
+            killed = True
+            [worker] = children(os.getpid())
+            os.kill(worker, signal.SIGKILL)
+    assert [type(event) for event in events].count(Lost) == 1
+    assert sorted(event.job for event in events if isinstance(event, Finished)) == ["one", "two"]
+
+
+def test_a_job_that_kills_its_workers_is_given_up():
+    events = do({"fatal": {"fatal": True}, "good": {"number": 3}})
+    assert [type(event) for event in events].count(Lost) == RETRIES
+    [failed] = [event for event in events if isinstance(event, Failed)]
+    assert failed.job == "fatal"
+    assert "its worker was lost 4 times" in failed.message
+    assert [event.job for event in events if isinstance(event, Finished)] == ["good"]

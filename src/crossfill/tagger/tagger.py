@@ -160,17 +160,27 @@ class Tagger:
         examples = Examples.of(base, found, labelled)
         if found in known:
             examples = known[found].examples + examples
-        task = self.calibration.of(found.task, 0) if self.calibration else None
-        made = adapt_cell(base.heads, examples, found, self.widths.get(found.task), task.temperature if task else 1.0)
-        self.model = with_adapted(base, known | {found: made}).eval()
+        made = self.adapted_to(examples, found)
+        self.replace_adapted(found, made)
         return made
+
+    def adapted_to(self, examples: Examples, cell: Cell) -> AdaptedCell:
+        """What `adapt` makes of a cell with exactly these sentences; the tagger itself does not change."""
+        task = self.calibration.of(cell.task, 0) if self.calibration else None
+        heads, width = without_adapted(self.model).heads, self.widths.get(cell.task)
+        return adapt_cell(heads, examples, cell, width, task.temperature if task else 1.0)
 
     def forget(self, cell: str | Cell) -> None:
         """Undo the adaptation of a cell."""
-        found, known = self.cell(cell), self.adapted
-        if found not in known:
+        found = self.cell(cell)
+        if found not in self.adapted:
             raise DataError(f"{found}: expected an adapted cell, got one that is not: nothing to undo")
-        self.model = with_adapted(self.model, {other: made for other, made in known.items() if other != found}).eval()
+        self.replace_adapted(found, None)
+
+    def replace_adapted(self, cell: Cell, made: AdaptedCell | None) -> None:
+        """Tag a cell as it was adapted, or with none as the model generates it, from now on."""
+        others = {other: adapted for other, adapted in self.adapted.items() if other != cell}
+        self.model = with_adapted(self.model, others | ({cell: made} if made else {})).eval()
 
     def add_language(self, language: str, text: Corpus | Iterable[Sentence]) -> None:
         """Add a language of which there is nothing but text: every task can be tagged in it from then on."""

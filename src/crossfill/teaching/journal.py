@@ -1,0 +1,216 @@
+r"""The journal of a cell: every sentence that was accepted for it, in a file that only grows.
+
+One file per cell, `ner-wol.bio` (a word, a tab, a label) or `pos-wol.conllu`, in blocks that a blank line ends. The
+first line of a block is a comment: a word for what happened, a tab, and a JSON object with its details:
+
+    # accepted	{"id": "3f9a2c71", "who": "anna", "when": "2026-11-18T01:20:11Z", "words": 2, "glued": [0]}
+    Dakar	B-LOC
+    !	O
+
+    # withdrawn	{"id": "3f9a2c71", "who": "anna", "when": "…"}
+    # learned	{"number": 1, "when": "…"}
+    # estimated	{"number": 1, "score": 0.81, "low": 0.7, "high": 0.9}
+    # returned	{"number": 1, "who": "anna", "when": "…"}
+
+`glued` are the words that no space follows (CoNLL-U says so itself). What was appended is on disk, and any number of
+processes may append to one file: each holds a lock, and first reads what others have written.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crossfill.data import bio, conllu
+from crossfill.data.convert import render_conllu
+from crossfill.data.labels import LabelColumn
+from crossfill.errors import DataError
+from crossfill.files import locked
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Corpus, Sentence
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A sentence with its labels, as a person left it."""
+
+    id: str
+    who: str
+    when: str
+    """In UTC, as ISO 8601."""
+    sentence: Sentence = field(default=Sentence(()), repr=False)
+    replaces: str | None = None
+    """The id of an entry that this one takes the place of."""
+
+
+@dataclass(frozen=True)
+class Withdrawn:
+    """An accepted sentence that no longer counts."""
+
+    id: str
+    who: str
+    when: str
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The cell was adapted to the sentences in force: a state that one can return to."""
+
+    number: int
+    when: str
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """How good the cell was in a state."""
+
+    number: int
+    score: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The sentences in force are again those of an earlier state."""
+
+    number: int
+    who: str
+    when: str
+
+
+Entry = Accepted | Withdrawn | Learned | Estimated | Returned
+_KINDS: dict[str, type[Entry]] = {
+    "accepted": Accepted,
+    "withdrawn": Withdrawn,
+    "learned": Learned,
+    "estimated": Estimated,
+    "returned": Returned,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+class Journal:
+    """The entries of a cell, in a file in a folder."""
+
+    def __init__(self, folder: Path, cell: Cell, labels: Sequence[str]) -> None:
+        plain = not LabelColumn.names(cell.task) or any(set(label) & set("| \t") for label in labels)
+        self.cell, self._suffix = cell, ".bio" if plain else ".conllu"
+        self.path = folder / f"{cell.task.replace(':', '=')}-{cell.language}{self._suffix}"
+        self._end = 0  # of what was read
+
+    def append(self, *entries: Entry) -> list[Entry]:
+        """Write entries, and return all that are new since the last call: those of other processes, then these."""
+        block = "".join(map(self._render, entries)).encode()
+        try:
+            with self._open() as file:
+                found = self._read(file)
+                start = file.seek(0, os.SEEK_END)
+                head = b"" if start else f"# crossfill: sentences accepted for {self.cell}\n\n".encode()
+                try:
+                    os.write(file.fileno(), head + block)
+                    os.fsync(file.fileno())
+                except OSError:
+                    os.ftruncate(file.fileno(), start)
+                    raise
+                if not start:
+                    _sync_folder(self.path.parent)
+                self._end = file.seek(0, os.SEEK_END)
+        except OSError as error:
+            raise DataError(
+                f"{self.path}: expected a file that can be written; {error.strerror}; nothing was saved"
+            ) from None
+        return [*found, *entries]
+
+    def read(self) -> list[Entry]:
+        """The entries that are new since the last call."""
+        if not self.path.exists() or self.path.stat().st_size == self._end:
+            return []
+        with self._open() as file:
+            return self._read(file)
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        with locked(lock, wait=True), self.path.open("a+b", buffering=0) as file:
+            yield file
+
+    def _read(self, file: Any) -> list[Entry]:
+        """Entries from where reading ended; a block that a process left unfinished when it was killed is removed."""
+        file.seek(self._end)
+        new = file.read()
+        whole = new.rfind(b"\n\n") + 2 if b"\n\n" in new else 0
+        rest = new[whole:]
+        entries = [entry for number, block in _blocks(new[:whole]) for entry in self._parse(block, number)]
+        if rest.strip():
+            try:
+                if not rest.endswith(b"\n"):
+                    raise DataError("expected a line that ends")
+                entries += self._parse(rest.decode().removesuffix("\n"), 0)
+                os.write(file.fileno(), b"\n")  # someone's editor has removed the last blank line
+            except (DataError, UnicodeDecodeError):
+                os.ftruncate(file.fileno(), self._end + whole)
+        self._end = file.seek(0, os.SEEK_END)
+        return entries
+
+    def _render(self, entry: Entry) -> str:
+        values = {name: value for name, value in asdict(entry).items() if name != "sentence" and value is not None}
+        lines = ""
+        if isinstance(entry, Accepted):
+            sentence = entry.sentence
+            values["words"] = len(sentence)
+            if self._suffix == ".conllu":
+                lines = render_conllu(Corpus.from_sentences([sentence]), self.cell.task).decode().rstrip("\n") + "\n"
+            else:
+                lines = bio.render([bio.TaggedSentence(sentence.words, sentence.labels)]).rstrip("\n") + "\n"
+                values["glued"] = [i for i, space in enumerate(sentence.spaces) if not space]
+        return f"# {_NAMES[type(entry)]}\t{json.dumps(values, ensure_ascii=False)}\n{lines}\n"
+
+    def _parse(self, block: str, number: int) -> list[Entry]:
+        first, _, rest = block.partition("\n")
+        name, _, details = first.removeprefix("# ").partition("\t")
+        if first.startswith("# crossfill: "):
+            return []
+        try:
+            kind, values = _KINDS[name], json.loads(details)
+            if kind is Accepted:
+                n_words, glued = values.pop("words"), frozenset(values.pop("glued", ()))
+                values["sentence"] = self._sentence(rest, glued)
+                if len(values["sentence"]) != n_words:
+                    raise ValueError(f"expected {n_words} words, got {len(values['sentence'])}")
+            return [kind(**values)]
+        except (KeyError, TypeError, ValueError, AttributeError, DataError) as error:
+            raise DataError(
+                f"{self.path}:{number + 1}: expected an entry of a journal; {type(error).__name__}: {error}; restore "
+                "the file, or move it out of the folder"
+            ) from None
+
+    def _sentence(self, lines: str, glued: frozenset[int]) -> Sentence:
+        if self._suffix == ".conllu":
+            found = [s.sentence(LabelColumn(self.cell.task)) for s in conllu.parse(lines.encode(), str(self.path))]
+            return found[0] if found else Sentence(())
+        rows = [line.partition("\t") for line in lines.split("\n") if line]
+        words, labels = tuple(word for word, _, _ in rows), tuple(label for _, _, label in rows)
+        return Sentence(words, labels, tuple(i not in glued for i in range(len(words))) if glued else ())
+
+
+def _blocks(content: bytes) -> Iterator[tuple[int, str]]:
+    """Blocks of lines, and the line that each begins at."""
+    number = 0
+    for block in content.decode().split("\n\n"):
+        if block.strip():
+            yield number + block.count("\n", 0, len(block) - len(block.lstrip("\n"))), block.strip("\n")
+        number += block.count("\n") + 2
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the name of a new file on disk, where the system can."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

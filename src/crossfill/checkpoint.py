@@ -43,6 +43,10 @@ ADAPTED = "adapted"
 WIDTHS = "widths.json"
 """How far heads of a task's cells lie from those generated for them: priors of adaptation."""
 CARD = "README.md"
+CARD_NOTES = "card.json"
+"""What only a person can say for the card: licence, names of datasets, title."""
+ORIGIN = "origin.json"
+"""Name and revision of the model of the hub that the folder was saved from."""
 ENCODER = "encoder"
 """Folder with the encoder's settings and tokenizer, and its weights if they are not part of the model's weights."""
 ENCODER_SOURCE = "encoder.json"
@@ -58,7 +62,9 @@ _RETIRED = {
 """Settings of older folders that no longer exist, with the only value that is still accepted."""
 
 
-_OF_A_RUN = (WEIGHTS, STATE, HISTORY, CALIBRATION, WIDTHS, DATA, RESULTS, EXPECTED, ENCODER_SOURCE, CARD, DESCRIPTION)
+_OF_A_RUN = (
+    *(WEIGHTS, STATE, HISTORY, CALIBRATION, WIDTHS, DATA, RESULTS, EXPECTED, ENCODER_SOURCE, ORIGIN, CARD, DESCRIPTION),
+)
 """Files that belong to one run, in the order in which they are removed."""
 
 

@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crossfill.cli.options import ModelFolder
+
 if TYPE_CHECKING:
     from crossfill.grid.cells import Cell
     from crossfill.grid.sentence import Corpus
 
 
 def adapt(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    model: ModelFolder,
     labelled: Annotated[
         Path | None, typer.Argument(help="Labelled sentences: .conllu, or a word and its label a line.")
     ] = None,

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from crossfill.cli.options import ModelFolder
+
 
 def add_language(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    model: ModelFolder,
     language: Annotated[str, typer.Option(help="Code of the language, as swe.")],
     text: Annotated[Path, typer.Option(help="Plain text of the language; some hundred sentences are enough.")],
     out: Annotated[Path | None, typer.Option(help="Folder to write. [default: the model's own]")] = None,

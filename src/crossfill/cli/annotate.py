@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crossfill.cli.options import MOST_SEED, Force
+from crossfill.cli.options import MOST_SEED, Force, ModelFolder
 from crossfill.cli.outputs import check_file
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def annotate(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    model: ModelFolder,
     file: Annotated[Path, typer.Argument(help="Text to choose from; - is standard input.")] = Path("-"),
     cell: Annotated[str | None, typer.Option(help="Cell to annotate, as ner/wol.")] = None,
     budget: Annotated[int, typer.Option(min=1, help="How many sentences to choose.")] = 100,

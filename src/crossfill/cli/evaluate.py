@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crossfill.cli.options import MOST_SEED
+from crossfill.cli.options import MOST_SEED, ModelFolder
 from crossfill.cli.outputs import check_file
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _MOST_NAMES = 10
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    model: ModelFolder,
     data: Annotated[Path, typer.Argument(help="Folder of corpora, as `crossfill grid` shows it.")],
     task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None,
     samples: Annotated[int | None, typer.Option(min=0, help="Posterior samples. [default: the model's]")] = None,

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from crossfill.cli.options import Force
+from crossfill.cli.options import Force, ModelFolder
 from crossfill.cli.outputs import check_folder
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    model: ModelFolder,
     out: Annotated[Path, typer.Argument(help="Folder to write.")],
     cell: Annotated[str, typer.Option(help="Cell to export, as ner/wol.")],
     onnx: Annotated[bool, typer.Option("--onnx", help="An ONNX graph instead of a transformers checkpoint.")] = False,

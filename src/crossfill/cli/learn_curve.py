@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crossfill.cli.options import ModelFolder
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def learn_curve(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    model: ModelFolder,
     data: Annotated[Path, typer.Argument(help="Folder of corpora, as `crossfill grid` shows it.")],
     cell: Annotated[str, typer.Option(help="Cell with training and test data, as ner/wol.")],
     draws: Annotated[int, typer.Option(min=1, help="Random orders of sentences to average over.")] = 3,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
+from crossfill.cli.options import ModelFolder
 from crossfill.cli.outputs import check_file
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    model: ModelFolder,
     file: Annotated[Path, typer.Argument(help="Text to tag; - is standard input.")] = Path("-"),
     cell: Annotated[list[str] | None, typer.Option(help="Cell to tag in, as ner/wol; repeatable.")] = None,
     read: Annotated[

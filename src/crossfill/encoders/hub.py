@@ -3,7 +3,7 @@
 import re
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
@@ -21,8 +21,27 @@ _SPARE_ROWS = 0.1
 """Share of embedding rows that may be padding; a tokenizer that leaves more of them unused is another model's."""
 
 
+class Origin(NamedTuple):
+    """A model of the hub, as it was at a commit."""
+
+    name: str
+    revision: str
+
+    @classmethod
+    def of(cls, folder: Path) -> "Origin | None":
+        """Where a folder of the hub's cache came from; none for any other folder."""
+        home, commit = folder.resolve().parent, folder.resolve().name
+        kind, *name = home.parent.name.split("--")
+        if home.name != "snapshots" or kind != "models" or not name or not _COMMIT.fullmatch(commit):
+            return None
+        return cls("/".join(name), commit)
+
+
 def find_folder(name: str, weights: bool = True) -> Path:
-    """The folder of a model: the path itself, else the copy in the local hub cache, else a download from the hub."""
+    """The folder of a model: the path itself, else the copy in the local hub cache, else a download from the hub.
+
+    A name of the hub may end in @ and a revision, as `google/gemma-3-270m@main`.
+    """
     path = Path(name).expanduser()
     if path.exists():
         _check_folder(path, weights)
@@ -32,19 +51,27 @@ def find_folder(name: str, weights: bool = True) -> Path:
     from huggingface_hub.errors import HFValidationError
 
     problem: Exception | None = None
+    repository, _, revision = name.partition("@")
     wanted = _WANTED if weights else [pattern for pattern in _WANTED if pattern != "*.safetensors"]
     for offline in (True, False):
         try:
-            found = snapshot_download(name, allow_patterns=wanted, ignore_patterns=["*/*"], local_files_only=offline)
+            found = snapshot_download(
+                repository,
+                revision=revision or None,
+                allow_patterns=wanted,
+                ignore_patterns=["*/*"],
+                local_files_only=offline,
+            )
             _check_folder(Path(found), weights)
         except (OSError, ValueError, HFValidationError, EncoderError) as error:
             problem = error
         else:
             return Path(found)
+    command = f"hf download {repository}" + (f" --revision {revision}" if revision else "")
     raise EncoderError(
         f"encoder '{name}': expected a folder, or a model of the hub that is in {HF_HUB_CACHE} or can be fetched; "
         f"got neither ({foreign.first_line(problem)}). Two ways out: fetch it where there is a network "
-        f"(hf download {name}) and copy that cache here (HF_HOME names its place), or pass the path of a folder with "
+        f"({command}) and copy that cache here (HF_HOME names its place), or pass the path of a folder with "
         "config.json, model.safetensors and tokenizer.json"
     ) from None
 
@@ -66,12 +93,6 @@ def identity(folder: Path) -> bytes:
                 while block := file.read(1 << 24):
                     digest.update(block)
     return digest.digest()
-
-
-def revision(folder: Path) -> str | None:
-    """The commit of the hub that a folder of its cache holds; none for any other folder."""
-    commit = folder.resolve().name
-    return commit if folder.resolve().parent.name == "snapshots" and _COMMIT.fullmatch(commit) else None
 
 
 def load_settings(folder: Path, name: str, weights: bool = True) -> "PreTrainedConfig":

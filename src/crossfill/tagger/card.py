@@ -7,12 +7,15 @@ from typing import Any
 from crossfill import checkpoint
 from crossfill.config import Config
 from crossfill.data.codes import language_name
+from crossfill.encoders.hub import Origin
 from crossfill.errors import CheckpointError
 from crossfill.evaluation.expected import Expectations, load_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.prediction.calibration import Calibration, load_calibration
+from crossfill.tagger.about import About, load_about
+from crossfill.tagger.card_metadata import card_metadata
 
 _CITATION = """```bibtex
 @article{ponti2021parameter,
@@ -40,20 +43,25 @@ def describe_data(grid: Grid, seen: Sequence[Cell]) -> dict[str, Any]:
 def write_card(folder: Path) -> None:
     """Write the card of the model in a folder, from the files in it."""
     config, inventory, seen = checkpoint.read_description(folder)
-    data = checkpoint.read_json(folder / checkpoint.DATA) or {}
-    source = checkpoint.read_json(folder / checkpoint.ENCODER_SOURCE)
-    revision = source.get("revision") if isinstance(source, dict) else None
     text = render_card(
         config,
         inventory,
         sorted(seen),
         load_results(folder),
         load_calibration(folder),
-        data,
-        str(revision or ""),
+        load_about(folder),
+        encoder_origin(folder),
         load_expected(folder),
     )
     write_atomically(folder / checkpoint.CARD, text.encode())
+
+
+def encoder_origin(folder: Path) -> Origin | None:
+    """The model of the hub that a model folder's encoder is; none if it came from elsewhere."""
+    found = checkpoint.read_json(folder / checkpoint.ENCODER_SOURCE)
+    known = found if isinstance(found, dict) else {}
+    name, revision = known.get("name"), known.get("revision")
+    return Origin(name, revision) if isinstance(name, str) and isinstance(revision, str) else None
 
 
 def load_results(folder: Path) -> list[CellResult]:
@@ -67,45 +75,36 @@ def load_results(folder: Path) -> list[CellResult]:
         raise CheckpointError(f"{path}: expected results of crossfill; {reason}; delete it") from None
 
 
-def load_examples(folder: Path) -> dict[str, list[str]]:
-    """Example sentences to try the model on, by language; empty if the folder has none."""
-    path = folder / checkpoint.EXAMPLES
-    found = checkpoint.read_json(path)
-    if not isinstance(found, dict | None) or not all(isinstance(texts, list) for texts in (found or {}).values()):
-        raise CheckpointError(
-            f'{path}: expected a list of sentences for each language, as {{"wol": ["…", "…"]}}; mend or delete it'
-        )
-    return {language: [str(text) for text in texts] for language, texts in (found or {}).items()}
-
-
 def render_card(
     config: Config,
     inventory: Inventory,
     seen: Sequence[Cell],
     results: Sequence[CellResult],
     calibration: Calibration | None,
-    data: Mapping[str, Any],
-    revision: str = "",
+    about: About,
+    encoder: Origin | None = None,
     expectations: Expectations | None = None,
 ) -> str:
-    """The card in Markdown; `revision` is that of the encoder, if it came from the hub."""
+    """The card in Markdown; `encoder` is known if it came from the hub."""
     languages = ", ".join(f"{language_name(code)} (`{code}`)" for code in inventory.languages)
-    encoder = PurePath(config.encoder.name).name
+    own = PurePath(config.encoder.name).name
     unseen = [f"`{t}/{l}`" for t in inventory.tasks for l in inventory.languages if Cell(t, l) not in seen]
     parts = [
-        _front_matter(inventory),
-        "# A crossfill tagger",
+        f"---\n{card_metadata(inventory, about, results, encoder).to_yaml()}\n---",
+        f"# {about.notes.title}",
         f"Tags {' and '.join(f'`{task}`' for task in inventory.tasks)} in {len(inventory.languages)} languages, also "
         f"in the {len(unseen)} of {len(inventory.tasks) * len(inventory.languages)} cells (task, language) for which "
-        f"it had no training data. Method `{config.method}`, encoder `{encoder}`"
-        + (f" at revision `{revision[:40]}`" if revision else "")
+        f"it had no training data. Method `{config.method}`, encoder "
+        + (f"`{encoder.name}` at revision `{encoder.revision[:40]}`" if encoder else f"`{own}`")
         + (f" ({config.encoder.pretrained.mode})." if config.encoder.name != "compact" else "."),
         '```python\nimport crossfill\n\ntagger = crossfill.load("this-folder")\n'
         f'tagger.tag(["a", "sentence"], cell="{inventory.tasks[0]}/{inventory.languages[0]}")\n```',
+        f"Saved from `{about.origin.name}` at revision `{about.origin.revision}`." if about.origin else "",
         "## Data",
         f"Languages: {languages}.",
         _labels(inventory),
-        _data(seen, data),
+        _data(seen, about.data),
+        _licence(about),
         "## Scores",
         _scores(results),
         _expected(expectations, {result.cell for result in results}),
@@ -118,14 +117,6 @@ def render_card(
         _CITATION,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _front_matter(inventory: Inventory) -> str:
-    languages = "\n".join(f"- {code}" for code in inventory.languages)
-    return (
-        f"---\nlibrary_name: crossfill\npipeline_tag: token-classification\nlanguage:\n{languages}\n"
-        "tags:\n- token-classification\n- zero-shot\n- uncertainty\n---"
-    )
 
 
 def _labels(inventory: Inventory) -> str:
@@ -141,6 +132,12 @@ def _data(seen: Sequence[Cell], data: Mapping[str, Any]) -> str:
         corpora = ", ".join(map(str, entry.get("corpora", ())))
         rows.append(f"| `{cell}` | {corpora} | {entry.get('sentences', '')} | {entry.get('words', '')} |")
     return "\n".join(rows)
+
+
+def _licence(about: About) -> str:
+    if about.notes.license != "unknown":
+        return f"Licence of the model: `{about.notes.license}`."
+    return "No licence was stated for the model; those of its corpora and of its encoder apply."
 
 
 def _scores(results: Sequence[CellResult]) -> str:

@@ -13,6 +13,7 @@ from crossfill.adaptation.heads import adapted_cells, without_adapted
 from crossfill.adaptation.storage import save_adapted
 from crossfill.adaptation.widths import Width, save_widths
 from crossfill.config import Config
+from crossfill.encoders import hub
 from crossfill.encoders.build import build_encoder
 from crossfill.errors import CheckpointError
 from crossfill.evaluation.results import CellResult
@@ -21,7 +22,8 @@ from crossfill.grid.cells import Grid, Inventory
 from crossfill.methods.registry import build_model
 from crossfill.model import Model, Outline
 from crossfill.prediction.calibration import Calibration, save_calibration
-from crossfill.tagger.card import describe_data, write_card
+from crossfill.tagger.card import describe_data, encoder_origin, write_card
+from crossfill.tagger.hub import find_model
 
 
 def save_model(
@@ -57,12 +59,21 @@ def complete_folder(folder: Path, model: Model, grid: Grid, config: Config, cali
 
 
 def copy_folder(folder: Path, out: Path | None) -> Path:
-    """Copy a model folder to one that does not exist yet, completely or not at all; none leaves it where it is."""
+    """Copy a model folder to one that does not exist yet, completely or not at all; none leaves it where it is.
+
+    A folder of the hub's cache stays as it is: its copy says where it came from.
+    """
+    folder = find_model(folder)
+    origin = hub.Origin.of(folder)
+    if origin is not None and out in (None, folder):
+        raise CheckpointError(f"model '{origin.name}' of the hub: expected a folder to write to; name one with --out")
     if out is None or out == folder:
         return folder
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise CheckpointError(f"{out}: expected no folder of that name, or an empty one; name another")
     with _copied(folder, out) as scratch:
+        if origin is not None:
+            write_json(scratch / checkpoint.ORIGIN, origin._asdict())
         if out.exists():
             out.rmdir()
         scratch.rename(out)
@@ -74,9 +85,7 @@ def grow_folder(folder: Path, out: Path | None, model: Model, config: Config) ->
 
     Settings and weights change together or not at all: the folder is copied, and the copy takes its place.
     """
-    target, plain = out or folder, without_adapted(model)
-    if out is not None:
-        copy_folder(folder, out)
+    target, plain = copy_folder(folder, out), without_adapted(model)
     description = checkpoint.describe(config, plain.inventory, plain.seen)
     with _copied(target, target) as scratch:
         checkpoint.write_tensors(
@@ -130,8 +139,7 @@ def _load_model(folder: Path, encoder: str | None, cache: Path | bool, quiet: bo
     if not path.exists() and (folder / checkpoint.STATE).exists() | (folder / checkpoint.HELD_OUT).exists():
         raise CheckpointError(f"{folder}: expected a trained model, found a run that is not finished; train --resume")
     shapes = checkpoint.read_shapes(path)
-    carried = folder / checkpoint.ENCODER
-    name = encoder or (str(carried) if carried.is_dir() else config.encoder.name)
+    name = encoder or _encoder_name(folder, config)
     named = config.change({"encoder.name": name})
     _check_counts(named, inventory, len(shapes), folder)
     frozen = name != "compact" and config.encoder.pretrained.mode == "frozen"
@@ -170,17 +178,37 @@ def _save_surroundings(
     source = getattr(model.encoder, "source", None)
     trained = config.encoder.pretrained.mode != "frozen"
     if source is not None:
-        from crossfill.encoders import hub
-
-        if source.folder != folder / checkpoint.ENCODER:  # the folder's own copy says nothing of where it came from
-            about = {"name": config.encoder.name, "revision": hub.revision(source.folder)}
-            write_json(folder / checkpoint.ENCODER_SOURCE, about | {"identity": hub.identity(source.folder).hex()})
+        if source.folder != folder / checkpoint.ENCODER:
+            write_json(folder / checkpoint.ENCODER_SOURCE, _encoder_source(source.folder, config))
         if trained or with_encoder:
             hub.carry(source.folder, folder / checkpoint.ENCODER, weights=not trained)
     if results:
         add_results(folder, results)
     else:
         write_card(folder)
+
+
+def _encoder_source(found: Path, config: Config) -> dict[str, str | None]:
+    """Where an encoder came from: a copy in another model folder says nothing of that, but the file beside it does."""
+    if found.name == checkpoint.ENCODER and (known := encoder_origin(found.parent)):
+        origin = known
+    else:
+        origin = hub.Origin.of(found)
+    return {
+        "name": origin.name if origin else config.encoder.name,
+        "revision": origin.revision if origin else None,
+        "identity": hub.identity(found).hex(),
+    }
+
+
+def _encoder_name(folder: Path, config: Config) -> str:
+    """The encoder of a model folder: its own copy, else the one that it was trained with, at the same revision."""
+    carried, origin = folder / checkpoint.ENCODER, encoder_origin(folder)
+    if carried.is_dir():
+        return str(carried)
+    if origin is None or Path(config.encoder.name).expanduser().exists():
+        return config.encoder.name
+    return f"{origin.name}@{origin.revision}"
 
 
 def _check_counts(config: Config, inventory: Inventory, n_tensors: int, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
@@ -27,8 +28,10 @@ from crossfill.prediction.calibration import Calibration, TaskCalibration, load_
 from crossfill.prediction.predict import Prediction, draw_head, encode, predict_features
 from crossfill.prediction.queries import HeadOf, Query, answer
 from crossfill.prediction.tagging import Tagging, TaggingOptions
+from crossfill.tagger.about import About, load_about, save_about
 from crossfill.tagger.card import load_results, write_card
 from crossfill.tagger.folder import load_model, save_model
+from crossfill.tagger.hub import OnHub
 
 CHUNK_SENTENCES, CHUNK_WORDS = 256, 8192
 """A stream is processed in chunks that end at this many sentences or words."""
@@ -36,8 +39,8 @@ Text = str | Sequence[str] | Sentence
 """A sentence, as words or as a string that is split into words."""
 
 
-class Tagger:
-    """A trained model, ready to tag."""
+class Tagger(OnHub):
+    """A trained model, ready to tag: `tagger.tag("Dakar mooy péeyu Senegaal", cell="ner/wol")`."""
 
     def __init__(
         self,
@@ -47,6 +50,7 @@ class Tagger:
         results: Sequence[CellResult] = (),
         widths: Mapping[str, Width] | None = None,
         expectations: Expectations | None = None,
+        about: About | None = None,
     ) -> None:
         self.model, self.config, self.calibration = model.eval(), config, calibration
         self.widths = dict(widths or {})
@@ -55,7 +59,23 @@ class Tagger:
         """Results of the last evaluation."""
         self.expectations = expectations
         """Expected scores of unseen cells, where seen cells were held out in turn."""
+        self.about = about or About()
+        """What it was trained on, what its card says, and the revision on the hub that it was loaded from."""
         self._known = frozenset(self.cells)
+
+    @classmethod
+    def from_folder(cls, folder: Path, encoder: str | None = None, cache: Path | bool = False) -> "Tagger":
+        """The tagger in a model folder."""
+        model, config = load_model(folder, encoder, cache)
+        return cls(
+            with_adapted(model, load_adapted(folder, model)),
+            config,
+            load_calibration(folder),
+            load_results(folder),
+            load_widths(folder),
+            load_expected(folder),
+            load_about(folder),
+        )
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -221,21 +241,13 @@ class Tagger:
         save_model(out, self.model, self.config, self.calibration, self.results, with_encoder, self.widths)
         if self.expectations is not None:
             save_expected(out, self.expectations)
-            write_card(out)
+        save_about(out, self.about)
+        write_card(out)
         return out
 
-    def push_to_hub(self, name: str, private: bool = True, with_encoder: bool = False) -> str:
-        """Upload the model folder to the Hugging Face hub, with the login of huggingface_hub; returns its address."""
-        from tempfile import TemporaryDirectory
-
-        from huggingface_hub import HfApi
-
-        with TemporaryDirectory() as scratch:
-            folder = self.save(scratch, with_encoder)
-            api = HfApi()
-            address = api.create_repo(name, private=private, exist_ok=True)
-            api.upload_folder(repo_id=name, folder_path=folder, commit_message="Upload a crossfill model")
-        return str(address)
+    def note(self, notes: Mapping[str, Any]) -> None:
+        """Change what its card says that only a person can say: `license`, `datasets` (names on the hub), `title`."""
+        self.about = replace(self.about, notes=self.about.notes.change(notes))
 
     def _calibration(self, cell: Cell, n_samples: int, options: TaggingOptions) -> TaskCalibration | None:
         wanted = options.alpha is not None or options.abstain is not None or options.temperature
@@ -250,22 +262,16 @@ class Tagger:
         return found
 
 
-def load(folder: str | Path, encoder: str | None = None, cache: Path | bool = False) -> Tagger:
-    """Load the tagger in a model folder; `encoder` is the name or folder of its encoder, if that has moved.
+def load(
+    folder: str | Path, encoder: str | None = None, cache: Path | bool = False, revision: str | None = None
+) -> Tagger:
+    """Load the tagger in a model folder, or a tagger of the hub by its name, such as `me/tagger`.
 
-    Features of tagged text are not kept on disk unless `cache` is a folder, or true for the user's cache.
+    The network is used only for a name of the hub, where no such folder exists; `revision` is a branch, a tag or a
+    commit of it. `encoder` is the name or folder of its encoder, if that has moved. Features of tagged text are not
+    kept on disk unless `cache` is a folder, or true for the user's cache.
     """
-    path = Path(folder)
-    model, config = load_model(path, encoder, cache)
-    adapted = load_adapted(path, model)
-    return Tagger(
-        with_adapted(model, adapted),
-        config,
-        load_calibration(path),
-        load_results(path),
-        load_widths(path),
-        load_expected(path),
-    )
+    return Tagger.from_pretrained(folder, revision=revision, encoder=encoder, cache=cache)
 
 
 def as_sentence(text: Text, language: str) -> Sentence:

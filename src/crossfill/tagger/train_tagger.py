@@ -14,6 +14,8 @@ from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.partition import hold_out as without
 from crossfill.grid.typology import vectors_beside
+from crossfill.tagger.about import About
+from crossfill.tagger.card import describe_data
 from crossfill.tagger.presets import Wishes
 from crossfill.tagger.run import run
 from crossfill.tagger.tagger import Tagger
@@ -63,7 +65,8 @@ def train(
         expect=expect,
         tell=_print if shown else None,
     )
-    return Tagger(made.model, made.config, made.calibration, expectations=made.expectations)
+    about = About(describe_data(grid, sorted(made.model.seen)))
+    return Tagger(made.model, made.config, made.calibration, expectations=made.expectations, about=about)
 
 
 def _is_watched() -> bool:

@@ -10,7 +10,8 @@ from pathlib import Path
 import uvicorn
 
 from crossfill.errors import ConfigError
-from crossfill.tagger.card import load_examples
+from crossfill.tagger.about import load_examples
+from crossfill.tagger.hub import find_model, shown_name
 from crossfill.tagger.tagger import load
 from crossfill.web.app import build_app
 from crossfill.web.connections import guarded
@@ -30,8 +31,8 @@ def serve(
 ) -> None:
     """Serve the model in a folder until the process is told to stop; `ready` is called with the address."""
     set_up(quiet)
-    tagger = load(folder, encoder)
-    app = build_app(tagger, settings, folder.resolve().name, load_examples(folder))
+    tagger = load(folder := find_model(folder), encoder)
+    app = build_app(tagger, settings, shown_name(folder), load_examples(folder))
     listening = _listen(settings.host, settings.port)
     config = uvicorn.Config(
         app,
@@ -44,7 +45,7 @@ def serve(
     )
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listening.getsockname()[1]}/"
-    log("info", "listening", address=address, model=folder.name)
+    log("info", "listening", address=address, model=shown_name(folder))
     if not settings.is_local and settings.token is None:
         log("warning", "anyone who can reach this address can use the model, as --no-token says")
     if ready is not None:

@@ -11,10 +11,11 @@ import pytest
 import uvicorn
 
 from crossfill.tagger.tagger import Tagger
-from crossfill.web.app import build_app, read_request
+from crossfill.web.app import build_app
 from crossfill.web.connections import GuardedProtocol, guarded
 from crossfill.web.engine import Engine
 from crossfill.web.problems import ApiError
+from crossfill.web.reading import parse_json
 from crossfill.web.schemas import TagRequest
 from crossfill.web.settings import ServeSettings
 
@@ -184,7 +185,7 @@ def test_only_the_first_problem_of_a_request_is_looked_for(body):
     sent = json.dumps(body).encode()
     started = time.process_time()
     with pytest.raises(ApiError) as caught:
-        read_request(sent)
+        parse_json(sent, TagRequest)
     assert time.process_time() - started < 0.5
     assert caught.value.status == 422
     assert len(caught.value.message) < 500

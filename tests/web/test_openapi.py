@@ -60,6 +60,22 @@ def try_all(operation, mode, checks, session: requests.Session, settings: hypoth
     return statuses
 
 
+def guide(document, known_cells: list[str]) -> None:
+    """Have addresses name tasks and languages of the model, and annotation tools' requests be of their forms."""
+    tasks, languages = (sorted({cell.split("/")[i] for cell in known_cells}) for i in (0, 1))
+    config = {"enum": ['<View><Labels name="l" toName="t"/><Text name="t" value="$text"/></View>', "<View/>"]}
+    data = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    task = {"type": "object", "properties": {"data": data}, "required": ["data"]}
+    forms = {"label_config": config, "schema": config, "tasks": {"type": "array", "items": task}}
+    for path in document["paths"].values():
+        for operation in path.values():
+            for parameter in operation.get("parameters", ()):
+                parameter["schema"]["enum"] = {"task": tasks, "language": languages}[parameter["name"]]
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                own = content["schema"].get("properties", {})
+                own.update({name: form for name, form in forms.items() if name in own})
+
+
 def fuzz(address: str, known_cells: list[str] | None, settings: hypothesis.settings) -> int:
     """Send what the document allows and what it does not; the number of texts that were tagged."""
     document, tagged = requests.get(f"{address}/api/openapi.json", timeout=10).json(), 0
@@ -67,6 +83,7 @@ def fuzz(address: str, known_cells: list[str] | None, settings: hypothesis.setti
         body = document["paths"]["/api/tag"]["post"]["requestBody"]["content"]["application/json"]["schema"]
         body["properties"]["cells"] |= {"items": {"enum": known_cells}, "maxItems": 3}
         body["properties"]["samples"] = {"type": "integer", "minimum": 0, "maximum": 20}
+        guide(document, known_cells)
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=address)
     with requests.Session() as session:
@@ -90,7 +107,9 @@ def test_no_request_of_thousands_brings_it_down(address: str, tagger: Tagger):
 
 def test_the_document_names_every_status_and_calls_no_other_site(address: str):
     document = requests.get(f"{address}/api/openapi.json", timeout=10).json()
-    assert set(document["paths"]) == {"/api/health", "/api/grid", "/api/tag"}
+    cell = "/{task}/{language}"
+    studio = {f"/label-studio{cell}/{name}" for name in ("health", "setup", "predict")}
+    assert set(document["paths"]) == {"/api/health", "/api/grid", "/api/tag"} | studio
     answers = document["paths"]["/api/tag"]["post"]["responses"]
     assert {"200", "400", "401", "408", "413", "415", "422", "429", "503"} <= set(answers)
     assert "http" not in json.dumps(document["paths"])

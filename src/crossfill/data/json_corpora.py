@@ -11,8 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from crossfill.data.lines import Lose, decode
-from crossfill.data.segmentation import split_text
-from crossfill.data.spans import Bounds, Span, cut_at_spans, spans_of, tags_of
+from crossfill.data.spans import Span, cut_with_spans, sentences_with_spans, spans_of
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 
@@ -87,11 +86,9 @@ def _sentences(found: dict[str, Any], task: str, language: str, split_words: boo
         bounds = [(_number(token, _STARTS), _number(token, _ENDS)) for token in given if isinstance(token, dict)]
         if len(bounds) != len(given):
             raise DataError('expected labels for "tokens", or tokens with their start and end in "text"')
-        yield _cut(text, bounds, spans)
+        yield cut_with_spans(text, bounds, spans)
         return
-    for bounds in _cut_into_sentences(text, language, spans):
-        own = [span for span in spans if bounds[0][0] < span.end and bounds[-1][1] > span.start]
-        yield _cut(text, cut_at_spans(bounds, own) if split_words else bounds, own)
+    yield from sentences_with_spans(text, spans, language, split_words)
 
 
 def _annotated(found: dict[str, Any]) -> tuple[str, list[Span]]:
@@ -141,23 +138,6 @@ def _number(value: dict[str, Any], names: tuple[str, ...]) -> int:
     if type(found) is not int:
         raise DataError(f"expected {names[0]} as a number of characters, got {json.dumps(found)[:20]}")
     return found
-
-
-def _cut(text: str, bounds: list[Bounds], spans: list[Span]) -> Sentence:
-    cut = Sentence.cut(text, bounds)
-    return Sentence(cut.words, tags_of(bounds, spans, text), cut.spaces)
-
-
-def _cut_into_sentences(text: str, language: str, spans: list[Span]) -> list[list[Bounds]]:
-    """The words of each sentence; sentences that a span joins are one."""
-    joined: list[list[Bounds]] = []
-    for sentence in split_text(text, language):
-        bounds = list(sentence.offsets)
-        if joined and any(span.start < joined[-1][-1][1] and span.end > bounds[0][0] for span in spans):
-            joined[-1] += bounds
-        else:
-            joined.append(bounds)
-    return joined
 
 
 def _spaces(found: dict[str, Any], words: list[str]) -> tuple[bool, ...]:

@@ -1,10 +1,12 @@
 """Spans of characters in a text, and tags of its words in IOB2: one from the other."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from crossfill.data.labels import split_tag
+from crossfill.data.segmentation import split_text
 from crossfill.errors import DataError
+from crossfill.grid.sentence import Sentence
 
 Bounds = tuple[int, int]
 """Start and end (exclusive) of a word, in characters of its text."""
@@ -16,6 +18,36 @@ class Span(NamedTuple):
     start: int
     end: int
     label: str
+
+
+def sentences_with_spans(
+    text: str, spans: Sequence[Span], language: str, split_words: bool = True
+) -> Iterator[Sentence]:
+    """The sentences of a text with the IOB2 tags of its spans; sentences that a span joins are one.
+
+    A word in which a span begins or ends is split there, or, without `split_words`, is an error.
+    """
+    for bounds in cut_into_sentences(text, language, spans):
+        own = [span for span in spans if bounds[0][0] < span.end and bounds[-1][1] > span.start]
+        yield cut_with_spans(text, cut_at_spans(bounds, own) if split_words else bounds, own)
+
+
+def cut_into_sentences(text: str, language: str, spans: Sequence[Span]) -> list[list[Bounds]]:
+    """The words of each sentence; sentences that a span joins are one."""
+    joined: list[list[Bounds]] = []
+    for sentence in split_text(text, language):
+        bounds = list(sentence.offsets)
+        if joined and any(span.start < joined[-1][-1][1] and span.end > bounds[0][0] for span in spans):
+            joined[-1] += bounds
+        else:
+            joined.append(bounds)
+    return joined
+
+
+def cut_with_spans(text: str, bounds: Sequence[Bounds], spans: Sequence[Span]) -> Sentence:
+    """The sentence of these words, with the IOB2 tags of spans."""
+    cut = Sentence.cut(text, bounds)
+    return Sentence(cut.words, tags_of(bounds, spans, text), cut.spaces)
 
 
 def cut_at_spans(bounds: Iterable[Bounds], spans: Sequence[Span]) -> list[Bounds]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from fastapi import Request
 
@@ -15,6 +15,13 @@ from crossfill.web.problems import ApiError, busy, unavailable
 from crossfill.web.settings import ServeSettings
 
 Read = TypeVar("Read")
+
+
+class Document(NamedTuple):
+    """Text that another program sent, and how it wants the answer."""
+
+    sentences: Sequence[Sentence]
+    answer: Callable[[Sequence[Tagging]], bytes]
 
 
 class Desk:
@@ -33,23 +40,22 @@ class Desk:
     async def tag(
         self,
         request: Request,
-        read: Callable[[], Sequence[Sentence]],
+        read: Callable[[], Document],
         cell: Cell,
-        options: TaggingOptions,
-        write: Callable[[Sequence[Tagging]], Any],
-    ) -> Any:
-        """Read sentences, tag them in a cell, and write the answer.
+        options: TaggingOptions | None = None,
+    ) -> bytes:
+        """Read a document, tag it in a cell, and write the answer.
 
-        The sentences may be more than a request to the API can have: they are tagged in parts, between which others
+        Its sentences may be more than a request to the API can have: they are tagged in parts, between which others
         have their turn.
         """
 
         async def work() -> Any:
-            sentences = await self._submit(_call(read))
+            document: Document = await self._submit(_call(read))
             taggings: list[Tagging] = []
-            for part in self.engine.parts(sentences):
-                taggings += await self._submit(self.engine.tagging(part, cell, options))
-            return await self._submit(_call(lambda: write(taggings)))
+            for part in self.engine.parts(document.sentences):
+                taggings += await self._submit(self.engine.tagging(part, cell, options or TaggingOptions()))
+            return await self._submit(_call(lambda: document.answer(taggings)))
 
         return await self._within(request, work())
 

@@ -1,0 +1,169 @@
+"""Label Studio's forms: configurations, regions in JavaScript's offsets, and annotations back to sentences."""
+
+import json
+
+import pytest
+
+from crossfill.data.segmentation import split_text
+from crossfill.errors import DataError
+from crossfill.integrations.label_studio import Labelling, prediction, types_of
+from crossfill.integrations.label_studio_events import annotations, labelled_sentences
+from tests.integrations.taggings import ADLAM, NER, POS, TEXTS, places_found
+
+CONFIG = """<?xml version="1.0" encoding="UTF-8"?>
+<View>
+  <Header value="What is what?"/>
+  <Labels name="kind" toName="other"/>
+  <Labels name="label" toName="text">
+    <Label value="PER" background="red"/>
+    <View><Label value="Place" alias="place" predicted_values="LOC, GPE"/></View>
+  </Labels>
+  <Text name="text" value="$body" granularity="word"/>
+  <Labels name="more" toName="text"><Label value="LOC"/></Labels>
+</View>"""
+
+
+def javascript_slice(text: str, start: int, end: int) -> str:
+    return text.encode("utf-16-le")[2 * start : 2 * end].decode("utf-16-le")
+
+
+def test_the_first_pair_of_a_configuration_gives_names_and_key():
+    found = Labelling.parse(CONFIG)
+    assert (found.from_name, found.to_name, found.key) == ("label", "text", "body")
+    assert [found.named(label) for label in ("PER", "per", "LOC", "gpe", "place", "ORG")] == [
+        "PER", "PER", "place", "place", "place", None,
+    ]  # fmt: skip
+    assert found.text({"data": {"body": "a"}}) == "a"
+    assert [found.text(task) for task in ({}, {"data": 3}, {"data": {"text": "a"}}, {"data": {"body": None}})] == [
+        ""
+    ] * 4
+    found.check(NER)
+    with pytest.raises(DataError, match=r"expected labels among NOUN, .* got PER, place; .*predicted_values"):
+        found.check(POS)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("<View/>", "0 <Labels> and 0 <Text>"),
+        ('<View><Labels name="a" toName="b"/><Text name="c" value="$text"/></View>', "1 <Labels> and 1 <Text>"),
+        ('<View><Labels name="a" toName="b"/><Text name="b" value="text"/></View>', r'value="\$text"/> with the key'),
+        ('<View><Labels name="a" toName="b"/><Text name="b"/></View>', "with the key"),
+        ('<View><Labels name="a" toName="b"/><Text name="b" value="$u" valueType="url"/></View>', "remove valueType"),
+        ("<View>", "expected XML; no element found"),
+        ("", "expected XML"),
+        ("<View>&nbsp;</View>", "expected XML; undefined entity"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><View>&b;</View>', "without a document type"),
+        ('<!DOCTYPE a SYSTEM "file:///etc/passwd"><View/>', "without a document type"),
+        ("<View>" + " " * 200_000 + "</View>", "at most 200,000 characters"),
+        ("<View>\ud800</View>", "expected XML"),
+    ],
+)
+def test_other_configurations_are_refused(config: str, message: str):
+    with pytest.raises(DataError, match=message):
+        Labelling.parse(config)
+
+
+def test_deep_configurations_are_read():
+    deep = "<View>" * 10_000 + CONFIG.split("\n", 1)[1] + "</View>" * 10_000
+    assert Labelling.parse(deep).key == "body"
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_regions_are_where_javascript_finds_them(text: str):
+    labelling = Labelling.parse(CONFIG)
+    taggings = places_found(text)
+    found = prediction(taggings, labelling, text, "v1")
+    assert found["model_version"] == "v1"
+    expected = [span for tagging in taggings for span in tagging.spans]
+    assert len(found["result"]) == len(expected)
+    for region, span in zip(found["result"], expected, strict=True):
+        value = region["value"]
+        assert (region["from_name"], region["to_name"], region["type"]) == ("label", "text", "labels")
+        assert javascript_slice(text, value["start"], value["end"]) == value["text"] == span.text
+        assert value["labels"] == ["place"]
+        assert region["score"] == 0.25
+    assert len({region["id"] for region in found["result"]}) == len(expected)
+    entropy = sum(tagging.entropy.sum() for tagging in taggings)
+    assert found["score"] == pytest.approx(1 / (1 + entropy))
+    json.dumps(found)
+
+
+def test_every_word_is_a_region_where_words_have_tags():
+    labelling = Labelling.parse('<View><Text name="t" value="$text"/><Labels name="l" toName="t"/></View>')
+    text = TEXTS[1]
+    found = prediction(places_found(text, "pos/wol"), labelling, text, "v1")["result"]
+    words = [word for sentence in split_text(text, "wol") for word in sentence.words]
+    assert [region["value"]["text"] for region in found] == words
+    assert [javascript_slice(text, r["value"]["start"], r["value"]["end"]) for r in found] == words
+    assert {region["score"] for region in found} == {0.7}
+    few = Labelling.parse(CONFIG.replace("PER", "VERB"))
+    assert prediction(places_found(text, "pos/wol"), few, text, "v1")["result"] == []
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_was_predicted_comes_back_as_it_was(text: str):
+    labelling = Labelling.parse(CONFIG)
+    taggings = places_found(text)
+    found = labelled_sentences(text, prediction(taggings, labelling, text, "")["result"], labelling, "wol", NER)
+    assert [(s.words, s.labels) for s in found] == [(t.sentence.words, t.labels) for t in taggings]
+    own = Labelling.parse('<View><Text name="t" value="$text"/><Labels name="l" toName="t"/></View>')
+    tagged = places_found(text, "pos/wol")
+    regions = prediction(tagged, own, text, "")["result"]
+    assert [s.labels for s in labelled_sentences(text, regions, own, "wol", POS)] == [t.labels for t in tagged]
+    if regions:  # a sentence is taught only when all its words have a tag
+        left = labelled_sentences(text, regions[1:], own, "wol", POS)
+        assert [s.words for s in left] == [t.sentence.words for t in tagged[1:]]
+        assert labelled_sentences(text, regions[1:], own, "wol", ("_", *POS))[0].labels[0] == "_"
+
+
+def region(start: int, end: int, label: str = "place", **more) -> dict:
+    value = {"start": start, "end": end, "text": "?", "labels": [label]}
+    return {"from_name": "label", "to_name": "text", "type": "labels", "value": value} | more
+
+
+def test_regions_may_cut_words_and_have_spaces_at_their_ends():
+    labelling, text = Labelling.parse(CONFIG), f"🦁 Dakarois {ADLAM}!"
+    length = len(ADLAM.encode("utf-16-le")) // 2
+    result = [region(2, 8), region(11, 12 + length), region(0, 1, type="choices"), region(0, 1, from_name="more")]
+    (found,) = labelled_sentences(text, result, labelling, "wol", NER)
+    assert found.words == ("🦁", "Dakar", "ois", *ADLAM.split(), "!")
+    assert found.labels == ("O", "B-LOC", "O", "B-LOC", "I-LOC", "O")
+    assert found.text == text
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ([region(1, 3)], "which is within one"),
+        ([region(0, 99)], "within the text's"),
+        ([region(3, 2)], "the start and the end of a region"),
+        ([region(2.0, 3)], "the start and the end of a region"),
+        ([region(3, 8, "ORG")], "expected one label of place, PER for a region"),
+        ([region(3, 8) | {"value": {"start": 3, "end": 8, "labels": ["PER", "place"]}}], "expected one label"),
+        ([region(3, 8), region(5, 10)], "spans that do not overlap"),
+        ([3], "expected regions with a value"),
+        ([{"type": "labels"}], "expected regions with a value"),
+    ],
+)
+def test_annotations_that_cannot_be_learned_from_are_refused(result, message):
+    with pytest.raises(DataError, match=message):
+        labelled_sentences("🦁 Dakar mooy péey", result, Labelling.parse(CONFIG), "wol", NER)
+
+
+def test_events_bring_annotations_with_their_tasks():
+    task = {"id": 7, "data": {"body": "Dakar"}}
+    one = {"id": 1, "task": 7, "result": [region(0, 5)], "completed_by": 3, "was_cancelled": False}
+    (found,) = annotations({"annotation": one, "task": task, "project": {"id": 1}})
+    assert (found.task, found.who, len(found.result)) == (task, "Label Studio user 3", 1)
+    many = {"annotation": [one, one | {"was_cancelled": True}, one | {"completed_by": {"id": 4}}], "task": [task]}
+    assert [a.who for a in annotations(many)] == ["Label Studio user 3", "Label Studio user 4"]
+    assert annotations({}) == []
+    for wrong in ({"annotation": one}, {"annotation": 3}, {"annotation": one | {"result": None}, "task": task}):
+        with pytest.raises(DataError, match="expected a"):
+            annotations(wrong)
+
+
+def test_types_are_what_annotators_choose_from():
+    assert types_of(NER) == ["LOC", "PER"]
+    assert types_of(("_", *POS)) == list(POS)

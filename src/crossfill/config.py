@@ -180,6 +180,8 @@ class SourcesConfig(Settings):
     vectors: str | None = None
     """Folder of typological vectors, one table per kind of feature; none looks for `typology/` in the data folder,
     then for the lang2vec package."""
+    power: Annotated[float, Field(ge=0, le=1000)] = 4.0
+    """Exponent of the similarities that weigh the heads of source languages (ws): 0 weighs all alike."""
     largest: str = "eng"
     """Language that ls prefers, even if none of its cells is seen; otherwise the seen language with the most words."""
     cut: bool = True
@@ -215,8 +217,9 @@ class Config(Settings):
 
     method: MethodName = "pf-lr"
     """`pf-lr`, `pf-d` (factorised parameters), `jm` (one head per task), `ns` (nearest source), `ls` (largest source),
-    `bea` (all sources vote), and variants of the joint baseline: `jm-dropout`, `jm-ensemble`, `jm-deep`,
-    `jm-typology` and `jm-kernel` (with vectors of languages), and `gp` (a Gaussian process over languages)."""
+    `ws` (sources weighted by similarity), `bea` (all sources vote), and variants of the joint baseline: `jm-dropout`,
+    `jm-ensemble`, `jm-deep`, `jm-typology` and `jm-kernel` (with vectors of languages), and `gp` (Gaussian process over
+    languages)."""
     by_task: dict[str, MethodName] = Field(default={})
     """The method of each task, for the method `by-task`, which `--method auto` makes."""
     encoder: EncoderConfig = EncoderConfig()

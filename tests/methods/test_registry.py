@@ -35,6 +35,7 @@ NAMES = (
     "ns",
     "pf-d",
     "pf-lr",
+    "ws",
 )
 UNSEEN = Cell("pos", "ccc")
 DATA = labelled(UNSEEN, [4, 1, 7])
@@ -105,6 +106,17 @@ def test_sources_vote_on_all_words_given():
     torch.testing.assert_close(own, predict(model, DATA.inputs, Cell("ner", "aaa"), 0).probabilities)
 
 
+def test_weighted_sources_mix_heads_by_similarity():
+    model = small_model("ws", "sources.power=2")
+    known = {("ccc", "aaa"): 0.5, ("ccc", "bbb"): 0.1}
+    model.heads.compare(lambda one, other: known.get((one, other), float("nan")))
+    heads = {name: model.heads.plug_in([Cell("pos", name)])[0].parameters for name in ("aaa", "bbb", "ccc")}
+    expected = (0.25 * heads["aaa"] + 0.01 * heads["bbb"]) / 0.26
+    torch.testing.assert_close(heads["ccc"], expected)
+    model.heads.compare(lambda one, other: float("nan"))
+    torch.testing.assert_close(model.heads.plug_in([UNSEEN])[0].parameters, (heads["aaa"] + heads["bbb"]) / 2)
+
+
 def test_one_training_serves_both_methods():
     config = SETTINGS.change({"method": "ns"})
     model = small_model("ns")
@@ -114,7 +126,7 @@ def test_one_training_serves_both_methods():
     fresh.heads.load_state_dict(model.heads.state_dict())
     one, two = (predict_features(m, DATA.inputs.features, UNSEEN, 0).probabilities for m in (voting, fresh))
     assert torch.equal(one, two)
-    with pytest.raises(ConfigError, match="expected a method that trains as ns does: bea, ns; got 'jm'"):
+    with pytest.raises(ConfigError, match="expected a method that trains as ns does: bea, ns, ws; got 'jm'"):
         as_method(model, config, "jm")
 
 

@@ -156,6 +156,9 @@ class TrainingConfig(Settings):
     """Steps between validations on dev data of seen cells."""
     selection: Literal["seen", "oracle"] = "seen"
     """Dev data that select weights: of `seen` cells, or of unseen ones (`oracle`, as published: not zero-shot)."""
+    criterion: Literal["score", "likelihood"] = "score"
+    """What the best weights have most of on these data: the tasks' `score` (paper), or `likelihood` of labels, which
+    leaves the choice of labels to the decision rule."""
     patience: Count = 10
     """Validations without improvement before training stops."""
     calibration_share: Probability = 0.0

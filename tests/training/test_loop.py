@@ -39,7 +39,25 @@ def test_training_lowers_the_loss_and_keeps_the_best_weights(method):
     assert [entry["step"] for entry in history] == [20, 40, 60]
     assert history[-1]["nll"] < 0.8 * history[0]["nll"]
     assert run.progression.best_score == max(entry["scores"]["mean"] for entry in history)
-    assert run.validate()["mean"] == pytest.approx(run.progression.best_score)
+    assert run.validate().scores["mean"] == pytest.approx(run.progression.best_score)
+
+
+def test_weights_are_chosen_by_likelihood_where_asked():
+    run = trainer(None, "training.criterion=likelihood", "training.learning_rate=0.1", "training.patience=9")
+    history = run.run().history
+    likeliest = min(history, key=lambda entry: entry["dev_nll"]["mean"])
+    assert run.progression.best_step == likeliest["step"]
+    found = run.validate()
+    assert found.nll["mean"] == pytest.approx(likeliest["dev_nll"]["mean"])
+    naive = []
+    for cell, data in run.dev_data.items():
+        with torch.no_grad():
+            head = run.model.heads.plug_in([cell])[0]
+            said = head.log_probabilities(run.model.encoder(data.inputs))[0]
+        naive.append((cell.task, -float(said[torch.arange(len(data.labels)), data.labels].mean())))
+    for task in {task for task, _ in naive}:
+        own = [value for other, value in naive if other == task]
+        assert found.nll[task] == pytest.approx(sum(own) / len(own), rel=1e-4)
 
 
 def test_patience_ends_training():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from crossfill.encoders.base import Inputs
 from crossfill.errors import CheckpointError, TrainingError
 from crossfill.files import write_json
 from crossfill.grid.cells import Cell
+from crossfill.measures import uncertainty
 from crossfill.measures.metrics import score
 from crossfill.model import Model
 from crossfill.prediction.predict import predict
@@ -35,13 +36,30 @@ class Progression:
     """Progress of a training run."""
 
     step: int = 0
-    best_score: float = -math.inf
+    best_merit: float = -math.inf
+    """What the best weights were chosen by: `training.criterion`."""
+    best_score: float = 0.0
+    """Mean score of these weights on dev data."""
     best_step: int = 0
     worse: int = 0
     """Number of validations since the best one."""
     finished: bool = False
     history: list[dict[str, Any]] = field(default_factory=list)
     """One entry per validation: step, mean nll, kl and loss since the previous one, and scores."""
+
+
+class Validation(NamedTuple):
+    """Measures on dev data, by task and as their `mean`; empty without any."""
+
+    scores: dict[str, float]
+    nll: dict[str, float]
+    """Negative log-likelihood of a word."""
+
+    def merit(self, criterion: Literal["score", "likelihood"]) -> float:
+        """What is largest for the best weights; without any dev data, the last weights count as the best."""
+        if not self.scores:
+            return math.inf
+        return self.scores["mean"] if criterion == "score" else -self.nll["mean"]
 
 
 class Trainer:
@@ -122,20 +140,19 @@ class Trainer:
         features = self.model.encoder(inputs)
         return features.to(torch.promote_types(features.dtype, torch.float32))
 
-    def validate(self) -> dict[str, float]:
-        """Plug-in scores on dev data of seen cells: the mean over cells for each task, and over tasks."""
+    def validate(self) -> Validation:
+        """Plug-in prediction of dev data of seen cells: means over cells for each task, and over tasks."""
         cells = list(self.dev_data)
-        values = torch.zeros(len(cells), dtype=widest(self.processes.device), device=self.processes.device)
+        values = torch.zeros(len(cells), 2, dtype=widest(self.processes.device), device=self.processes.device)
         for i in range(len(cells))[self.processes.share]:
             cell, data = cells[i], self.dev_data[cells[i]]
-            predicted = predict(self.model, data.inputs, cell, n_samples=0).labels.cpu().numpy()
+            predicted = predict(self.model, data.inputs, cell, n_samples=0)
             labels, lengths = self.model.inventory.labels[cell.task], data.inputs.lengths.numpy()
-            values[i] = score(data.labels.numpy(), predicted, labels, lengths)
-        found: dict[str, list[float]] = {}
-        for cell, value in zip(cells, self.processes.total(values).tolist(), strict=True):
-            found.setdefault(cell.task, []).append(value)
-        scores = {task: float(np.mean(values)) for task, values in found.items()}
-        return scores | {"mean": float(np.mean(list(scores.values())))} if scores else {}
+            gold = data.labels.numpy()
+            values[i, 0] = score(gold, predicted.labels.cpu().numpy(), labels, lengths)
+            values[i, 1] = uncertainty.nll(predicted.probabilities.cpu().numpy(), gold)
+        totals = self.processes.total(values.flatten()).reshape(-1, 2)
+        return Validation(*(_means(cells, column.tolist()) for column in totals.T))
 
     def advance(self) -> None:
         """Take one step, then validate and save a checkpoint where they are due."""
@@ -162,14 +179,15 @@ class Trainer:
         if self.out is not None and (at.finished or due):
             self._save_state(self.out)
 
-    def _keep_if_best(self, scores: dict[str, float]) -> None:
+    def _keep_if_best(self, found: Validation) -> None:
         at = self.progression
         nll, kl, loss = np.mean(self.recent, axis=0).tolist()
-        at.history.append({"step": at.step, "nll": nll, "kl": kl, "loss": loss, "scores": scores})
+        means = {"nll": nll, "kl": kl, "loss": loss}
+        at.history.append({"step": at.step, **means, "scores": found.scores, "dev_nll": found.nll})
         self.recent.clear()
-        value = scores.get("mean", math.inf)  # without any dev data, the last weights count as the best
-        if value > at.best_score or not scores:
-            at.best_score, at.best_step, at.worse = value, at.step, 0
+        merit = found.merit(self.config.training.criterion)
+        if merit > at.best_merit or not found.scores:
+            at.best_merit, at.best_score, at.best_step, at.worse = merit, found.scores.get("mean", 0.0), at.step, 0
             self._save_best()
         else:
             at.worse += 1
@@ -246,7 +264,7 @@ class Trainer:
             nll, kl, loss = self.recent[-1]
         else:  # just validated: the means that went into the history
             nll, kl, loss = (self.progression.history[-1][name] for name in ("nll", "kl", "loss"))
-        best = f" best {100 * self.progression.best_score:.1f}" if self.progression.history else ""
+        best = f" best {100 * self.progression.best_score:.1f}" if self.progression.best_score else ""
         return f"loss {loss:.3f} nll {nll:.3f} kl {kl:.0f}{best}"
 
     def _not_finite(self, cell: Cell, objective: Objective) -> str:
@@ -259,3 +277,12 @@ class Trainer:
             f"in cell {cell} at step {self.progression.step}; "
             f"last good checkpoint: {saved}; lower training.learning_rate or look at that cell's data"
         )
+
+
+def _means(cells: Sequence[Cell], values: Sequence[float]) -> dict[str, float]:
+    """The mean over the cells of each task, and the mean of these."""
+    found: dict[str, list[float]] = {}
+    for cell, value in zip(cells, values, strict=True):
+        found.setdefault(cell.task, []).append(value)
+    means = {task: float(np.mean(own)) for task, own in found.items()}
+    return means | {"mean": float(np.mean(list(means.values())))} if means else {}

@@ -72,6 +72,8 @@ class EncoderConfig(Settings):
     """Rows of the hashed embedding table of character n-grams (`compact` only)."""
     dropout: Probability = 0.1
     """Dropout on a word's vector."""
+    surface: bool = False
+    """Put case, digits, punctuation, length, place and frequency of a word beside its vector (`frozen` only)."""
     pretrained: PretrainedConfig = PretrainedConfig()
 
 

@@ -8,6 +8,7 @@ import torch
 from crossfill.config import Config
 from crossfill.encoders.base import Encoder
 from crossfill.encoders.compact import CompactEncoder
+from crossfill.errors import EncoderError
 
 
 def build_encoder(
@@ -19,6 +20,11 @@ def build_encoder(
     built without pretrained weights, for those of a trained model to be loaded into.
     """
     torch.manual_seed(config.training.seed)
+    if config.encoder.surface and (config.encoder.name == "compact" or config.encoder.pretrained.mode != "frozen"):
+        raise EncoderError(
+            "encoder.surface: expected a frozen pretrained encoder, got one that trains and learns these itself; "
+            "set encoder.pretrained.mode=frozen or encoder.surface=false"
+        )
     if config.encoder.name == "compact":
         return CompactEncoder(config.encoder)
     if config.encoder.pretrained.mode == "frozen":

@@ -21,6 +21,7 @@ from crossfill.encoders.features import Dropout, FeatureInputs
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
 from crossfill.encoders.moments import Moments
 from crossfill.encoders.special_tokens import as_cached
+from crossfill.encoders.surface import FORM, NAMES, PLACE, Surface, SurfaceInputs
 from crossfill.encoders.transformer import LayerMix
 from crossfill.errors import DataError, EncoderError, unknown
 from crossfill.grid.sentence import Corpus
@@ -34,29 +35,33 @@ _DTYPES = {2: torch.float16, 4: torch.float32}
 
 @dataclass(frozen=True)
 class FrozenInputs(Inputs):
-    """The cached vectors of a corpus, and the language that each sentence is centred as."""
+    """The cached vectors of a corpus, the language that each sentence is centred as, and the surface of its words."""
 
     given: FeatureInputs
     languages: Int[Tensor, "sentences"]
+    surface: SurfaceInputs | None = None
 
     @property
     def lengths(self) -> Int[Tensor, "sentences"]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.given.lengths
 
     def take(self, sentences: Int[Tensor, "chosen"]) -> "FrozenInputs":
-        return FrozenInputs(self.given.take(sentences), self.languages[sentences])
+        surface = None if self.surface is None else self.surface.take(sentences)
+        return FrozenInputs(self.given.take(sentences), self.languages[sentences], surface)
 
     def followed_by(self, others: Sequence[Inputs]) -> "FrozenInputs":
         parts = [expect(other, FrozenInputs) for other in others]
         given = self.given.followed_by([part.given for part in parts])
-        return FrozenInputs(given, torch.cat([self.languages, *(part.languages for part in parts)]))
+        surfaces = [part.surface for part in parts if part.surface is not None]
+        surface = None if self.surface is None else self.surface.followed_by(surfaces)
+        return FrozenInputs(given, torch.cat([self.languages, *(part.languages for part in parts)]), surface)
 
 
 class FrozenEncoder(CentredEncoder):
     """x = dropout((v − mean of the language) / scale of the language), v the cached vector of a word.
 
-    Means and scales are estimated on unlabelled text. They are saved with the model, and so is the encoder's identity,
-    so that a model is never used with another encoder.
+    With `encoder.surface`, the surface of the word stands beside it. Means and scales are estimated on unlabelled text.
+    They are saved with the model, and so is the encoder's identity, so that a model is never used with another encoder.
     """
 
     mean: Float[Tensor, "languages features"]
@@ -72,7 +77,8 @@ class FrozenEncoder(CentredEncoder):
         check_settings(self.source, self.config)
         self.cache = FeatureCache(cache)
         self.mix = LayerMix(self.source.n_layers + 1) if self.config.layer == "mix" else None
-        self.n_features = self.source.size
+        self.surface = Surface(len(languages)) if config.surface else None
+        self.n_features = self.source.size + (len(NAMES) if config.surface else 0)
         self.width = self.source.size * (self.source.n_layers + 1 if self.mix else 1)
         self.own_identity = hub.identity(self.source.folder)
         self.register_buffer("mean", torch.zeros(len(languages), self.width))
@@ -91,7 +97,8 @@ class FrozenEncoder(CentredEncoder):
         row = self._row(language)
         features = torch.from_numpy(self.vectors(corpus))
         given = FeatureInputs(features, torch.from_numpy(corpus.lengths), checked=True)
-        return FrozenInputs(given, torch.full((len(corpus),), row))
+        surface = None if self.surface is None else SurfaceInputs.of(corpus)
+        return FrozenInputs(given, torch.full((len(corpus),), row), surface)
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
         inputs = expect(inputs, FrozenInputs)
@@ -102,12 +109,18 @@ class FrozenEncoder(CentredEncoder):
         if self.config.centring == "standard":
             vectors = vectors / self.scale[rows]
         if self.mix is not None:
-            vectors = self.mix(vectors.unflatten(1, (-1, self.n_features)))
-        return self.dropout(vectors)
+            vectors = self.mix(vectors.unflatten(1, (-1, self.source.size)))
+        vectors = self.dropout(vectors)
+        if self.surface is None or inputs.surface is None:
+            return vectors
+        return torch.cat([vectors, self.surface(inputs.surface, rows)], dim=1)
 
     @torch.no_grad()
     def centre_on(self, texts: Mapping[str, Sequence[Corpus]]) -> None:
         """Estimate each language's mean and standard deviation on its unlabelled text; without any, on all text."""
+        if self.surface is not None:
+            for language, corpora in texts.items():
+                self.surface.fit(self._row(language), corpora)
         if self.config.centring == "none":
             return
         found = {language: self._moments_of(corpora) for language, corpora in texts.items()}
@@ -131,11 +144,13 @@ class FrozenEncoder(CentredEncoder):
         grown.mean, grown.scale = (
             torch.cat([old, new[None]]) for old, new in zip((self.mean, self.scale), rows, strict=True)
         )
+        if self.surface is not None:
+            grown._modules = self._modules | {"surface": self.surface.with_language(text)}
         return grown
 
     def recentred(self, inputs: Inputs, language: str) -> FrozenInputs:
         inputs = expect(inputs, FrozenInputs)
-        return FrozenInputs(inputs.given, torch.full_like(inputs.languages, self._row(language)))
+        return FrozenInputs(inputs.given, torch.full_like(inputs.languages, self._row(language)), inputs.surface)
 
     def centroids(self) -> dict[str, Float[np.ndarray, "width"]]:
         if self.config.centring == "none":
@@ -183,10 +198,13 @@ class FrozenEncoder(CentredEncoder):
 
     def imagined(self, lengths: Int[Tensor, "sentences"], language: str) -> FrozenInputs:
         """Random vectors for sentences of these lengths, to measure the speed of what reads them."""
-        vectors = torch.randn(int(lengths.sum()), self.width).half()
-        return FrozenInputs(
-            FeatureInputs(vectors, lengths, checked=True), torch.full((len(lengths),), self._row(language))
-        )
+        n_words = int(lengths.sum())
+        given = FeatureInputs(torch.randn(n_words, self.width).half(), lengths, checked=True)
+        surface = None
+        if self.surface is not None:
+            forms = torch.zeros(n_words, len(FORM) + len(PLACE))
+            surface = SurfaceInputs(forms, torch.zeros(n_words, dtype=torch.long), lengths)
+        return FrozenInputs(given, torch.full((len(lengths),), self._row(language)), surface)
 
     def _entry(
         self, corpus: Corpus, name: Mapping[str, str]
@@ -249,7 +267,7 @@ class FrozenEncoder(CentredEncoder):
     def _row(self, language: str) -> int:
         if language in self.languages:
             return self.languages.index(language)
-        if self.config.centring == "none":
+        if self.config.centring == "none" and self.surface is None:
             return 0
         raise DataError(unknown("language", language, self.languages) + "; centring needs to know it")
 

@@ -53,6 +53,11 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
             f"expected a pretrained encoder, got {tagger.config.encoder.name}: it reads hashed n-grams, which no "
             "tokenizer of other software makes; train over a pretrained one"
         )
+    if isinstance(encoder, FrozenEncoder) and encoder.surface is not None:
+        raise ExportError(
+            "expected a model that reads its encoder's vectors alone, got one that also reads the surface of words, "
+            "which other software does not compute; train one to export with --set encoder.surface=false"
+        )
     head = draw_head(tagger.model, cell, n_samples=0)
     if not isinstance(head, Head) or head.n_samples != 1:
         raise ExportError(f"expected one affine head, got several or a deeper one: method {tagger.config.method}")

@@ -1,0 +1,155 @@
+"""The surface of words: what their written form says in any language and script, beside an encoder's vector.
+
+Case, digits, punctuation, length, place in the sentence, and frequency in unlabelled text: some thirty numbers that
+need no training and mean the same everywhere (`encoder.surface`).
+"""
+
+import copy
+import unicodedata
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from crossfill.encoders.base import Inputs, expect, ranges
+from crossfill.encoders.features import Dropout
+from crossfill.grid.sentence import Corpus
+
+BUCKETS = 8192
+"""Counters of words for each language; words that share one are counted together."""
+DROPOUT = 0.1
+"""Dropout on the surface of a word."""
+SCALE = 3.0
+"""Factor on the surface, so that some thirty numbers weigh beside an encoder's hundreds."""
+FORM = (
+    "upper first", "upper all", "upper within", "cased", "digit", "digits only", "punctuation", "punctuation only",
+    "symbol", "hyphen", "apostrophe", "full stop", "mark", "length", "1 character", "2 characters", "3–4 characters",
+    "5–7 characters", "8–11 characters", "12 characters or more",
+)  # fmt: skip
+PLACE = (
+    "first", "last", "position", "sentence length", "upper, not first", "after punctuation", "before punctuation",
+    "after upper", "before upper", "before upper, and upper", "after upper, and upper",
+)  # fmt: skip
+COUNT = ("frequency", "never counted", "frequent", "rare, upper, not first")
+NAMES = (*FORM, *PLACE, *COUNT)
+"""What each number is, in order."""
+
+
+@dataclass(frozen=True)
+class SurfaceInputs(Inputs):
+    """The form and place of every word of a corpus, and the counter of its frequency."""
+
+    forms: Float[Tensor, "words forms"]
+    buckets: Int[Tensor, "words"]
+    lengths: Int[Tensor, "sentences"]
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> "SurfaceInputs":
+        vocabulary, codes = corpus.words.vocabulary, np.array(corpus.words.codes)
+        buckets = np.array([bucket(word) for word in vocabulary], dtype=np.int64)[codes]
+        return cls(*map(torch.from_numpy, (forms(corpus), buckets, corpus.lengths)))
+
+    def take(self, sentences: Int[Tensor, "chosen"]) -> "SurfaceInputs":
+        words = ranges((self.lengths.cumsum(0) - self.lengths)[sentences], self.lengths[sentences])
+        return SurfaceInputs(self.forms[words], self.buckets[words], self.lengths[sentences])
+
+    def followed_by(self, others: Sequence[Inputs]) -> "SurfaceInputs":
+        parts = [self, *(expect(other, SurfaceInputs) for other in others)]
+        return SurfaceInputs(
+            *(torch.cat([getattr(part, name) for part in parts]) for name in ("forms", "buckets", "lengths"))
+        )
+
+
+class Surface(nn.Module):
+    """dropout(SCALE (s − mean of the language)), s the surface of a word."""
+
+    counts: Int[Tensor, "languages buckets"]
+    """How often the words of each bucket occur in a language's unlabelled text."""
+    mean: Float[Tensor, "languages surface"]
+
+    def __init__(self, n_languages: int) -> None:
+        super().__init__()
+        self.register_buffer("counts", torch.zeros(n_languages, BUCKETS, dtype=torch.int32))
+        self.register_buffer("mean", torch.zeros(n_languages, len(NAMES)))
+        self.dropout = Dropout(DROPOUT)
+
+    def forward(self, inputs: SurfaceInputs, rows: Int[Tensor, "words"]) -> Float[Tensor, "words surface"]:
+        """The surface of each word as one of the language in this row."""
+        return self.dropout(SCALE * (self._surface(inputs, rows) - self.mean[rows]))
+
+    @torch.no_grad()
+    def fit(self, row: int, corpora: Sequence[Corpus]) -> None:
+        """Count words, and average surfaces, on a language's unlabelled text."""
+        parts = [SurfaceInputs.of(corpus) for corpus in corpora if len(corpus)]
+        if not parts:
+            return
+        text = parts[0].followed_by(parts[1:])
+        self.counts[row] = text.buckets.bincount(minlength=BUCKETS).to(self.counts)
+        rows = torch.full_like(text.buckets, row).to(self.mean.device)
+        self.mean[row] = self._surface(text, rows).mean(0)
+
+    def with_language(self, text: Corpus) -> "Surface":
+        """The surface with one more language, of which there is this text; all others stay as they are."""
+        grown = copy.copy(self)
+        rows = ((name, buffer.new_zeros(1, buffer.shape[1])) for name, buffer in self.named_buffers())
+        grown._buffers = {name: torch.cat([self.get_buffer(name), row]) for name, row in rows}
+        grown.fit(len(self.counts), [text])
+        return grown
+
+    def _surface(self, inputs: SurfaceInputs, rows: Int[Tensor, "words"]) -> Float[Tensor, "words surface"]:
+        known = inputs.forms.to(self.mean)
+        totals = self.counts.sum(1).to(self.mean)
+        share = self.counts[rows, inputs.buckets.to(rows.device)] / totals[rows].clamp(min=1)
+        rare_name = known[:, NAMES.index("upper, not first")] * (share < 5e-4)
+        frequency = (share + 1e-6).log10() / 3 + 1.5  # −0.5 for a word that was never counted, 1.5 for every word
+        numbers = torch.stack([frequency, (share == 0).float(), (share > 5e-3).float(), rare_name], 1)
+        return torch.cat([known, numbers * (totals[rows] > 0)[:, None]], 1)
+
+
+def forms(corpus: Corpus) -> Float[np.ndarray, "words forms"]:
+    """The form and place of every word."""
+    vocabulary, codes = corpus.words.vocabulary, corpus.words.codes
+    own = np.array([form(word) for word in vocabulary], dtype=np.float32).reshape(len(vocabulary), len(FORM))[codes]
+    upper, closing = own[:, FORM.index("upper first")], own[:, FORM.index("punctuation only")]
+    position = np.arange(len(codes)) - np.repeat(np.array(corpus.offsets[:-1]), corpus.lengths)
+    size = np.repeat(corpus.lengths, corpus.lengths)
+    first, last = position == 0, position == size - 1
+    before, after = np.where(first, 0, np.roll(upper, 1)), np.where(last, 0, np.roll(upper, -1))
+    place = (
+        first, last, position / np.maximum(1, size - 1), np.log1p(size) / 4, upper * ~first,
+        np.where(first, 0, np.roll(closing, 1)), np.where(last, 0, np.roll(closing, -1)),
+        before, after, after * upper, before * upper,
+    )  # fmt: skip
+    return np.column_stack([own, *place]).astype(np.float32)
+
+
+@lru_cache(maxsize=2**16)
+def bucket(word: str) -> int:
+    """The counter of a word; upper and lower case are one."""
+    return zlib.crc32(word.casefold().encode("utf-8", "surrogatepass")) % BUCKETS
+
+
+@lru_cache(maxsize=2**16)
+def form(word: str) -> tuple[float, ...]:
+    """The features of a word's form, by Unicode's categories of its characters."""
+    categories = [unicodedata.category(character) for character in word]
+    n = len(word)
+    letters = [i for i, category in enumerate(categories) if category[0] == "L"]
+    upper = [category in ("Lu", "Lt") for category in categories]
+    digits, marks, signs, symbols = (sum(category[0] == kind for category in categories) for kind in "NMPS")
+    base = n - marks
+    all_upper = len(letters) > 1 and all(upper[i] for i in letters)
+    return (
+        bool(upper and upper[0]), all_upper, any(upper[1:]) and not all_upper,
+        any(word[i].lower() != word[i].upper() for i in letters),
+        digits > 0, digits > 0 and not letters,
+        signs > 0, 0 < signs == n, symbols > 0,
+        n > 1 and "Pd" in categories, n > 1 and any(c in "'’ʼ`ʻ" for c in word), n > 1 and "." in word,
+        marks > 0, float(np.log1p(base)) / 2,
+        base == 1, base == 2, 3 <= base <= 4, 5 <= base <= 7, 8 <= base <= 11, base >= 12,
+    )  # fmt: skip

@@ -20,6 +20,8 @@ from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
 from crossfill.studies.run import Standing, run_study
 from crossfill.studies.run_folder import Results, open_results
+from crossfill.tagger import crossfit
+from crossfill.tagger.train import train_model
 from tests.executors.processes import children
 from tests.studies.studies import InlineExecutor, checked, conduct, outcomes, study
 
@@ -54,6 +56,35 @@ def test_a_second_run_does_nothing_and_a_larger_study_only_what_is_new(tmp_path:
     standing = run_study(checked(**TWO, seeds=[0, 1]), tmp_path, InlineExecutor(), lambda s, _: started.append(s.done))
     assert (standing.done, started[0]) == (4, 2)
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
+
+
+def test_decisions_are_fitted_on_held_out_cells_once_for_all_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    trained: list[tuple[str, int, int]] = []
+
+    def noted(grid, seen, config, *given, **named):
+        trained.append((config.method, config.training.seed, len(seen)))
+        return train_model(grid, seen, config, *given, **named)
+
+    monkeypatch.setattr(crossfit, "train_model", noted)
+    partitions = [{"kind": "random", "halves": [1], "methods": ["jm", "ns", "bea"]}]
+    conduct(tmp_path, partitions=partitions, seeds=[3, 4], folds=2)
+    assert sorted(method for method, _, _ in trained) == ["jm", "jm", "ns", "ns"]  # bea has the heads of ns
+    assert {seed for _, seed, _ in trained} == {3}
+    found = Results(tmp_path)
+    n_seen = len(next(iter(found.jobs.values()))["seen"])
+    assert all(n < n_seen for _, _, n in trained)
+    rules = [job["rules"] for job in found.jobs.values()]
+    assert [sorted(own) for own in rules].count(["bea", "ns"]) == 2
+    assert rules[0] in rules[1:]  # the other seed's
+    for own in rules:
+        for method in own.values():
+            assert all(task["temperature"] > 0 and task["n_cells"] > 1 for task in method["plug_in"].values())
+            assert set(method["plug_in"]["ner"]["offsets"]) == {"f1", "precision", "recall"}
+    cells = [cell for job in found.jobs.values() for own in job["methods"].values() for cell in own["cells"]]
+    assert all("label_sets" in cell for cell in cells)
+    plain = conduct(tmp_path / "plain", partitions=partitions, seeds=[3])
+    assert plain.done == 2
+    assert not set(Results(tmp_path / "plain").jobs) & set(found.jobs)
 
 
 def test_oracle_selection_is_another_job_and_is_told_in_every_row(tmp_path: Path):

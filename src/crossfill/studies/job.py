@@ -14,6 +14,7 @@ from crossfill.executors.base import Report
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
 from crossfill.studies.grids import StudyGrid, load_study_grid, typology_folder
+from crossfill.studies.held_out import calibrate_held_out, rules_of
 from crossfill.studies.plan import Job
 from crossfill.studies.run_folder import FORMAT, LOG, TRAINING, TYPOLOGY, job_folder
 from crossfill.studies.study import DataSettings
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from crossfill.encoders.base import Encoder
     from crossfill.evaluation.results import CellResult
     from crossfill.model import Model
+    from crossfill.prediction.calibration import Calibration
     from crossfill.tagger.train import Trained
 
 DECIMALS = 6
@@ -65,7 +67,8 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
     )
     history = trained.progression.history
     fitted = time.monotonic()
-    results = {method: _evaluate(trained, part.grid, config, method) for method in job.methods}
+    held_out = calibrate_held_out(job, run, grid, seen, config, encoder)
+    results = {m: _evaluate(trained, part.grid, config, m, held_out.get(m)) for m in job.methods}
     if job.keep_model and config.method in results:
         add_results(folder / TRAINING, results[config.method])
     if job.tensorboard:
@@ -84,6 +87,7 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
             "unseen": list(job.unseen),
             "methods": {m: {"cells": [result.as_dict() for result in found]} for m, found in results.items()},
             "history": history,
+            "rules": {method: rules_of(calibration) for method, calibration in held_out.items()},
             "posteriors": _posteriors(trained.model, config, job.posteriors),
             "words": {str(cell): grid.training(cell).n_words for cell in sorted(seen)},
             "left_out": {str(cell): n for cell in grid.cells if (n := sum(splits.left_out for splits in grid[cell]))},
@@ -114,15 +118,17 @@ def rounded(value: Any) -> Any:
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _evaluate(trained: "Trained", scored: Grid, config: "Config", method: str) -> "list[CellResult]":
-    """Results of a method on every cell of the study's grid."""
+def _evaluate(
+    trained: "Trained", scored: Grid, config: "Config", method: str, held_out: "Calibration | None"
+) -> "list[CellResult]":
+    """Results of a method on every cell of the study's grid, calibrated on held-out cells where there are any."""
     from crossfill.evaluation.scoring import evaluate
     from crossfill.methods.registry import as_method
 
     if method == config.method:
-        return evaluate(trained.model, scored, config, trained.calibration)
+        return evaluate(trained.model, scored, config, held_out or trained.calibration)
     model, changed = as_method(trained.model, config, method)
-    return evaluate(model, scored, changed)
+    return evaluate(model, scored, changed, held_out)
 
 
 def _settings(job: Job, run: Path) -> "Config":

@@ -55,6 +55,12 @@ class Job:
     posteriors: tuple[str, ...]
     keep_model: bool = False
     tensorboard: bool = False
+    folds: int = 0
+    """Parts in which the seen cells are held out in turn; 0 for none."""
+    fold_seed: int = 0
+    """The seed of the trainings that hold them out: the study's first."""
+    held_out: str = ""
+    """A hash of all that these trainings depend on, which jobs that differ in nothing but their seed share."""
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -210,7 +216,7 @@ def _job(
         "seen": seen,
         "unseen": unseen,
         "posteriors": chosen,
-    }
+    } | ({"folds": study.folds, "fold_seed": study.seeds[0]} if study.folds else {})
     return Job(
         _hash(depends),
         training,
@@ -221,6 +227,9 @@ def _job(
         chosen,
         study.keep_models,
         study.tensorboard,
+        study.folds,
+        study.seeds[0],
+        _hash(depends | {"config": training.change({"training.seed": study.seeds[0]}).model_dump(mode="json")}),
     )
 
 

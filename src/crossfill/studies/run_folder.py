@@ -5,6 +5,8 @@
     jobs/<id>/result.json all of a job's results; exists if and only if the job is done
     jobs/<id>/log.txt     what the job printed
     jobs/<id>/failed.json why it failed, if it did
+    held_out/<id>/<method>/calibration.json
+                          what was fitted on seen cells held out in turn, for all seeds of a method and partition
     similarity.json       similarity of the languages by typology
     results.jsonl         one line per method, partition, seed, variant and corpus of a cell: flat, for pandas
 
@@ -26,7 +28,7 @@ from crossfill.files import write_atomically, write_json
 FORMAT = 1
 RESULT, FAILED, LOG, TRAINING = "result.json", "failed.json", "log.txt", "training"
 STUDY, PLAN, ROWS, LOCK = "study.json", "plan.json", "results.jsonl", ".lock"
-SIMILARITY, TYPOLOGY = "similarity.json", "typology"
+SIMILARITY, TYPOLOGY, HELD_OUT = "similarity.json", "typology", "held_out"
 
 
 def job_folder(run: Path, job: str) -> Path:

@@ -110,6 +110,9 @@ class StudyConfig(Settings):
     partitions: tuple[PartitionSettings, ...] = (PartitionSettings(kind="random"),)
     seeds: Annotated[tuple[Seed, ...], Field(max_length=10**4)] = (0,)
     """Seeds of training."""
+    folds: Annotated[int, Field(ge=0, le=100)] = 0
+    """Parts in which the seen cells are held out in turn, to fit the decisions and the calibration of every training on
+    cells that it never saw; 0: none, so that decisions are the best valid sequences."""
     ablations: tuple[AblationSettings, ...] = ()
     chosen: ChoiceSettings | None = None
     """When and on which partitions the settings were chosen."""

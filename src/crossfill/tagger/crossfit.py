@@ -37,7 +37,12 @@ def cross_fit(
 ) -> Iterator[PredictedCell]:
     """Predict every seen cell by a model that was trained without it: see `hold_out`."""
     for model, cell in hold_out(grid, seen, config, build, n_folds, report, folder):
-        yield predict_cell(model, cell, _chosen(model, grid, cell, config.training.seed), config)
+        yield predict_held_out(model, grid, cell, config)
+
+
+def predict_held_out(model: Model, grid: Grid, cell: Cell, config: Config) -> PredictedCell:
+    """Predict labelled sentences of a cell that the model was trained without; none of them are test data."""
+    return predict_cell(model, cell, _chosen(model, grid, cell, config.training.seed), config)
 
 
 def hold_out(

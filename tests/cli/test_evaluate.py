@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 import crossfill
 from crossfill import progress
 from crossfill.cli.app import app, main
-from crossfill.cli.evaluate import errors_removed
 from crossfill.data import bio
 from crossfill.data.folder import load_grid
 from crossfill.errors import CrossfillError, DataError
@@ -75,7 +74,7 @@ def test_evaluate(model: Path, data: Path, tmp_path: Path):
         assert entry["plug_in"]["score"] == pytest.approx(result.score)
         risk = result.risk_coverage
         kept = 0.8 * risk[15] / risk[-1] if risk[-1] else 1.0
-        assert errors_removed(result) == pytest.approx(1 - kept if risk[-1] else 0.0)
+        assert result.errors_removed == pytest.approx(1 - kept if risk[-1] else 0.0)
     assert tagger.calibration is not None
     for result in tagger.evaluate(grid, alpha=0.1):
         test, found = grid[result.cell][0].test, result.label_sets

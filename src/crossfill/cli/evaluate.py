@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from crossfill.grid.cells import Cell, Grid
     from crossfill.tagger.tagger import Tagger
 
-_KEPT = 16
-"""Position of 80 % coverage in the risk–coverage curve, counted from 1."""
 _MOST_NAMES = 10
 """Most names that a message lists."""
 
@@ -67,18 +65,12 @@ def evaluate(
         _show(report)
 
 
-def errors_removed(result: "CellResult") -> float:
-    """The share of a corpus' errors among the 20 % of words the model is least sure of."""
-    risk = result.risk_coverage
-    return 1 - 0.8 * risk[_KEPT - 1] / risk[-1] if risk[-1] else 0.0
-
-
 def as_report(results: "Sequence[CellResult]") -> dict[str, Any]:
     """Everything measured, as JSON: one entry per corpus, and means over the seen and the unseen corpora of a task."""
     entries, groups = [], {}
     alpha = next((result.label_sets.alpha for result in results if result.label_sets is not None), None)
     for result in results:
-        entry: dict[str, Any] = {**result.as_dict(), "errors_removed_at_80": errors_removed(result)}
+        entry: dict[str, Any] = {**result.as_dict(), "errors_removed_at_80": result.errors_removed}
         entry |= {name: value for name, value in entry.pop("label_sets", {}).items() if name != "alpha"}
         entries.append(entry)
         groups.setdefault((result.cell.task, result.seen), []).append(entry)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from crossfill.grid.unicode import on_one_line
-from crossfill.measures.metrics import TaskKind
 
 if TYPE_CHECKING:
     from crossfill.data.conllu import ConlluSentence
@@ -48,7 +47,7 @@ def json_line(item: "Item", taggings: "Sequence[Tagging]", whole: bool) -> str:
     if sentence.spaces:
         found["spaces"] = sentence.spaces
     found["offsets"] = sentence.offsets
-    found["tags"] = {str(tagging.cell): _json(tagging, whole) for tagging in taggings}
+    found["tags"] = {str(tagging.cell): tagging.tags(whole) for tagging in taggings}
     return json.dumps(found, ensure_ascii=False) + "\n"
 
 
@@ -93,23 +92,6 @@ def _numbers(tagging: "Tagging", word: int) -> tuple[float, float, float]:
         float(tagging.entropy[word]),
         float(tagging.mutual_information[word]),
     )
-
-
-def _json(tagging: "Tagging", whole: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"labels": tagging.labels}
-    for name in ("confidence", "entropy", "mutual_information"):
-        found[name] = [round(value, 6) for value in getattr(tagging, name).tolist()]
-    if tagging.kind is TaskKind.SPANS:
-        found["spans"] = [span.as_dict() for span in tagging.spans]
-    if tagging.sets is not None:
-        found["label_sets"] = tagging.label_sets
-    if tagging.doubtful is not None:
-        found["doubtful"] = tagging.doubtful.tolist()
-    if whole:
-        found["distributions"] = [
-            {label: round(p, 6) for label, p in tagging.distribution(i).items()} for i in range(len(tagging))
-        ]
-    return found
 
 
 def _blank(tagging: "Tagging") -> "ConlluSentence":

@@ -15,6 +15,9 @@ PredictionKind = Literal["plug_in", "averaged"]
 Place = tuple[Cell, str]
 """A corpus of a cell; the name is empty for all corpora of a cell together."""
 
+_KEPT = 16
+"""Position of 80 % coverage in the risk–coverage curve, counted from 1."""
+
 
 @dataclass(frozen=True)
 class SetResult:
@@ -69,6 +72,12 @@ class CellResult:
     def averaged_score(self) -> float:
         """The same with Bayesian model averaging."""
         return self.averaged["score"]
+
+    @property
+    def errors_removed(self) -> float:
+        """The share of errors among the 20 % of words that averaged prediction is least sure of."""
+        kept, whole = self.risk_coverage[_KEPT - 1], self.risk_coverage[-1]
+        return 1 - 0.8 * kept / whole if whole else 0.0
 
     @property
     def place(self) -> Place:

@@ -3,16 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from crossfill.config import Decision
+from crossfill.frames import data_frame
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.measures.metrics import TaskKind
+from crossfill.prediction.html import tagging_html
 from crossfill.prediction.rules import Preference
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 DIGITS = 6
 """Decimal places of numbers that are written as JSON."""
@@ -78,7 +83,7 @@ class Span:
 
 @dataclass(frozen=True, repr=False)
 class Tagging:
-    """A tagged sentence."""
+    """A tagged sentence: labels and how sure they are, which notebooks show in colours."""
 
     cell: Cell
     sentence: Sentence
@@ -103,6 +108,9 @@ class Tagging:
     def __repr__(self) -> str:
         tagged = " ".join(f"{word}/{label}" for word, label in zip(self.sentence.words, self.labels, strict=True))
         return f"<Tagging {self.cell}: {tagged}>"
+
+    def _repr_html_(self) -> str:
+        return tagging_html(self)
 
     def __len__(self) -> int:
         return len(self.sentence)
@@ -145,3 +153,38 @@ class Tagging:
         """The probability of every label of a word, largest first."""
         order = np.argsort(-self.probabilities[word], kind="stable").tolist()
         return {self.label_names[i]: float(self.probabilities[word, i]) for i in order}
+
+    def tags(self, distributions: bool = False) -> dict[str, Any]:
+        """Labels, their uncertainty and spans as JSON values; with `distributions`, the probability of every label."""
+        found: dict[str, Any] = {"labels": list(self.labels)}
+        for name in ("confidence", "entropy", "mutual_information"):
+            found[name] = [round(value, DIGITS) for value in getattr(self, name).tolist()]
+        if self.kind is TaskKind.SPANS:
+            found["spans"] = [span.as_dict() for span in self.spans]
+        if self.sets is not None:
+            found["label_sets"] = [list(labels) for labels in self.label_sets]
+        if self.doubtful is not None:
+            found["doubtful"] = self.doubtful.tolist()
+        if distributions:
+            found["distributions"] = [
+                {label: round(p, DIGITS) for label, p in self.distribution(i).items()} for i in range(len(self))
+            ]
+        return found
+
+    def to_dict(self, distributions: bool = False) -> dict[str, Any]:
+        """The tagging as JSON values: cell, text, words with their offsets in it, and what `tags` gives."""
+        sentence = self.sentence
+        return {
+            "cell": str(self.cell),
+            "text": sentence.original,
+            "words": list(sentence.words),
+            "offsets": [list(place) for place in sentence.offsets],
+            **self.tags(distributions),
+        }
+
+    def to_pandas(self) -> "DataFrame":
+        """A row for each word, as a data frame of pandas, which is not installed with crossfill."""
+        rows = [asdict(word) for word in self.words]
+        for row in rows:
+            row["label_set"] = list(row["label_set"])
+        return data_frame(rows)

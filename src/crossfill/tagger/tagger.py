@@ -21,6 +21,7 @@ from crossfill.errors import ConfigError, DataError
 from crossfill.evaluation.expected import Expectations, load_expected, save_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import ALPHA, evaluate
+from crossfill.evaluation.table import Results
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.model import Classifier, Model
@@ -55,7 +56,7 @@ class Tagger(OnHub):
         self.model, self.config, self.calibration = model.eval(), config, calibration
         self.widths = dict(widths or {})
         """How far the heads of each task's cells lie from those generated for them, where it was estimated."""
-        self.results = list(results)
+        self.results = Results(results)
         """Results of the last evaluation."""
         self.expectations = expectations
         """Expected scores of unseen cells, where seen cells were held out in turn."""
@@ -223,13 +224,13 @@ class Tagger(OnHub):
             return "seen"
         return "unseen, language without data" if cell.language in self.model.inventory.newcomers else "unseen"
 
-    def evaluate(self, grid: Grid, alpha: float = ALPHA) -> list[CellResult]:
-        """Results on every cell of a grid that has test data the model was not trained on.
+    def evaluate(self, grid: Grid, alpha: float = ALPHA) -> Results:
+        """Results on every cell of a grid that has test data the model was not trained on: a list, and a table.
 
         If the model is calibrated, they include measures of label sets at level `alpha`.
         """
         self.check_test_data(grid)
-        self.results = evaluate(self.model, grid, self.config, self.calibration, alpha)
+        self.results = Results(evaluate(self.model, grid, self.config, self.calibration, alpha))
         return self.results
 
     def save(self, folder: str | Path, with_encoder: bool = False) -> Path:

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import sys
 import types
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -25,6 +26,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "config.md": config_page(),
         "changelog.md": project_page("CHANGELOG.md"),
         "contributing.md": project_page("CONTRIBUTING.md"),
+        **notebook_pages(),
     }
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
@@ -34,6 +36,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def project_page(name: str) -> str:
     """A file of the repository's root, with its links made relative to docs/."""
     return re.sub(r"\]\(docs/", "](", (ROOT / name).read_text(encoding="utf-8"))
+
+
+def notebook_pages() -> dict[str, str]:
+    """The notebooks in docs/notebooks, as pages."""
+    sys.path.insert(0, str(ROOT / "tools"))  # mkdocs loads this file by its path
+    import notebooks
+
+    return notebooks.pages()
 
 
 def cli_page() -> str:

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from crossfill.config import Config as Config
     from crossfill.data.folder import load_grid as load_grid
     from crossfill.errors import CrossfillError as CrossfillError
+    from crossfill.evaluation.table import Results as Results
     from crossfill.grid.cells import Cell as Cell
     from crossfill.grid.cells import Grid as Grid
     from crossfill.grid.sentence import Corpus as Corpus
@@ -23,6 +24,7 @@ _HOMES = {
     "Corpus": "crossfill.grid.sentence",
     "CrossfillError": "crossfill.errors",
     "Grid": "crossfill.grid.cells",
+    "Results": "crossfill.evaluation.table",
     "Sentence": "crossfill.grid.sentence",
     "Tagger": "crossfill.tagger.tagger",
     "Tagging": "crossfill.prediction.tagging",
@@ -38,6 +40,7 @@ __all__ = [
     "Corpus",
     "CrossfillError",
     "Grid",
+    "Results",
     "Sentence",
     "Tagger",
     "Tagging",

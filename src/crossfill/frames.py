@@ -2,24 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 
 from crossfill.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Row = Mapping[str, Any]
 """Values by the names of their columns; all rows of a table have the same names in the same order."""
 
 
-def data_frame(rows: Sequence[Row]) -> "DataFrame":
+def data_frame(rows: Sequence[Row]) -> Any:
     """A data frame of pandas, which is not installed with crossfill."""
     try:
-        from pandas import DataFrame
+        pandas = import_module("pandas")
     except ModuleNotFoundError:
         raise ConfigError("expected pandas for data frames, found none; pip install pandas") from None
-    return DataFrame([dict(row) for row in rows])
+    return pandas.DataFrame([dict(row) for row in rows])
 
 
 def html_table(rows: Sequence[Row]) -> str:

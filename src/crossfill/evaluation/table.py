@@ -1,12 +1,9 @@
 """Results of an evaluation as a table: in notebooks, as text, and as rows for other tools."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crossfill.evaluation.results import CellResult
 from crossfill.frames import data_frame, html_table, text_table
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 
 class Results(list[CellResult]):
@@ -23,7 +20,7 @@ class Results(list[CellResult]):
         calibrated = any(result.label_sets is not None for result in self)
         return [_row(result, calibrated) for result in self]
 
-    def to_pandas(self) -> "DataFrame":
+    def to_pandas(self) -> Any:
         """The table as a data frame of pandas, which is not installed with crossfill."""
         return data_frame(self.rows)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -15,9 +15,6 @@ from crossfill.grid.sentence import Sentence
 from crossfill.measures.metrics import TaskKind
 from crossfill.prediction.html import tagging_html
 from crossfill.prediction.rules import Preference
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 DIGITS = 6
 """Decimal places of numbers that are written as JSON."""
@@ -182,7 +179,7 @@ class Tagging:
             **self.tags(distributions),
         }
 
-    def to_pandas(self) -> "DataFrame":
+    def to_pandas(self) -> Any:
         """A row for each word, as a data frame of pandas, which is not installed with crossfill."""
         rows = [asdict(word) for word in self.words]
         for row in rows:

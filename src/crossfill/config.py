@@ -110,6 +110,8 @@ class GeneratorConfig(Settings):
     """Factor on the initial weights of the last layers; at 0 all cells of a task start from one shared head."""
     initial_variance: Rate | None = None
     """Initial variance of a head's parameters; none keeps the default random initialisation (as published)."""
+    doubt: bool = False
+    """Samples of heads also vary by what the seen cells leave open in the last layer's weights (Laplace)."""
 
 
 class ObjectiveConfig(Settings):

@@ -19,6 +19,10 @@ def words(n: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(n, N_FEATURES, dtype=torch.float64, generator=rng) @ mixing
 
 
+def with_one(features: torch.Tensor) -> torch.Tensor:
+    return torch.cat([features, torch.ones_like(features[:, :1])], 1)
+
+
 def heads(slope: float = 0.3) -> GaussianProcessHeads:
     found = small_model("gp").heads
     assert isinstance(found, GaussianProcessHeads)
@@ -31,7 +35,7 @@ def heads(slope: float = 0.3) -> GaussianProcessHeads:
 
 def test_variances_are_those_of_a_dense_posterior():
     found, data = heads(), {"aaa": words(30), "bbb": words(50, 1)}
-    found.fit("pos", {language: [x[:20], x[20:]] for language, x in data.items()})
+    found.fit("pos", {language: [with_one(x[:20]), with_one(x[20:])] for language, x in data.items()})
     basis, prior = found.get_buffer("basis_1"), found.prior_variances[1]
     torch.testing.assert_close(basis.T @ basis, torch.eye(N_FEATURES + 1, dtype=torch.float64))
     label, place = 2, 3
@@ -67,8 +71,8 @@ def test_prior_variances_are_a_fixed_point_and_recover_those_that_made_the_weigh
 
 def test_a_posterior_moves_with_data_of_its_language_and_of_similar_ones():
     few, many = heads(), heads()
-    few.fit("pos", {"aaa": [words(10)]})
-    many.fit("pos", {"aaa": [words(1000)]})
+    few.fit("pos", {"aaa": [with_one(words(10))]})
+    many.fit("pos", {"aaa": [with_one(words(1000))]})
 
     def sure(found: GaussianProcessHeads, language: str) -> float:
         return 1 / found.variance(CELLS[language]).mean().item()
@@ -85,7 +89,7 @@ def test_a_posterior_moves_with_data_of_its_language_and_of_similar_ones():
 
 def test_draws_have_the_variance_and_the_mean_of_the_head():
     found = heads()
-    found.fit("pos", {"aaa": [words(40)]})
+    found.fit("pos", {"aaa": [with_one(words(40))]})
     drawn = found.sample([CELLS["bbb"]], 20_000, torch.Generator().manual_seed(0))[0].parameters
     mean = found.plug_in([CELLS["bbb"]])[0].parameters[0]
     rotated = (drawn - mean) @ found.get_buffer("basis_1")

@@ -11,24 +11,24 @@ those of the largest evidence (MacKay's fixed point). So a head is as sure as th
 ones make it: its variance falls with data, and a language without any keeps what its neighbours leave open.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from crossfill.config import Config
-from crossfill.encoders.base import Encoder, Inputs
+from crossfill.encoders.base import Inputs
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.baselines.described import describe
 from crossfill.methods.baselines.joint_kernel import KernelHeads
+from crossfill.methods.fisher import encoded, information, uncorrelated
 from crossfill.methods.method import Method, Plan
 from crossfill.model import Head, HeadSource, Model, TrainingDraw
 
 ROUNDS = 20
 """Rounds of MacKay's fixed point; prior variances change by less than a per cent after some ten."""
 LEAST_VARIANCE = 1e-10
-CHUNK_SENTENCES = 256
 
 
 class GaussianProcessHeads(HeadSource):
@@ -64,33 +64,22 @@ class GaussianProcessHeads(HeadSource):
         return self.get_buffer(f"variance_{task}")[self.inventory.language_index(cell.language)]
 
     @torch.no_grad()
-    def fit(self, task: str, features: Mapping[str, Sequence[Float[Tensor, "_ features"]]]) -> None:
-        """The posterior of a task's heads, given the features of the training words of each seen language."""
+    def fit(self, task: str, features: Mapping[str, Sequence[Float[Tensor, "_ inputs"]]]) -> None:
+        """The posterior of a task's heads, given the features, and a 1, of each seen language's training words."""
         row = self.inventory.task_index(task)
-        inputs = {name: [_with_one(part) for part in parts] for name, parts in features.items()}
-        moment = sum(part.T @ part for parts in inputs.values() for part in parts)
-        basis = torch.linalg.eigh(torch.as_tensor(moment)).eigenvectors
+        basis = uncorrelated([part for parts in features.values() for part in parts])
         vectors = torch.cat([torch.ones_like(self.kernel.vectors[:, :1]), self.kernel.vectors], 1)
-        curvatures = torch.stack([self._curvature(Cell(task, name), parts, basis) for name, parts in inputs.items()])
-        seen = vectors[[self.inventory.language_index(name) for name in inputs]]
-        information = torch.einsum("cp,ci,cj->pij", curvatures.flatten(1), seen, seen)
+        heads = [head.parameters[0] for head in self.kernel.plug_in([Cell(task, name) for name in features])]
+        pairs = zip(heads, features.values(), strict=True)
+        curvatures = torch.stack([information(head, parts, basis) for head, parts in pairs])
+        seen = vectors[[self.inventory.language_index(name) for name in features]]
+        precision = torch.einsum("cp,ci,cj->pij", curvatures.flatten(1), seen, seen)
         shared, slopes = Head.of(self.kernel.shared[row]).parameters[0], self.kernel.slopes[row]
-        variances, covariance = evidence(information, shared.square().sum(), slopes.square().sum())
+        variances, covariance = evidence(precision, shared.square().sum(), slopes.square().sum())
         found = torch.einsum("li,pij,lj->lp", vectors, covariance, vectors)
         self.get_buffer(f"variance_{row}").copy_(found.reshape(len(vectors), *shared.shape))
         self.get_buffer(f"basis_{row}").copy_(basis)
         self.prior_variances[row] = variances
-
-    def _curvature(
-        self, cell: Cell, parts: Sequence[Float[Tensor, "_ inputs"]], basis: Float[Tensor, "inputs inputs"]
-    ) -> Float[Tensor, "labels inputs"]:
-        """h = Σ p (1 − p) z²: the diagonal of Fisher's information in the basis, z = x · basis, summed over words."""
-        theta = self.kernel.plug_in([cell])[0].parameters[0]
-        found = torch.zeros_like(theta)
-        for part in parts:
-            p = (part @ theta.T).softmax(-1)
-            found += (p * (1 - p)).T @ (part @ basis).square()
-        return found
 
     def _drawn(self, cell: Cell, n_samples: int, generator: torch.Generator | None) -> Head:
         """θ + ε Uᵀ, ε ~ N(0, variance) in the basis U."""
@@ -145,20 +134,9 @@ def finish(model: Model, inputs: Mapping[Cell, Inputs]) -> None:
     """Fit the posterior to the training words of all seen cells."""
     heads = _heads(model)
     for task in model.inventory.tasks:
-        own = {cell.language: list(_encoded(model.encoder, part)) for cell, part in inputs.items() if cell.task == task}
+        own = {cell.language: list(encoded(model.encoder, part)) for cell, part in inputs.items() if cell.task == task}
         if own:
             heads.fit(task, own)
-
-
-@torch.no_grad()
-def _encoded(encoder: Encoder, inputs: Inputs) -> Iterator[Float[Tensor, "_ features"]]:
-    """The features of all words, some sentences at a time."""
-    for sentences in torch.arange(len(inputs.lengths)).split(CHUNK_SENTENCES):
-        yield encoder(inputs.take(sentences))
-
-
-def _with_one(features: Float[Tensor, "words features"]) -> Float[Tensor, "words inputs"]:
-    return torch.cat([features, torch.ones_like(features[:, :1])], 1)
 
 
 def _heads(model: Model) -> GaussianProcessHeads:

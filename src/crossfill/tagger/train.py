@@ -71,7 +71,8 @@ def train_model(
     if method.finish is not None:
         method.finish(model, {cell: data.inputs for cell, data in training.items()})
         if out is not None and processes.is_first:
-            checkpoint.write_tensors(out / checkpoint.WEIGHTS, model.state_dict(), {"step": progression.best_step})
+            notes = {"step": progression.best_step, "run": checkpoint.digest(trainer.description)}
+            checkpoint.write_tensors(out / checkpoint.WEIGHTS, model.state_dict(), notes)
     calibration = calibrate(model, grid, config) if config.training.calibration_share else None
     if out is not None and processes.is_first:
         complete_folder(out, model, grid, config, calibration)

@@ -55,8 +55,7 @@ class Generator(nn.Module):
         language_latents: Float[Tensor, "samples cells latent"],
     ) -> list[HeadDistribution]:
         """The distributions over the heads of these cells; all cells and samples go through the trunk in one batch."""
-        t, l = task_latents, language_latents
-        hidden = self.trunk(torch.cat([t, l, t - l, t * l], dim=-1))
+        hidden = self.hidden(task_latents, language_latents)
         heads: dict[int, HeadDistribution] = {}
         for task in sorted(set(tasks)):
             cells = [i for i, other in enumerate(tasks) if other == task]
@@ -66,6 +65,12 @@ class Generator(nn.Module):
             variance = functional.softplus(self.variances[task](of_task).reshape(shape)) + VARIANCE_FLOOR
             heads |= {cell: HeadDistribution(mean[:, i], variance[:, i]) for i, cell in enumerate(cells)}
         return [heads[i] for i in range(len(tasks))]
+
+    def hidden(
+        self, t: Float[Tensor, "*cells latent"], l: Float[Tensor, "*cells latent"]
+    ) -> Float[Tensor, "*cells hidden"]:
+        """What the output layers read: the trunk over t ⊕ l ⊕ (t − l) ⊕ (t ⊙ l)."""
+        return self.trunk(torch.cat([t, l, t - l, t * l], dim=-1))
 
     def deviations(self) -> list[nn.Parameter]:
         """Parameters that make cells of a task differ: all but the biases of the mean layers, which its cells share."""

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -16,8 +17,10 @@ from typer.testing import CliRunner
 from crossfill.cli.app import app
 from crossfill.config import Config
 from crossfill.errors import StudyError
+from crossfill.evaluation.results import CellResult
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
+from crossfill.report.held_out import held_out_table
 from crossfill.studies.run import Standing, run_study
 from crossfill.studies.run_folder import Results, open_results
 from crossfill.tagger import crossfit
@@ -82,6 +85,19 @@ def test_decisions_are_fitted_on_held_out_cells_once_for_all_seeds(tmp_path: Pat
             assert set(method["plug_in"]["ner"]["offsets"]) == {"f1", "precision", "recall"}
     cells = [cell for job in found.jobs.values() for own in job["methods"].values() for cell in own["cells"]]
     assert all("label_sets" in cell for cell in cells)
+    table = held_out_table(open_results(tmp_path))
+    assert {(row[1].text, row[2].text) for row in table.rows} == {
+        (task, method) for task in ("chunk", "deprel", "ner", "pos") for method in ("BEA", "NS", "JM")
+    }
+    (row,) = (row for row in table.rows if row[1].text == "ner" and row[2].text == "JM")
+    own = [
+        CellResult.from_dict(cell)
+        for job in found.jobs.values()
+        for cell in job["methods"].get("jm", {"cells": ()})["cells"]
+        if cell["cell"].startswith("ner/") and not cell["seen"]
+    ]
+    assert row[4].value == pytest.approx(100 * np.mean([r.score for r in own]))
+    assert row[11].value == pytest.approx(np.mean([r.label_sets.coverage for r in own if r.label_sets]))
     plain = conduct(tmp_path / "plain", partitions=partitions, seeds=[3])
     assert plain.done == 2
     assert not set(Results(tmp_path / "plain").jobs) & set(found.jobs)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -17,6 +18,8 @@ from crossfill.data import bio
 from crossfill.data.folder import load_grid
 from crossfill.errors import CrossfillError, DataError
 from crossfill.evaluation import scoring
+from crossfill.evaluation.expected import Expectations, ExpectedScore, HeldOutScore, save_expected
+from crossfill.grid.cells import Cell
 from tests.data.folders import bio as bio_file
 from tests.data.folders import conllu, write
 from tests.own_cache import own_cache as own_cache
@@ -89,6 +92,18 @@ def test_evaluate(model: Path, data: Path, tmp_path: Path):
         np.mean([e["averaged"]["nll"] for c, e in entries.items() if c[:3] == "pos"])
     )
     assert json.loads(run("evaluate", model, data, "--samples", 0, "--task", "pos", "--json"))["samples"] == 0
+
+
+def test_cells_without_test_data_have_their_expected_score(model: Path, data: Path, tmp_path: Path):
+    held_out = (HeldOutScore(Cell("ner", "yor"), 0.5, 0.2),)
+    expected = tuple(ExpectedScore(Cell("ner", code), 0.4321, 0.25, 0.7, 0.3) for code in ("amh", "wol"))
+    save_expected(shutil.copytree(model, tmp_path / "model"), Expectations(held_out, expected))
+    shown = run("evaluate", tmp_path / "model", data)
+    assert "□  ner/amh      43.2  25.0  70.0" in shown
+    assert "a probability of 80%" in " ".join(shown.split())
+    report = json.loads(run("evaluate", tmp_path / "model", data, "--json"))
+    assert [one["cell"] for one in report["expected"]["cells"]] == ["ner/amh"]  # ner/wol has test data, and a score
+    assert "expected" not in json.loads(run("evaluate", model, data, "--json"))
 
 
 def test_evaluate_leaves_out_what_the_model_does_not_know(model: Path, data: Path, tmp_path: Path):

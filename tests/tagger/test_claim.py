@@ -16,7 +16,7 @@ import pytest
 import crossfill
 from crossfill import checkpoint
 from crossfill.encoders.cache import FeatureCache
-from crossfill.errors import CheckpointError
+from crossfill.errors import CheckpointError, ConfigError
 from crossfill.files import locked, write_atomically
 from crossfill.grid.cells import Grid
 from crossfill.tagger.claim import standing
@@ -53,6 +53,23 @@ def test_a_finished_model_is_replaced_only_when_asked(tmp_path: Path):
     assert (tmp_path / checkpoint.WEIGHTS).read_bytes() == before
     crossfill.train(GRID, config=other, out=tmp_path, force=True)
     assert (tmp_path / checkpoint.WEIGHTS).read_bytes() != before
+
+
+def test_a_run_that_is_refused_leaves_nothing(tmp_path: Path):
+    for out in (tmp_path / "new" / "model", tmp_path / "there"):
+        there = out.name == "there"
+        if there:
+            out.mkdir()
+        with pytest.raises(ConfigError, match="unknown method"):
+            crossfill.train(GRID, method="none", config=FEW, out=out)
+        with pytest.raises(CheckpointError, match="expected a run to resume, found none"):
+            crossfill.train(GRID, config=FEW, out=out, resume=True)
+        assert out.exists() == there
+        assert not there or list(out.iterdir()) == []
+    (out / "mine.txt").write_text("x")
+    with pytest.raises(ConfigError, match="unknown method"):
+        crossfill.train(GRID, method="none", config=FEW, out=out)
+    assert (out / "mine.txt").exists()
 
 
 def test_an_interrupted_run_is_resumed_or_given_up_and_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

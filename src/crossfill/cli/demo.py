@@ -12,6 +12,7 @@ from crossfill.cli.serve import announce, web
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from crossfill.data.synthetic import SyntheticGrid
     from crossfill.grid.cells import Cell
@@ -84,6 +85,7 @@ def demo(
 def _artificial_demo(
     console: "Console", seed: int, steps: int | None, families: int | None, out: Path, quiet: bool
 ) -> None:
+    from crossfill.cli.tables import print_boxed
     from crossfill.studies.demo import artificial_languages, demo_study
     from crossfill.studies.run_folder import open_results
     from crossfill.tagger.tagger import load
@@ -93,13 +95,14 @@ def _artificial_demo(
     _show_grid(console, made, checked)
     _run(checked, out, quiet)
     results = open_results(out)
-    console.print(_score_table(results, LEGEND))
-    console.print(_correlation_table(results))
+    print_boxed(console, _score_table(results, LEGEND))
+    print_boxed(console, _correlation_table(results))
     _show_examples(console, _examples(load(out / results.focus), checked, made), results.focus)
 
 
 def _real_demo(console: "Console", seed: int, steps: int | None, encoder: str, out: Path, quiet: bool) -> None:
     from crossfill.cli.filled import frequent_label_scores, show_doubt, show_filled, show_real_grid
+    from crossfill.cli.tables import print_boxed
     from crossfill.studies.demo import demo_grid, real_demo_study, seen_cells, unseen_cells
     from crossfill.studies.run_folder import open_results
     from crossfill.tagger.tagger import load
@@ -109,7 +112,7 @@ def _real_demo(console: "Console", seed: int, steps: int | None, encoder: str, o
     show_real_grid(console, grid, seen)
     _run(checked, out, quiet)
     results = open_results(out)
-    console.print(_score_table(results, REAL_LEGEND, frequent_label_scores(grid, seen, unseen)))
+    print_boxed(console, _score_table(results, REAL_LEGEND, frequent_label_scores(grid, seen, unseen)))
     tagger = load(out / results.focus)
     show_filled(console, tagger, grid, unseen, SAMPLES)
     show_doubt(console, tagger, grid, unseen, SAMPLES)
@@ -216,25 +219,24 @@ def _examples(tagger: "Tagger", checked: "CheckedStudy", made: "SyntheticGrid") 
 
 
 def _show_examples(console: "Console", examples: "Mapping[Cell, Tagging]", method: str) -> None:
+    from crossfill.cli.tables import word_lines
     from crossfill.report.rendering import shown
 
     console.print(f"\n[bold]Tagged by {shown(method)} in cells it never saw[/]: ", end="")
     console.print("[green]sure[/], [yellow]less so[/], [red]unsure[/]; ✗ before the right label\n")
     for cell, tagging in examples.items():
         console.print(f"  {cell}", style="bold")
-        console.print(_tagged(tagging))
+        for line in word_lines(_tagged(tagging), console.width):
+            console.print(line)
 
 
-def _tagged(tagging: "Tagging") -> "Table":
-    from rich.table import Table
+def _tagged(tagging: "Tagging") -> "list[tuple[Text, ...]]":
+    """Each word with its label and its confidence."""
     from rich.text import Text
 
-    table = Table.grid(padding=(0, 2))
     sure: Sequence[float] = tagging.confidence.tolist()
     colours = ["green" if value > 0.9 else "yellow" if value > 0.6 else "red" for value in sure]
     pairs = zip(tagging.labels, tagging.sentence.labels, strict=True)
     labels = [label if label == gold else f"{label} ✗{gold}" for label, gold in pairs]
-    table.add_row("", *map(Text, tagging.sentence.words))
-    table.add_row("", *(Text(label, colour) for label, colour in zip(labels, colours, strict=True)))
-    table.add_row("", *(Text(f"{value:.2f}", colour) for value, colour in zip(sure, colours, strict=True)))
-    return table
+    rows = zip(tagging.sentence.words, labels, sure, colours, strict=True)
+    return [(Text(word), Text(label, colour), Text(f"{value:.2f}", colour)) for word, label, value, colour in rows]

@@ -10,8 +10,9 @@ from crossfill.cli.options import MOST_SEED, ModelFolder
 from crossfill.cli.outputs import check_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
+    from rich.console import Console
     from rich.table import Table
 
     from crossfill.evaluation.results import CellResult
@@ -56,6 +57,7 @@ def evaluate(
         typer.echo(f"{adapted}: {tagger.status(adapted)}", err=True)
     results = _results(tagger, grid, alpha, quiet)
     report = as_report(results) | {"samples": tagger.config.prediction.samples}
+    report |= _expected(tagger, {result.cell for result in results})
     text = json.dumps(report, ensure_ascii=False, indent=2)
     if out is not None:
         write_atomically(out, (text + "\n").encode())
@@ -92,6 +94,16 @@ def _mean(group: list[dict[str, Any]]) -> dict[str, float]:
         n_words = sum(entry["n_words"] for entry in group)
         values["word_coverage"] = sum(entry["coverage"] * entry["n_words"] for entry in group) / n_words
     return values
+
+
+def _expected(tagger: "Tagger", scored: "Collection[Cell]") -> dict[str, Any]:
+    """Expected scores of filled cells without test data, if seen cells were held out in turn when it was trained."""
+    found = tagger.expectations
+    unknown = [one for one in found.expected if one.cell not in scored] if found is not None else []
+    if found is None or not unknown:
+        return {}
+    entries = [{"cell": str(one.cell), "score": one.score, "low": one.low, "high": one.high} for one in unknown]
+    return {"expected": {"level": found.level, "held_out": len(found.held_out), "cells": entries}}
 
 
 def _asked_for(grid: "Grid", tasks: "Sequence[str]") -> "Grid":
@@ -169,10 +181,29 @@ def _show(report: dict[str, Any]) -> None:
     for mean in report["means"]:
         _add(table, [_mark(mean), mean["task"], str(mean["corpora"])], mean, alpha is not None)
     print_table(console, table, keys=2)
+    if "expected" in report:
+        _show_expected(console, report["expected"])
     console.print(
         "■ seen, ▣ unseen. The score is of plug-in prediction, the rest of averaged prediction; "
         "−err: errors gone with the least sure 20 %."
     )
+
+
+def _show_expected(console: "Console", expected: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from crossfill.cli.tables import print_table
+
+    table = Table("", "cell", title="Expected of cells without test data")
+    for name in ("expected", "from", "to"):
+        table.add_column(name, justify="right")
+    for one in expected["cells"]:
+        table.add_row("□", one["cell"], *(f"{100 * one[name]:.1f}" for name in ("score", "low", "high")))
+    table.caption = (
+        f"As {expected['held_out']} seen cells did that were held out in turn when the model was trained: the score "
+        f"lies between the bounds with a probability of {expected['level']:.0%}."
+    )
+    print_table(console, table, keys=2)
 
 
 def _mark(entry: dict[str, Any]) -> str:

@@ -1,15 +1,15 @@
 """The demo in real languages: its grid, and the cells that were filled in, in words that people can read."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from crossfill.cli.tables import word_lines
 from crossfill.data.codes import language_name
 from crossfill.data.parallel_corpus import parallel_grid
 from crossfill.grid.cells import Cell, Grid
@@ -21,8 +21,6 @@ from crossfill.tagger.tagger import Tagger
 DOUBTFUL = 0.5
 """Words below this confidence are marked."""
 SHOWN_PER_TASK = 4
-_GAP = 2
-"""Spaces between words."""
 
 
 def show_real_grid(console: Console, grid: Grid, seen: Collection[Cell]) -> None:
@@ -68,7 +66,7 @@ def show_filled(console: Console, tagger: Tagger, grid: Grid, unseen: Sequence[C
         for cell in cells[:: -(-len(cells) // SHOWN_PER_TASK)]:
             tagging = tagger.tag(grid[cell][0].test[number], cell, samples)
             console.print(f"  [bold]{cell}[/] {language_name(cell.language)}")
-            for part in _lines(tagging, console.width):
+            for part in word_lines(_tagged(tagging), console.width):
                 console.print(part)
             console.print()
 
@@ -91,29 +89,12 @@ def show_doubt(console: Console, tagger: Tagger, grid: Grid, unseen: Sequence[Ce
         console.print(f"  {task}: {'; '.join(told)}")
 
 
-def _lines(tagging: Tagging, width: int) -> Iterator[Table]:
-    """The words of a sentence, each above its label, in as many lines as the width asks for."""
-    columns: list[tuple[str, Text]] = []
-    triples = zip(tagging.sentence.words, tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True)
-    for word, label, gold, sure in triples:
+def _tagged(tagging: Tagging) -> list[tuple[Text, ...]]:
+    """Each word with its label."""
+    columns = []
+    rows = zip(tagging.sentence.words, tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True)
+    for word, label, gold, sure in rows:
         shown = label + ("?" if sure < DOUBTFUL else "") + ("" if label == gold else f" ✗{gold}")
-        columns.append((word, Text(shown, "red" if label != gold else "yellow" if sure < DOUBTFUL else "green")))
-    line: list[tuple[str, Text]] = []
-    for column in columns:
-        if line and sum(map(_wide, (*line, column))) > width - 2 * _GAP:
-            yield _line(line)
-            line = []
-        line.append(column)
-    yield _line(line)
-
-
-def _line(columns: Sequence[tuple[str, Text]]) -> Table:
-    table = Table.grid(padding=(0, _GAP, 0, 0))
-    table.add_row("  ", *(Text(word) for word, _ in columns))
-    table.add_row("  ", *(label for _, label in columns))
-    return table
-
-
-def _wide(column: tuple[str, Text]) -> int:
-    word, label = column
-    return max(cell_len(word), label.cell_len) + _GAP
+        colour = "red" if label != gold else "yellow" if sure < DOUBTFUL else "green"
+        columns.append((Text(word), Text(shown, colour)))
+    return columns

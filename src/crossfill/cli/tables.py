@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
+from rich.text import Text
 
 _GAP = 2
 """Spaces between columns."""
@@ -26,6 +27,41 @@ def print_table(console: Console, table: Table, keys: int = 1) -> None:
     if table.caption:
         console.print(table.caption, style="dim", markup=False)
         console.print()
+
+
+def print_boxed(console: Console, table: Table) -> None:
+    """Print a table in its box if the terminal has room for that, else as `print_table` does."""
+    title, caption = table.title, table.caption
+    table.title = table.caption = None  # they may be wrapped
+    fits = console.measure(table, options=console.options.update(max_width=_ANY_WIDTH)).maximum <= console.width
+    table.title, table.caption = title, caption
+    if fits:
+        console.print(table)
+    else:
+        print_table(console, table)
+
+
+def word_lines(words: Sequence[tuple[Text, ...]], width: int) -> Iterator[Table]:
+    """The words of a sentence, each above what is said of it, in as many lines as the width asks for."""
+    line: list[tuple[Text, ...]] = []
+    for word in words:
+        if line and sum(map(_word_width, (*line, word))) > width - 2 * _GAP:
+            yield _word_line(line)
+            line = []
+        line.append(word)
+    if line:
+        yield _word_line(line)
+
+
+def _word_line(words: Sequence[tuple[Text, ...]]) -> Table:
+    table = Table.grid(padding=(0, _GAP, 0, 0))
+    for row in zip(*words, strict=True):
+        table.add_row("  ", *row)
+    return table
+
+
+def _word_width(word: tuple[Text, ...]) -> int:
+    return max(text.cell_len for text in word) + _GAP
 
 
 def _parts(console: Console, table: Table, keys: int) -> Iterator[Table]:

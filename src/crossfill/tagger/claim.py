@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -25,8 +25,10 @@ def claimed(folder: Path, resume: bool, force: bool) -> Iterator[None]:
     """Hold a folder for a run, from before its first work to its end.
 
     CheckpointError if it cannot be written, if another process holds it, if there is nothing to `resume`, or if it
-    holds a run that is neither resumed nor given up with `force`.
+    holds a run that is neither resumed nor given up with `force`. A run that ends before it has written anything leaves
+    no trace of the claim.
     """
+    new = not folder.exists()
     with ExitStack() as stack:
         try:
             held = stack.enter_context(locked(folder / checkpoint.LOCK, wait=False))
@@ -36,8 +38,21 @@ def claimed(folder: Path, resume: bool, force: bool) -> Iterator[None]:
             ) from None
         if not held:
             raise CheckpointError(f"{folder}: another process is training into this folder; wait, or name another one")
-        _check(folder, resume, force)
-        yield
+        try:
+            _check(folder, resume, force)
+            yield
+        except BaseException:
+            _withdraw(folder, new)
+            raise
+
+
+def _withdraw(folder: Path, new: bool) -> None:
+    """Remove the lock from a folder with nothing else in it, and the folder if it is `new`."""
+    with suppress(OSError):
+        if [path.name for path in folder.iterdir()] == [checkpoint.LOCK]:
+            (folder / checkpoint.LOCK).unlink()
+            if new:
+                folder.rmdir()
 
 
 def close_run(folder: Path) -> None:

@@ -22,7 +22,7 @@ static: $(READY)
 	$(MAKE) --no-print-directory docs
 
 docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tools/build_site.py site
 	$(BIN)/python tools/check_site.py site
 
 format: $(READY)

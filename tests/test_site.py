@@ -14,6 +14,7 @@ from crossfill.studies.study import DataSettings, PartitionSettings
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
+import build_site  # noqa: E402
 import check_site  # noqa: E402
 import reference  # noqa: E402
 
@@ -39,6 +40,17 @@ def test_every_setting_is_in_the_reference(model: type[BaseModel]):
         if field.description:
             assert " ".join(field.description.split()) in page
     assert "| `mode` | `finetune or partial or frozen` | `finetune` |" in page
+
+
+def test_every_page_is_in_the_navigation(tmp_path: Path):
+    build_site.gather(tmp_path)
+    assert build_site.unlisted(tmp_path) == []
+    (tmp_path / "docs" / "new.md").write_text("# New")
+    (tmp_path / "docs" / "notebooks" / "first-model.md").unlink()
+    assert build_site.unlisted(tmp_path) == [
+        "mkdocs.yml: nav lacks new.md",
+        "mkdocs.yml: nav has notebooks/first-model.md, which is no page",
+    ]
 
 
 def test_broken_links_and_foreign_hosts_are_found(tmp_path: Path):

@@ -1,8 +1,7 @@
-"""Pages that mkdocs generates: the command line and every setting from the code, and the project's own files."""
+"""Pages that are generated: the command line and every setting from the code, and the project's own files."""
 
 import inspect
 import re
-import sys
 import types
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -10,8 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import typer
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from typer.models import OptionInfo
@@ -19,31 +16,19 @@ from typer.models import OptionInfo
 ROOT = Path(__file__).parents[1]
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages to the written ones."""
-    pages = {
+def pages() -> dict[str, str]:
+    """The generated pages, by their names in docs/."""
+    return {
         "cli.md": cli_page(),
         "config.md": config_page(),
         "changelog.md": project_page("CHANGELOG.md"),
         "contributing.md": project_page("CONTRIBUTING.md"),
-        **notebook_pages(),
     }
-    for name, text in pages.items():
-        files.append(File.generated(config, name, content=text))
-    return files
 
 
 def project_page(name: str) -> str:
     """A file of the repository's root, with its links made relative to docs/."""
     return re.sub(r"\]\(docs/", "](", (ROOT / name).read_text(encoding="utf-8"))
-
-
-def notebook_pages() -> dict[str, str]:
-    """The notebooks in docs/notebooks, as pages."""
-    sys.path.insert(0, str(ROOT / "tools"))  # mkdocs loads this file by its path
-    import notebooks
-
-    return notebooks.pages()
 
 
 def cli_page() -> str:

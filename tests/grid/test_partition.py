@@ -15,6 +15,7 @@ from crossfill.grid.partition import (
     bridge_halves,
     different_languages,
     hold_out,
+    language_folds,
     random_halves,
     similar_languages,
 )
@@ -141,3 +142,21 @@ def test_subsets_by_family_are_the_best_there_are(family: dict[str, str], size: 
 def test_a_subset_larger_than_the_grid_is_refused():
     with pytest.raises(DataError, match="expected a subset of 2 to 3 languages, got 4"):
         similar_languages("abc", 4, lambda a, b: 0.0)
+
+
+@pytest.mark.parametrize("n_folds", [2, 5, 33])
+def test_every_language_is_left_out_once_with_all_its_tasks(n_folds: int):
+    parts = language_folds(FULL, n_folds, seed=1)
+    assert sorted(cell for part in parts for cell in part.unseen) == sorted(FULL)
+    for part in parts:
+        assert part.seen | part.unseen == set(FULL)
+        assert not {cell.language for cell in part.seen} & {cell.language for cell in part.unseen}
+    sizes = [len(part.unseen) for part in parts]
+    assert max(sizes) - min(sizes) <= 2
+
+
+def test_a_task_needs_a_language_that_is_not_left_out():
+    with pytest.raises(DataError, match="ner would be seen in no language"):
+        language_folds([Cell("pos", "aaa"), Cell("pos", "bbb"), Cell("ner", "aaa")], 2, 0)
+    with pytest.raises(DataError, match="expected 2 to 33 parts"):
+        language_folds(FULL, 34, 0)

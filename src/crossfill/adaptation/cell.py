@@ -25,6 +25,8 @@ class AdaptedCell:
     """A cell with labelled sentences of its own, and the posterior of its head given them."""
 
     cell: Cell
+    labels: tuple[str, ...]
+    """The labels of its task, in the order of the head's rows."""
     examples: Examples
     posterior: HeadPosterior
     between: float

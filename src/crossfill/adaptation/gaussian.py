@@ -34,6 +34,11 @@ class HeadPrior:
     variance: Float[Tensor, "features"]
 
     @classmethod
+    def at(cls, mean: Float[Tensor, "labels features"]) -> "HeadPrior":
+        """Centred on a head, of width zero."""
+        return cls(mean, mean.new_zeros(0, *mean.shape), mean.new_zeros(mean.shape[1]))
+
+    @classmethod
     def of(cls, plug_in: Head, draws: Head | None = None) -> "HeadPrior":
         """Centred on the plug-in head, with the covariance of the draws; without draws, of width zero.
 
@@ -43,7 +48,7 @@ class HeadPrior:
         """
         mean = plug_in.parameters[0].double()
         if draws is None or draws.n_samples < 3:
-            return cls(mean, mean.new_zeros(0, *mean.shape), mean.new_zeros(mean.shape[1]))
+            return cls.at(mean)
         apart = draws.parameters.double()
         apart = (apart - apart.mean(0)) / (draws.n_samples - 1) ** 0.5
         flat = apart.flatten(1)

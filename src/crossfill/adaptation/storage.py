@@ -8,7 +8,6 @@ temperature, evidence, date. Loading executes nothing, and every shape and value
 from collections.abc import Iterable
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from crossfill import checkpoint
@@ -29,7 +28,7 @@ def adapted_path(folder: Path, cell: Cell) -> Path:
     return folder / checkpoint.ADAPTED / f"{cell.task.replace(':', '=')}-{cell.language}.safetensors"
 
 
-def save_adapted(folder: Path, adapted: AdaptedCell, labels: tuple[str, ...]) -> Path:
+def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
     """Write an adapted cell into a model folder, atomically."""
     examples, posterior = adapted.examples, adapted.posterior
     tensors: dict[str, Tensor] = {
@@ -44,7 +43,7 @@ def save_adapted(folder: Path, adapted: AdaptedCell, labels: tuple[str, ...]) ->
     notes = {
         "format": 1,
         "cell": str(adapted.cell),
-        "labels": list(labels),
+        "labels": list(adapted.labels),
         "hashes": list(examples.hashes),
         "between": adapted.between,
         "width_cells": adapted.width_cells,
@@ -73,8 +72,14 @@ def remove_adapted(folder: Path, cell: Cell) -> None:
 
 def load_adapted(folder: Path, model: Model) -> dict[Cell, AdaptedCell]:
     """The adapted cells of a model folder, checked against the model."""
-    found = [_load(path, model) for path in sorted((folder / checkpoint.ADAPTED).glob("*.safetensors"))]
-    return {adapted.cell: adapted for adapted in found}
+    found: dict[Cell, AdaptedCell] = {}
+    labels = dict(model.inventory.labels)
+    for path in sorted((folder / checkpoint.ADAPTED).glob("*.safetensors")):
+        made = _load(path, model)
+        if labels.setdefault(made.cell.task, made.labels) != made.labels:
+            raise CheckpointError(f"{path}: expected the labels of other adapted cells of {made.cell.task}; delete it")
+        found[made.cell] = made
+    return found
 
 
 def _load(path: Path, model: Model) -> AdaptedCell:
@@ -82,20 +87,22 @@ def _load(path: Path, model: Model) -> AdaptedCell:
     try:
         if notes["format"] != 1:
             raise ValueError(f"expected format 1, got {notes['format']}; use a newer crossfill")
-        cell = Cell.parse(notes["cell"])
-        model.inventory.check(cell)
-        if tuple(notes["labels"]) != model.inventory.labels[cell.task]:
-            raise ValueError(f"expected the labels of the model's {cell.task}, got {', '.join(notes['labels'])}")
+        cell, labels = Cell.parse(notes["cell"]), tuple(map(str, notes["labels"]))
+        model.inventory.language_index(cell.language)
+        if labels != model.inventory.labels.get(cell.task, labels):
+            raise ValueError(f"expected the labels of the model's {cell.task}, got {', '.join(labels)}")
         hashes = tuple(map(str, notes["hashes"]))
-        _check(
-            tensors, hashes, affine(model.heads.plug_in([cell])[0])[1].parameters.shape[1:], model.encoder.n_features
-        )
+        shape = (len(labels), model.encoder.n_features + 1)
+        if cell.task in model.inventory.labels:
+            shape = tuple(affine(model.heads.plug_in([cell])[0])[1].parameters.shape[1:])
+        _check(tensors, hashes, shape, model.encoder.n_features)
         examples = Examples(tensors["features"], tensors["labels"], tensors["lengths"], hashes)
         eigen = Eigen(*(tensors[f"eigen/{name}"].double() for name in _EIGEN))
         mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))
         numbers = {name: float(notes[name]) for name in ("between", "temperature", "evidence")}
         return AdaptedCell(
             cell=cell,
+            labels=labels,
             examples=examples,
             posterior=HeadPosterior(mean, factor, scale, eigen),
             width_cells=int(notes["width_cells"]),
@@ -107,7 +114,7 @@ def _load(path: Path, model: Model) -> AdaptedCell:
         raise CheckpointError(f"{path}: expected an adapted cell of this model; {reason}; delete it") from None
 
 
-def _check(tensors: dict[str, Tensor], hashes: Iterable[str], head: torch.Size, n_features: int) -> None:
+def _check(tensors: dict[str, Tensor], hashes: Iterable[str], head: tuple[int, ...], n_features: int) -> None:
     labels, width = head
     n_words, n_sentences, rank = len(tensors["labels"]), len(tuple(hashes)), len(tensors["eigen/feature_values"])
     shapes = {

@@ -46,7 +46,7 @@ def adapt(
     if (labelled is None) != undo:
         raise DataError("expected a file of labelled sentences, or --undo to forget those of before")
     tagger = load(model, encoder, cache or True)
-    target = tagger.cell(cell)
+    target = tagger.cell_to_adapt(cell)
     if labelled is None:
         folder = copy_folder(model, out)
         remove_adapted(folder, target)
@@ -58,7 +58,7 @@ def adapt(
     before = tagger.adapted.get(target)
     made = tagger.adapt(corpus, target)
     folder = copy_folder(model, out)
-    save_adapted(folder, made, tagger.model.inventory.labels[target.task])
+    save_adapted(folder, made)
     new = len(made.examples) - (len(before.examples) if before else 0)
     width = f"estimated on {made.width_cells} cells" if made.width_cells else "default"
     typer.echo(

@@ -102,6 +102,23 @@ def alternating_halves(cells: Iterable[Cell], languages: Sequence[str] = ()) -> 
     )
 
 
+def language_folds(cells: Iterable[Cell], n_folds: int, seed: int) -> tuple[Partition, ...]:
+    """Partitions that leave out whole languages; every language is left out of exactly one.
+
+    This breaks the constraint above on purpose: of a language that is left out, there is nothing but text.
+    """
+    known = sorted(set(cells))
+    tasks, languages = _names(known)
+    if not 2 <= n_folds <= len(languages):
+        raise DataError(f"expected 2 to {len(languages)} parts of {len(languages)} languages, got {n_folds}")
+    order = random.Random(seed).sample(sorted(languages), len(languages))  # noqa: S311 - a seeded experiment
+    folds = [frozenset(cell for cell in known if cell.language in order[i::n_folds]) for i in range(n_folds)]
+    for fold in folds:
+        for task in sorted(tasks - {cell.task for cell in known if cell not in fold}):
+            raise DataError(f"{task} would be seen in no language: leave out fewer languages at a time")
+    return tuple(Partition(frozenset(known) - fold, fold) for fold in folds)
+
+
 def similar_languages(languages: Iterable[str], size: int, similarity: Similarity) -> tuple[str, ...]:
     """`size` languages that are as similar as possible (the paper's Sim): largest sum of similarity over pairs."""
     return _subset(sorted(set(languages)), size, similarity)

@@ -16,6 +16,7 @@ from crossfill.grid.partition import (
     bridge_halves,
     different_languages,
     hold_out,
+    language_folds,
     random_halves,
     similar_languages,
 )
@@ -252,6 +253,10 @@ def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> 
             if not settings.cells:
                 raise DataError("expected cells to hold out, such as [ner/wol]; got none")
             return [hold_out(cells, [find_cell(cell, cells) for cell in settings.cells])]
+        case "languages":
+            if settings.size is None:
+                raise DataError("expected size, the number of parts of the languages; got none")
+            return language_folds(cells, settings.size, settings.seed)
         case "similar" | "different":
             if settings.size is None:
                 raise DataError("expected size, the number of languages; got none")

@@ -48,9 +48,10 @@ class DataSettings(Settings):
 class PartitionSettings(Settings):
     """One way to divide the cells into seen and unseen."""
 
-    kind: Literal["random", "bridges", "alternating", "hold-out", "similar", "different"]
+    kind: Literal["random", "bridges", "alternating", "hold-out", "similar", "different", "languages"]
     """Random or alternating halves, random halves but for `size` bridges (languages seen in all of their tasks), a list
-    of cells, or random halves of a set of similar or different languages."""
+    of cells, random halves of a set of similar or different languages, or `size` parts of the languages, each of which
+    is left out in turn, with all of its tasks."""
     seed: Seed = 0
     """Seed of random halves, and of the choice of bridges."""
     halves: tuple[Count, ...] | None = None
@@ -58,7 +59,8 @@ class PartitionSettings(Settings):
     cells: tuple[str, ...] = ()
     """The unseen cells (`hold-out` only)."""
     size: Annotated[int, Field(ge=0, le=10**5)] | None = None
-    """Number of languages, |L| in the paper (`similar` and `different`), or of bridges (`bridges`)."""
+    """Number of languages, |L| in the paper (`similar` and `different`), of bridges (`bridges`), or of parts
+    (`languages`)."""
     features: tuple[str, ...] = ("fam",)
     """URIEL features that define similarity (`similar` and `different` only); the paper uses families."""
     methods: tuple[MethodName, ...] | None = None
@@ -73,6 +75,8 @@ class PartitionSettings(Settings):
                 return f"bridges-{self.size}-{self.seed}" if self.seed else f"bridges-{self.size}"
             case "hold-out":
                 return "hold-out"
+            case "languages":
+                return f"left-out-{self.seed}" if self.seed else "left-out"
             case kind:
                 return f"{kind}-{self.seed}" if self.seed else kind
 

@@ -47,8 +47,8 @@ def save_model(
         save_widths(folder, widths)
     for path in (folder / checkpoint.ADAPTED).glob("*.safetensors"):  # of an earlier model
         path.unlink()
-    for cell, made in adapted.items():
-        save_adapted(folder, made, model.inventory.labels[cell.task])
+    for made in adapted.values():
+        save_adapted(folder, made)
     _save_surroundings(folder, model, config, calibration, results, with_encoder)
 
 

@@ -16,6 +16,7 @@ from crossfill.adaptation.storage import load_adapted
 from crossfill.adaptation.widths import Width, load_widths
 from crossfill.config import Config
 from crossfill.data.codes import find_cell, find_language_in
+from crossfill.data.labels import task_name
 from crossfill.data.segmentation import split_words
 from crossfill.errors import ConfigError, DataError
 from crossfill.evaluation.expected import Expectations, load_expected, save_expected
@@ -172,24 +173,39 @@ class Tagger(OnHub):
     def adapt(self, corpus: Corpus | Iterable[Sentence], cell: str | Cell) -> AdaptedCell:
         """Update the head of a cell with a few labelled sentences, in addition to those it was adapted to before.
 
+        A task that the model does not know becomes a new row of its grid, with the labels of these sentences.
         The posterior is computed anew from all of them, so that two calls are the same as one with all sentences. The
         change is in memory until `save`, or `crossfill.adaptation.storage.save_adapted`.
         """
-        found = self.cell(cell)
-        base, known = without_adapted(self.model), self.adapted
         labelled = corpus if isinstance(corpus, Corpus) else Corpus.from_sentences(corpus)
-        examples = Examples.of(base, found, labelled)
-        if found in known:
-            examples = known[found].examples + examples
-        made = self.adapted_to(examples, found)
+        found = self.cell_to_adapt(cell)
+        known, labels = self.adapted.get(found), self.model.inventory.labels.get(found.task)
+        if labels is None:
+            labels = tuple(sorted(labelled.labels.distinct()))
+        examples = Examples.of(with_adapted(self.model, {}, {found.task: labels}), found, labelled)
+        made = self.adapted_to(known.examples + examples if known else examples, found, labels)
         self.replace_adapted(found, made)
         return made
 
-    def adapted_to(self, examples: Examples, cell: Cell) -> AdaptedCell:
-        """What `adapt` makes of a cell with exactly these sentences; the tagger itself does not change."""
+    def adapted_to(self, examples: Examples, cell: Cell, labels: tuple[str, ...] | None = None) -> AdaptedCell:
+        """What `adapt` makes of a cell with exactly these sentences; the tagger itself does not change.
+
+        `labels` are those of a task that the model does not know yet.
+        """
+        own = labels or self.model.inventory.labels[cell.task]
+        others = {other: made for other, made in self.adapted.items() if other != cell and other.task == cell.task}
+        before = with_adapted(self.model, others, {cell.task: own})
         task = self.calibration.of(cell.task, 0) if self.calibration else None
-        heads, width = without_adapted(self.model).heads, self.widths.get(cell.task)
-        return adapt_cell(heads, examples, cell, width, task.temperature if task else 1.0)
+        width = self.widths.get(cell.task)
+        return adapt_cell(before.heads, examples, cell, own, width, task.temperature if task else 1.0)
+
+    def cell_to_adapt(self, name: str | Cell) -> Cell:
+        """The cell of this name; it may be of a task that the model does not know, in one of its languages."""
+        given = name if isinstance(name, Cell) else Cell.parse(name)
+        language = find_language_in(given.language, self.model.inventory.languages)
+        if given in self._known or language not in self.model.inventory.languages:
+            return self.cell(given)
+        return Cell(task_name(given.task), language)
 
     def forget(self, cell: str | Cell) -> None:
         """Undo the adaptation of a cell."""
@@ -201,13 +217,16 @@ class Tagger(OnHub):
     def replace_adapted(self, cell: Cell, made: AdaptedCell | None) -> None:
         """Tag a cell as it was adapted, or with none as the model generates it, from now on."""
         others = {other: adapted for other, adapted in self.adapted.items() if other != cell}
-        self.model = with_adapted(self.model, others | ({cell: made} if made else {})).eval()
+        self._take(with_adapted(self.model, others | ({cell: made} if made else {})))
 
     def add_language(self, language: str, text: Corpus | Iterable[Sentence]) -> None:
         """Add a language of which there is nothing but text: every task can be tagged in it from then on."""
         code = find_language_in(language, self.model.inventory.languages)
         plain = text if isinstance(text, Corpus) else Corpus.from_text(text)
-        self.model = add_language(self.model, self.config, code, plain).eval()
+        self._take(add_language(self.model, self.config, code, plain))
+
+    def _take(self, model: Model) -> None:
+        self.model = model.eval()
         self._known = frozenset(self.cells)
 
     def check_test_data(self, grid: Grid) -> None:

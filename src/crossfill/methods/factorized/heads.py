@@ -152,10 +152,14 @@ class FactorizedHeads(HeadSource):
 
 
 def settle(model: Model, plan: Plan, config: Config) -> None:
-    """Centre the priors of language vectors on anchors if the config asks for it; the encoder is centred by now."""
+    """Centre the priors of language vectors on anchors if the config asks for it; the encoder is centred by now.
+
+    Languages without a seen cell, of which there is only text, move no other language's anchor.
+    """
     if config.latents.prior == "similar":
-        newcomers = sorted(model.inventory.newcomers)
-        known = [language for language in model.inventory.languages if language not in newcomers]
+        seen = {cell.language for cell in plan.seen}
+        known = [language for language in model.inventory.languages if language in seen]
+        newcomers = [language for language in model.inventory.languages if language not in seen]
         _factorized(model.heads).anchor(language_anchors(known, model.encoder, config, newcomers))
 
 

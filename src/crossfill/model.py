@@ -7,7 +7,7 @@ Methods differ only in where heads come from. The paper's method generates them 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -109,6 +109,8 @@ class HeadSource(nn.Module, ABC):
     """Combines several draws of a head into one prediction; none averages their probabilities."""
     rows: Sequence[nn.Parameter] = ()
     """Parameters with one row per task or language and sparse gradients: a step updates only the rows it drew."""
+    shifts: Mapping[Cell, float] = {}
+    """Offsets on the label that means none, for the decisions of cells that have one of their own."""
     deviations: Sequence[nn.Parameter] = ()
     """Parameters that make the cells of a task differ; `training.deviation_learning_rate` applies to them."""
 

@@ -14,20 +14,22 @@ from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.heads import adapted_cells, with_adapted, without_adapted
 from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
 from crossfill.adaptation.temperature import shrunk_temperature
-from crossfill.adaptation.widths import GRID, Width, fit_width, held_out_scores, load_widths, save_widths
+from crossfill.adaptation.widths import HeldOutCell, Width, fit_width, load_widths, save_widths
 from crossfill.errors import CheckpointError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.prediction.predict import predict_features
 from tests.scenarios import INVENTORY, N_FEATURES, small_model
 
 CELL = Cell("pos", "ccc")
-WIDTH = Width((0.2, 0.4, 0.5), 4)
+WIDTH = Width(0.4, 0.4, 0.1, 4)
+LABELS = INVENTORY.labels["pos"]
 
 
 def examples(n_sentences: int, seed: int = 0, start: int = 0) -> Examples:
-    """Sentences of four words whose label is the feature with the largest value."""
+    """Sentences of four words whose label is the feature with the largest value; all words differ."""
     rng = torch.Generator().manual_seed(seed)
-    features = torch.randn(4 * n_sentences, N_FEATURES, generator=rng)
+    features = torch.randn(4 * n_sentences, N_FEATURES + 1, generator=rng)
+    features[:, -1] = 1000.0 * seed + torch.arange(4 * n_sentences)
     hashes = tuple(f"{start + i:04}" for i in range(n_sentences))
     return Examples(features, features[:, :4].argmax(1), torch.full((n_sentences,), 4), hashes)
 
@@ -37,11 +39,11 @@ def test_adapting_in_two_goes_is_adapting_once(method: str) -> None:
     """As the sentences are kept, the tolerance is that of the solver alone."""
     model = small_model(method)
     first, second = examples(3), examples(4, seed=1, start=3)
-    at_once = adapt_cell(model.heads, first + second, CELL, WIDTH)
-    before = adapt_cell(model.heads, first, CELL, WIDTH)
-    after = adapt_cell(model.heads, before.examples + second, CELL, WIDTH)
+    at_once = adapt_cell(model.heads, first + second, CELL, LABELS, WIDTH)
+    before = adapt_cell(model.heads, first, CELL, LABELS, WIDTH)
+    after = adapt_cell(model.heads, before.examples + second, CELL, LABELS, WIDTH)
     torch.testing.assert_close(after.posterior.mean, at_once.posterior.mean, rtol=1e-9, atol=1e-9)
-    backwards = adapt_cell(model.heads, second + first, CELL, WIDTH)
+    backwards = adapt_cell(model.heads, second + first, CELL, LABELS, WIDTH)
     torch.testing.assert_close(backwards.posterior.mean, at_once.posterior.mean, rtol=1e-4, atol=1e-4)
     assert backwards.evidence == pytest.approx(at_once.evidence, rel=1e-5)
     assert str(at_once) == "adapted, 7 sentences"
@@ -51,7 +53,7 @@ def test_adapting_in_two_goes_is_adapting_once(method: str) -> None:
 def test_an_adapted_cell_learns_and_all_others_stay_as_they_are(method: str) -> None:
     model, words = small_model(method), examples(50, seed=9)
     features = words.features.double()
-    few, many = (adapt_cell(model.heads, examples(n), CELL, WIDTH) for n in (2, 60))
+    few, many = (adapt_cell(model.heads, examples(n), CELL, LABELS, WIDTH) for n in (2, 60))
     right, doubt = [], []
     for made in (few, many):
         adapted = with_adapted(model, {CELL: made})
@@ -59,11 +61,11 @@ def test_an_adapted_cell_learns_and_all_others_stay_as_they_are(method: str) -> 
         right.append(float((found.labels == words.labels).double().mean()))
         doubt.append(float(found.mutual_information.mean()))
         for other in (Cell("pos", "bbb"), Cell("ner", "ccc")):
-            expected = predict_features(model, features, other, n_samples=0).probabilities
+            expected = predict_features(model, features[:, :-1], other, n_samples=0).probabilities
             torch.testing.assert_close(predict_features(adapted, features, other, n_samples=0).probabilities, expected)
         assert adapted_cells(adapted) == {CELL: made}
         assert without_adapted(adapted).heads is model.heads
-    before = float((predict_features(model, features, CELL, 0).labels == words.labels).double().mean())
+    before = float((predict_features(model, features[:, :-1], CELL, 0).labels == words.labels).double().mean())
     assert before < right[0] < right[1]
     assert right[1] > 0.7
     assert doubt[1] < doubt[0]
@@ -79,20 +81,20 @@ def test_the_last_labels_of_a_sentence_count() -> None:
 
 def test_methods_that_vote_are_refused() -> None:
     with pytest.raises(DataError, match="votes"):
-        adapt_cell(small_model("bea").heads, examples(1), Cell("pos", "ccc"), WIDTH)
+        adapt_cell(small_model("bea").heads, examples(1), Cell("pos", "ccc"), LABELS, WIDTH)
 
 
 def test_files_come_back_whole_and_can_be_removed(tmp_path: Path) -> None:
     model = small_model()
-    made = adapt_cell(model.heads, examples(5), CELL, WIDTH)
-    path = save_adapted(tmp_path, made, INVENTORY.labels["pos"])
+    made = adapt_cell(model.heads, examples(5), CELL, LABELS, WIDTH)
+    path = save_adapted(tmp_path, made)
     assert path == adapted_path(tmp_path, CELL)
     found = load_adapted(tmp_path, model)[CELL]
-    assert (found.examples.hashes, found.between, found.date) == (made.examples.hashes, made.between, made.date)
+    assert (found.examples.hashes, found.width, found.date) == (made.examples.hashes, made.width, made.date)
     torch.testing.assert_close(found.posterior.mean, made.posterior.mean)
     draws = [one.posterior.sample(3, torch.Generator().manual_seed(0)) for one in (made, found)]
     torch.testing.assert_close(draws[0], draws[1], rtol=1e-4, atol=1e-4)
-    more = [adapt_cell(model.heads, one.examples + examples(2, 5, 50), CELL, WIDTH) for one in (made, found)]
+    more = [adapt_cell(model.heads, one.examples + examples(2, 5, 50), CELL, LABELS, WIDTH) for one in (made, found)]
     torch.testing.assert_close(more[0].posterior.mean, more[1].posterior.mean)
     remove_adapted(tmp_path, CELL)
     assert load_adapted(tmp_path, model) == {}
@@ -102,8 +104,8 @@ def test_files_come_back_whole_and_can_be_removed(tmp_path: Path) -> None:
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     model = small_model()
-    made = adapt_cell(model.heads, examples(2), CELL, WIDTH)
-    path = save_adapted(tmp_path, made, INVENTORY.labels["pos"])
+    made = adapt_cell(model.heads, examples(2), CELL, LABELS, WIDTH)
+    path = save_adapted(tmp_path, made)
     tensors, notes = checkpoint.read_tensors(path)
     for changed in (
         {"mean": tensors["mean"][:, 1:]},
@@ -119,32 +121,31 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         load_adapted(tmp_path, model)
 
 
-def test_width_of_a_task_is_the_one_its_cells_were_drawn_with() -> None:
-    """Heads are drawn at a known τ² around what is generated for them."""
-    rng, truth, rows = torch.Generator().manual_seed(3), 0.1, []
-    for _ in range(12):
+def test_widths_of_a_task_suit_the_heads_that_its_cells_were_drawn_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heads are drawn at a known τ² around what is generated for them, and words have no effect of their own."""
+    monkeypatch.setattr("crossfill.adaptation.widths.SENTENCES", (8,))
+    rng, cells = torch.Generator().manual_seed(3), []
+    for _ in range(4):
         mean = torch.randn(3, 6, dtype=torch.float64, generator=rng)
-        theta = mean + truth**0.5 * torch.randn(3, 6, dtype=torch.float64, generator=rng)
-        features = torch.randn(1200, 5, generator=rng)
-        logits = torch.cat([features.double(), torch.ones(1200, 1)], 1) @ theta.T
+        theta = mean + 0.1**0.5 * torch.randn(3, 6, dtype=torch.float64, generator=rng)
+        features = torch.randn(300, 6, generator=rng)
+        features[:, -1] = torch.randint(20, (300,), generator=rng)
+        logits = torch.cat([features[:, :-1].double(), torch.ones(300, 1)], 1) @ theta.T
         labels = torch.multinomial(logits.softmax(-1), 1, generator=rng).squeeze(1)
-        words = Examples(features, labels, torch.full((120,), 10), tuple(map(str, range(120))))
-        prior = HeadPrior(mean, mean.new_zeros(0, 3, 6), mean.new_zeros(6))
-        rows.append(held_out_scores(prior, words.take(range(32)), words.take(range(32, 120)), ("A", "B", "C")))
-    width = fit_width(np.array(rows))
-    assert width.cells == 12
-    assert set(width.between) <= set(GRID)
-    assert 0.05 < width.between[-1] / truth < 20
-    assert width.at(1) == pytest.approx(width.between[0])
-    assert width.at(1000) == pytest.approx(width.between[-1])
-    assert Width((0.1, 0.4, 0.4), 1).at(4) == pytest.approx(0.2)
+        words = Examples(features, labels, torch.full((60,), 5), tuple(map(str, range(60))))
+        prior = HeadPrior.at(mean)
+        cells.append(HeldOutCell(prior, None, words.take(range(32)), words.take(range(32, 60)), ("A", "B", "C")))
+    found, default = fit_width(cells), cells[0].default()
+    assert found.cells == 4
+    assert found.words < default.words
+    assert np.mean([cell.score(found) for cell in cells]) >= np.mean([cell.score(default) for cell in cells])
 
 
 def test_widths_are_stored(tmp_path: Path) -> None:
     assert load_widths(tmp_path) == {}
     save_widths(tmp_path, {"pos": WIDTH})
     assert load_widths(tmp_path) == {"pos": WIDTH}
-    (tmp_path / checkpoint.WIDTHS).write_text(json.dumps({"pos": {"between": [-1, 1, 1], "cells": 1}}))
+    (tmp_path / checkpoint.WIDTHS).write_text(json.dumps({"pos": {"weights": -1, "bias": 1, "words": 1, "cells": 1}}))
     with pytest.raises(CheckpointError, match=r"widths\.json"):
         load_widths(tmp_path)
 

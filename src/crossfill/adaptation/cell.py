@@ -4,14 +4,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import affine, with_ones
+from crossfill.adaptation.features import Body, Design, affine
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
 from crossfill.adaptation.laplace import Problem, laplace
 from crossfill.adaptation.likelihood import Categorical
+from crossfill.adaptation.shifts import shift_of_none
 from crossfill.adaptation.temperature import left_out, shrunk_temperature
-from crossfill.adaptation.widths import Width, default_width
+from crossfill.adaptation.widths import Width, default_width, fresh_width, mean_square
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.model import Classifier, Head, HeadSource, Model
@@ -28,11 +31,14 @@ class AdaptedCell:
     labels: tuple[str, ...]
     """The labels of its task, in the order of the head's rows."""
     examples: Examples
+    lexicon: Int[Tensor, "known"]
+    """The words that it knows by heart."""
     posterior: HeadPosterior
-    between: float
-    """τ² of the prior."""
-    width_cells: int
-    """Held-out cells that the task's τ² was estimated on; 0 if it was the default."""
+    """Of weights, bias, and the effects of these words."""
+    width: Width
+    """Widths of the prior."""
+    shift: float
+    """Offset of decisions on the label that means none, which keeps them where they were (`prediction.rules`)."""
     temperature: float
     """Relative to that of the task: probabilities of the cell are scaled by the product of both."""
     evidence: float
@@ -46,33 +52,52 @@ class AdaptedCell:
 
 @torch.no_grad()
 def adapt_cell(
-    heads: HeadSource, examples: Examples, cell: Cell, width: Width | None = None, temperature: float = 1.0
+    heads: HeadSource,
+    examples: Examples,
+    cell: Cell,
+    labels: tuple[str, ...],
+    width: Width | None = None,
+    temperature: float = 1.0,
 ) -> AdaptedCell:
     """The posterior of a cell's head, given labelled sentences and the heads of the model before any adaptation.
 
-    `width` is that of the task, by default the one for tasks of which nothing is known; `temperature` is the task's.
+    `labels` are those of the task, `width` is its width, by default the one for its kind of task; `temperature` is the
+    task's.
     """
     if heads.vote is not None:
         raise DataError(f"{cell}: expected a method with one head per cell, got one that votes; adapt an ns model")
     plug_in, draws = _generated(heads, cell)
     body, head = affine(plug_in)
-    features = with_ones(body(examples.features.to(head.parameters)) if body else examples.features)
-    width = width or default_width(float((features**2).sum(1).mean()))
-    between = width.at(len(examples))
-    prior = HeadPrior.of(head, draws).widened(between)
+    width = width or likely_width(head, examples, body, labels)
+    design = Design.of(_on(body, head), examples.features, learn_words=width.words > 0)
+    features = design(examples.features)
+    prior = width.prior(HeadPrior.of(head, draws), len(design.lexicon))
     found = laplace(Problem(prior, Categorical(examples.labels), features))
     logs = left_out(prior, examples, features, found.mode)
     own = shrunk_temperature(logs.numpy(), examples.labels.numpy(), temperature)
     return AdaptedCell(
         cell=cell,
+        labels=labels,
         examples=examples,
+        lexicon=design.lexicon,
         posterior=found.posterior,
-        between=between,
-        width_cells=width.cells,
+        width=width,
+        shift=shift_of_none(head.parameters[0].cpu(), found.posterior.mean, labels),
         temperature=own / temperature,
         evidence=found.evidence,
         date=datetime.now(UTC).date().isoformat(),
     )
+
+
+def likely_width(head: Head, examples: Examples, body: Body | None, labels: tuple[str, ...]) -> Width:
+    """The widths around a head where none were estimated; a head of zeros knows nothing yet."""
+    size = mean_square(examples, _on(body, head))
+    return default_width(size, labels) if bool(head.parameters.any()) else fresh_width(size)
+
+
+def _on(body: Body | None, head: Head) -> Body | None:
+    """The layers below a head, for features of any precision."""
+    return None if body is None else lambda features: body(features.to(head.parameters))
 
 
 @torch.no_grad()

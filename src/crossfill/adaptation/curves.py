@@ -1,84 +1,204 @@
 """Learning curves: the score of a cell by the number of labelled sentences, adapted and from scratch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from crossfill.adaptation.cell import generated_prior
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import affine, with_ones
+from crossfill.adaptation.features import Body, Design, affine
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.laplace import Mode, Problem
+from crossfill.adaptation.heads import SHARE
+from crossfill.adaptation.laplace import Problem, laplace
 from crossfill.adaptation.likelihood import Categorical
-from crossfill.adaptation.widths import Width, default_width
+from crossfill.adaptation.shifts import shift_of_none
+from crossfill.adaptation.widths import Width, default_width, fresh_width, mean_square
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
+from crossfill.measures import uncertainty
 from crossfill.measures.metrics import score
-from crossfill.model import Model
+from crossfill.model import Head, Model
+from crossfill.prediction.predict import Run, classify
 from crossfill.prediction.rules import Rule
 
 BUDGETS = (0, 1, 2, 5, 10, 20, 40, 80, 160)
+MOST_AVERAGED = 20
+"""Sentences up to which curves have averaged prediction."""
+SAMPLES = 32
+"""Draws of a head that averaged prediction takes in a curve."""
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Mean scores with a number of labelled sentences."""
+    """What a head does after some labelled sentences, on test data; scores are from 0 to 1."""
 
     sentences: int
-    words: float
+    draw: int
+    """Number of the order in which sentences come."""
+    words: int
     adapted: float
-    """Score with the posterior of the cell's head; at 0 sentences, zero-shot."""
-    scratch: float
-    """Score of a head with the same width of prior, but centred on zero."""
+    """Score with the posterior's mean; at 0 sentences, zero-shot."""
+    scratch: float | None
+    """Score of a head that starts from zero; none where it was not asked for, and at 0 sentences."""
+    nll: float
+    """Per word, with the posterior's mean."""
+    ece: float
+    """Calibration error, with the posterior's mean."""
+    averaged_nll: float | None = None
+    """Of averaged prediction; none where it was not asked for, as the next."""
+    averaged_ece: float | None = None
 
 
-@torch.no_grad()
+@dataclass(frozen=True)
+class Curve:
+    """A cell whose learning curves are drawn: its generated head, and sentences to learn from and to score."""
+
+    generated: HeadPrior
+    body: Body | None
+    """The layers below the affine head."""
+    labelled: Examples
+    test: Examples
+    labels: tuple[str, ...]
+    width: Width | None = None
+    rule: Rule = Rule()
+    """How labels are chosen before any sentence is learnt from."""
+
+    @classmethod
+    @torch.no_grad()
+    def of(
+        cls,
+        model: Model,
+        cell: Cell,
+        labelled: Examples,
+        test: Examples,
+        width: Width | None = None,
+        rule: Rule | None = None,
+    ) -> "Curve":
+        """`model` is the model before any adaptation. Sentences that are in `test` are not learnt from."""
+        known = set(test.hashes)
+        labelled = labelled.take([i for i, text in enumerate(labelled.hashes) if text not in known])
+        if not len(labelled):
+            raise DataError(f"{cell}: expected labelled sentences that are not test sentences, got none")
+        body, _ = affine(model.heads.plug_in([cell])[0])
+        labels = model.inventory.labels[cell.task]
+        return cls(generated_prior(model, cell), body, labelled, test, labels, width, rule or Rule())
+
+    @torch.no_grad()
+    def points(
+        self, order: Sequence[int], draw: int = 0, budgets: Sequence[int] = BUDGETS, whole: bool = True
+    ) -> Iterator[CurvePoint]:
+        """What the first k sentences of an order are worth, for each k that there are enough sentences for.
+
+        Unless `whole`, no head is learnt from scratch. With it, prediction is averaged, too, up to `MOST_AVERAGED`
+        sentences, as that takes most of the time.
+        """
+        for k in budgets:
+            if not k:
+                design = Design.of(self.body, self.test.features, learn_words=False)
+                yield self._point(draw, 0, 0, design, self.generated.mean)
+            elif k <= len(order):
+                few = self.labelled.take(order[:k])
+                size = mean_square(few, self.body)
+                width = self.width or default_width(size, self.labels)
+                design = Design.of(self.body, few.features, learn_words=width.words > 0)
+                features, known, likelihood = design(few.features), len(design.lexicon), Categorical(few.labels)
+                problem = Problem(width.prior(self.generated, known), likelihood, features)
+                draws = scratch = None
+                if whole and k <= MOST_AVERAGED:
+                    found = laplace(problem)
+                    mean = found.mode.mean
+                    apart = found.posterior.sample(SAMPLES, torch.Generator().manual_seed(draw)) - mean
+                    draws = mean + SHARE**0.5 * apart
+                else:
+                    mean = problem.rough_mean()
+                if whole:
+                    nothing = fresh_width(size).prior(HeadPrior.at(torch.zeros_like(self.generated.mean)), known)
+                    alone = Problem(nothing, likelihood, features).rough_mean()
+                    scratch = self._score(_predicted(design(self.test.features), alone.unsqueeze(0)), Rule())
+                yield self._point(draw, k, len(few.labels), design, mean, draws, scratch)
+
+    def _point(
+        self,
+        draw: int,
+        sentences: int,
+        words: int,
+        design: Design,
+        mean: Float[Tensor, "labels parameters"],
+        draws: Float[Tensor, "samples labels parameters"] | None = None,
+        scratch: float | None = None,
+    ) -> CurvePoint:
+        features = design(self.test.features)
+        plug_in = _predicted(features, mean.unsqueeze(0))
+        shift = shift_of_none(self.generated.mean, mean, self.labels) if self.rule.valid else 0.0
+        adapted = self._score(plug_in, replace(self.rule, offset=self.rule.offset + shift))
+        averaged = self._calibration(_predicted(features, draws)) if draws is not None else (None, None)
+        return CurvePoint(sentences, draw, words, adapted, scratch, *self._calibration(plug_in), *averaged)
+
+    def _calibration(self, probabilities: Float[np.ndarray, "words labels"]) -> tuple[float, float]:
+        gold = self.test.labels.numpy()
+        bins = uncertainty.reliability(probabilities.max(-1), probabilities.argmax(-1) == gold)
+        return uncertainty.nll(probabilities, gold), bins.error()
+
+    def _score(self, probabilities: Float[np.ndarray, "words labels"], rule: Rule) -> float:
+        lengths = self.test.lengths.numpy()
+        chosen = rule.choose(probabilities, lengths, self.labels)
+        return score(self.test.labels.numpy(), chosen, self.labels, lengths)
+
+
+def random_order(n_sentences: int, draw: int) -> list[int]:
+    """A random order of sentences, the same for the same draw."""
+    return np.random.default_rng(draw).permutation(n_sentences).tolist()
+
+
 def learning_curve(
-    model: Model,
-    cell: Cell,
-    labelled: Examples,
-    test: Examples,
-    width: Width | None = None,
+    curve: Curve,
     draws: int = 3,
     budgets: Sequence[int] = BUDGETS,
     report: Callable[[int, str], None] = lambda _done, _note: None,
 ) -> list[CurvePoint]:
-    """Scores on `test` of heads adapted to more and more of the labelled sentences, means over random orders.
-
-    `model` is the model before any adaptation. Sentences that are in `test` are not adapted to.
-    """
-    known = set(test.hashes)
-    labelled = labelled.take([i for i, text in enumerate(labelled.hashes) if text not in known])
-    if not len(labelled):
-        raise DataError(f"{cell}: expected labelled sentences that are not test sentences, got none")
-    body, _ = affine(model.heads.plug_in([cell])[0])
-    if body is not None:
-        labelled, test = (replace(part, features=body(part.features)) for part in (labelled, test))
-    prior = generated_prior(model, cell)
-    nothing = HeadPrior(torch.zeros_like(prior.mean), prior.factor[:0], torch.zeros_like(prior.variance))
-    width = width or default_width(float((labelled.features.double() ** 2).sum(1).mean()))
-    features, names = with_ones(test.features), model.inventory.labels[cell.task]
-
-    def scored(mean: torch.Tensor) -> float:
-        probabilities, lengths = (features @ mean.T).softmax(-1).numpy(), test.lengths.numpy()
-        return score(test.labels.numpy(), Rule().choose(probabilities, lengths, names), names, lengths)
-
-    usable = [k for k in budgets if k <= len(labelled)]
-    rows: dict[int, list[tuple[float, float, float]]] = {k: [] for k in usable}
+    """The points of some random orders, one after the other."""
+    points: list[CurvePoint] = []
     for draw in range(draws):
-        order = np.random.default_rng(draw).permutation(len(labelled)).tolist()
-        near: list[Mode | None] = [None, None]
-        for place, k in enumerate(usable):
-            report(draw * len(usable) + place, f"{k} sentences")
-            if not k:
-                rows[k].append((0.0, scored(prior.mean), scored(nothing.mean)))
-                continue
-            few = labelled.take(order[:k])
-            for i, start in enumerate((prior, nothing)):
-                wide = start.widened(width.at(k))
-                near[i] = Problem(wide, Categorical(few.labels), with_ones(few.features)).mode(near[i])
-            means = [scored(mode.mean) for mode in near if mode is not None]
-            rows[k].append((float(len(few.labels)), means[0], means[1]))
-    return [CurvePoint(k, *np.mean(found, axis=0).tolist()) for k, found in rows.items()]
+        for point in curve.points(random_order(len(curve.labelled), draw), draw, budgets):
+            report(len(points), f"{point.sentences} sentences")
+            points.append(point)
+    return points
+
+
+@dataclass(frozen=True)
+class MeanPoint:
+    """Means over orders of sentences."""
+
+    sentences: int
+    words: float
+    adapted: float
+    scratch: float | None
+
+
+def means(points: Sequence[CurvePoint]) -> list[MeanPoint]:
+    """The mean over orders of each number of sentences."""
+    found = []
+    for k in sorted({point.sentences for point in points}):
+        own = [point for point in points if point.sentences == k]
+        scratch = [point.scratch for point in own if point.scratch is not None]
+        found.append(
+            MeanPoint(
+                k,
+                float(np.mean([point.words for point in own])),
+                float(np.mean([point.adapted for point in own])),
+                float(np.mean(scratch)) if scratch else None,
+            )
+        )
+    return found
+
+
+def _predicted(
+    features: Float[Tensor, "words parameters"], parameters: Float[Tensor, "samples labels parameters"]
+) -> Float[np.ndarray, "words labels"]:
+    """Mean probabilities over draws of a head whose inputs have all their columns."""
+    run = Run(features, Head(torch.cat([parameters, torch.zeros_like(parameters[..., :1])], -1)))
+    return classify([run]).probabilities.numpy()

@@ -1,6 +1,6 @@
-"""Labelled sentences of a cell as an adaptation keeps them: features and labels of their words, not their text."""
+"""Labelled sentences of a cell as adaptations keep them: features, numbers and labels of words, not their text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from crossfill.adaptation.words import with_words
 from crossfill.encoders.base import ranges
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
@@ -22,7 +23,8 @@ from crossfill.training.labelled import prepare
 class Examples:
     """Labelled sentences; none occurs twice."""
 
-    features: Float[Tensor, "words features"]
+    features: Float[Tensor, "words features_and_number"]
+    """The encoder's features, and the number of the word (`crossfill.adaptation.words`)."""
     labels: Int[Tensor, "words"]
     lengths: Int[Tensor, "sentences"]
     hashes: tuple[str, ...]
@@ -36,8 +38,9 @@ class Examples:
         """The labelled sentences of a corpus, encoded; of a sentence that occurs twice, the last counts."""
         if not corpus.n_words:
             raise DataError(f"{cell}: expected labelled sentences to adapt to, got none; is the file empty?")
-        data = prepare(model.encoder, model.inventory, cell, corpus)
-        features = encode(model, data.inputs).float().cpu()
+        worded = with_words(model)
+        data = prepare(worded.encoder, worded.inventory, cell, corpus)
+        features = encode(worded, data.inputs).float().cpu()
         kept = [i for i, length in enumerate(data.inputs.lengths.tolist()) if length]
         found = cls(features, data.labels, data.inputs.lengths, sentence_hashes(corpus)).take(kept)
         return found.take(_last(found.hashes))
@@ -64,6 +67,19 @@ class Examples:
         """The positions of the words of these sentences."""
         chosen = torch.tensor(list(sentences), dtype=torch.long)
         return ranges((self.lengths.cumsum(0) - self.lengths)[chosen], self.lengths[chosen])
+
+
+def joined(parts: Iterable[Examples]) -> Examples:
+    """Examples, one after the other; of a sentence that occurs twice, the last counts."""
+    given = list(parts)
+    found = Examples(
+        torch.cat([part.features for part in given]),
+        torch.cat([part.labels for part in given]),
+        torch.cat([part.lengths for part in given]),
+        tuple(text for part in given for text in part.hashes),
+    )
+    last = _last(found.hashes)
+    return found if len(last) == len(found) else found.take(last)
 
 
 def sentence_hashes(corpus: Corpus) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
     prior         θ ~ N(m, S)       S = F Fᵀ + I ⊗ diag(v)
     posterior     θ ~ N(θ̂, (S⁻¹ + H)⁻¹)
 
-θ is a matrix labels × features, the last of which is the constant 1 of the bias. F comes from draws of the head and
+θ is a matrix labels × features, of which one is the constant 1 of the bias. F comes from draws of the head and
 has few columns. Let P = I ⊗ diag(v)⁻¹ + H, a sum of Kronecker products, and G = diag(v)⁻¹ F (I + Fᵀ diag(v)⁻¹ F)^−½:
 
     S⁻¹ + H = P − G Gᵀ
@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional
 
 from crossfill.adaptation.curvature import Curvature, Eigen
 from crossfill.model import Head
@@ -61,9 +62,22 @@ class HeadPrior:
         rest = ((apart**2).sum(0) - (factor**2).sum(0)).clamp(min=0)
         return cls(mean, factor, rest.mean(0))
 
-    def widened(self, between: float) -> "HeadPrior":
-        """The prior with this much more variance for every parameter: how far cells lie from what is generated."""
-        return replace(self, variance=self.variance + between)
+    def widened(self, between: float, bias: float | None = None) -> "HeadPrior":
+        """The prior with this much more variance for every parameter: how far cells lie from what is generated.
+
+        The last column, the bias, may have a variance of its own.
+        """
+        more = torch.full_like(self.variance, between)
+        more[-1] = between if bias is None else bias
+        return replace(self, variance=self.variance + more)
+
+    def with_words(self, n_words: int, variance: float) -> "HeadPrior":
+        """The prior with a column for each of some words, centred on zero."""
+        pad = (0, n_words)
+        own = torch.full((n_words,), variance, dtype=self.variance.dtype)
+        return HeadPrior(
+            functional.pad(self.mean, pad), functional.pad(self.factor, pad), torch.cat([self.variance, own])
+        )
 
     def logits(
         self, features: Float[Tensor, "words features"]

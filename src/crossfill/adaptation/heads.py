@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from crossfill.adaptation.cell import AdaptedCell
 from crossfill.adaptation.examples import sentence_hashes
 from crossfill.adaptation.features import Body, affine
 from crossfill.adaptation.gaussian import HeadPosterior
-from crossfill.adaptation.rows import Row, rows_of, with_rows
+from crossfill.adaptation.rows import Row, RowHeads, rows_of, with_rows
+from crossfill.adaptation.words import WordedEncoder, looked_up, with_words
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.sentence import Corpus
@@ -27,11 +28,14 @@ Chosen on held-out cells (docs/adapt.md)."""
 
 
 @dataclass(frozen=True)
-class Raised(Classifier):
-    """An affine head above other layers."""
+class WordedHead(Classifier):
+    """W f(x) + b + u of the word, where the word is known by heart; f are the layers below."""
 
-    body: Body
+    body: Body | None
     head: Head
+    lexicon: Int[Tensor, "known"]
+    words: Float[Tensor, "samples labels known"]
+    """u."""
 
     @property
     def n_samples(self) -> int:
@@ -43,10 +47,36 @@ class Raised(Classifier):
 
     @property
     def n_bytes(self) -> int:
-        return self.head.n_bytes
+        return self.head.n_bytes + self.words.nbytes
 
     def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
-        return self.head.logits(self.body(features))
+        given = features[:, :-1].to(self.head.parameters)
+        found = self.head.logits(self.body(given) if self.body else given)
+        words, places = looked_up(features[:, -1], self.lexicon)
+        found[:, words] += self.words[:, :, places].mT
+        return found
+
+
+@dataclass(frozen=True)
+class Unworded(Classifier):
+    """A classifier of a cell that was not adapted: it ignores which word it is."""
+
+    inner: Classifier
+
+    @property
+    def n_samples(self) -> int:
+        return self.inner.n_samples
+
+    @property
+    def n_labels(self) -> int:
+        return self.inner.n_labels
+
+    @property
+    def n_bytes(self) -> int:
+        return self.inner.n_bytes
+
+    def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
+        return self.inner.logits(features[:, :-1])
 
 
 class AdaptedHeads(HeadSource):
@@ -58,67 +88,73 @@ class AdaptedHeads(HeadSource):
         self.vote = inner.vote
         self.has_posterior = inner.has_posterior or bool(cells)
         self.rows, self.deviations = inner.rows, inner.deviations
+        self.shifts = {cell: made.shift for cell, made in cells.items()}
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Classifier]:
-        return [
-            generated if posterior is None else self._head(cell, posterior.mean.unsqueeze(0))
-            for cell, generated, posterior in zip(
-                cells, self._generated(cells, self.inner.plug_in), map(self._posterior, cells), strict=True
-            )
-        ]
+        return self._heads(cells, self.inner.plug_in, lambda posterior: posterior.mean.unsqueeze(0))
 
     def sample(
         self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None
     ) -> list[Classifier]:
-        found = self._generated(cells, lambda known: self.inner.sample(known, n_samples, generator))
-        for place, cell in enumerate(cells):
-            posterior = self._posterior(cell)
-            if posterior is not None:
-                seed = int(
-                    torch.randint(2**31, (), generator=generator, device=generator.device if generator else None)
-                )
-                apart = posterior.sample(n_samples, torch.Generator().manual_seed(seed)) - posterior.mean
-                found[place] = self._head(cell, posterior.mean + SHARE**0.5 * apart)
-        return found
+        def draw(posterior: HeadPosterior) -> Float[Tensor, "samples labels parameters"]:
+            device = generator.device if generator else None
+            seed = int(torch.randint(2**31, (), generator=generator, device=device))
+            apart = posterior.sample(n_samples, torch.Generator().manual_seed(seed)) - posterior.mean
+            return posterior.mean + SHARE**0.5 * apart
+
+        return self._heads(cells, lambda known: self.inner.sample(known, n_samples, generator), draw)
 
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         return self.inner.training_draw(cells, n_samples)
 
-    def _posterior(self, cell: Cell) -> HeadPosterior | None:
-        """The posterior of a cell, or of its row; none where heads come from the inner source."""
-        if cell in self.cells:
-            return self.cells[cell].posterior
-        return self.added[cell.task].posterior if cell.task in self.added else None
+    def source(self, cell: Cell) -> HeadSource:
+        """Where the head of a cell comes from before it is adapted: its row if its task was added, else the model."""
+        return RowHeads(self.added[cell.task], next(self.inner.parameters())) if cell.task in self.added else self.inner
 
-    def _generated(
-        self, cells: Sequence[Cell], generate: Callable[[list[Cell]], Sequence[Classifier]]
+    def _heads(
+        self,
+        cells: Sequence[Cell],
+        generate: Callable[[list[Cell]], Sequence[Classifier]],
+        draw: Callable[[HeadPosterior], Float[Tensor, "samples labels parameters"]],
     ) -> list[Classifier]:
-        """The heads of the inner source, which does not know the tasks that were added: theirs are at their means."""
-        known = [cell for cell in cells if cell.task not in self.added]
-        found = iter(generate(known) if known else ())
-        return [self._head(cell, self.added[cell.task].mean.unsqueeze(0)) if cell.task in self.added else next(found) for cell in cells]
+        own = {cell: self._own(cell, draw) for cell in cells if cell in self.cells or cell.task in self.added}
+        others = [cell for cell in cells if cell not in own]
+        generated = iter(generate(others) if others else ())
+        return [own[cell] if cell in own else Unworded(next(generated)) for cell in cells]
 
-    def _head(self, cell: Cell, parameters: Float[Tensor, "samples labels features_and_bias"]) -> Classifier:
-        if cell.task in self.added:
-            return Head(parameters.to(next(self.inner.parameters())))
-        body, before = affine(self.inner.plug_in([cell])[0])
-        head = Head(parameters.to(before.parameters))
-        return head if body is None else Raised(body, head)
+    def _own(
+        self, cell: Cell, draw: Callable[[HeadPosterior], Float[Tensor, "samples labels parameters"]]
+    ) -> Classifier:
+        """The head of an adapted cell, or of a cell of a task that was added."""
+        body, before = affine(self.source(cell).plug_in([cell])[0])
+        if cell in self.cells:
+            lexicon, posterior = self.cells[cell].lexicon, self.cells[cell].posterior
+        else:
+            lexicon, posterior = torch.zeros(0, dtype=torch.long), self.added[cell.task].posterior
+        if posterior is None:
+            return Unworded(before)
+        parameters = draw(posterior).to(before.parameters)
+        n_affine = before.parameters.shape[-1]
+        head, words = Head(parameters[..., :n_affine]), parameters[..., n_affine:]
+        return WordedHead(body, head, lexicon.to(parameters.device), words)
 
 
-def with_adapted(model: Model, cells: Mapping[Cell, AdaptedCell], new: Mapping[str, tuple[str, ...]] | None = None) -> Model:
+def with_adapted(
+    model: Model, cells: Mapping[Cell, AdaptedCell], new: Mapping[str, tuple[str, ...]] | None = None
+) -> Model:
     """The model with exactly these cells adapted; the encoder and all other weights are shared.
 
     `new` has the labels of tasks that are added without any sentences yet.
     """
     base = without_adapted(model)
     n_features, known = base.encoder.n_features, base.inventory.tasks
-    rows = {task: Row(labels, n_features, None) for task, labels in (new or {}).items() if task not in known}
+    rows = {task: Row(labels, n_features) for task, labels in (new or {}).items() if task not in known}
     rows |= rows_of(cells, known, n_features)
     if not cells and not rows:
         return base
     inventory = with_rows(base.inventory, rows) if rows else base.inventory
-    return Model(base.encoder, AdaptedHeads(base.heads, cells, rows), inventory, base.seen).train(model.training)
+    heads = AdaptedHeads(base.heads, cells, rows)
+    return with_words(Model(base.encoder, heads, inventory, base.seen)).train(model.training)
 
 
 def without_adapted(model: Model) -> Model:
@@ -129,7 +165,13 @@ def without_adapted(model: Model) -> Model:
     if model.heads.added:
         labels = {task: own for task, own in inventory.labels.items() if task not in model.heads.added}
         inventory = Inventory(labels, inventory.languages, inventory.newcomers)
-    return Model(model.encoder, model.heads.inner, inventory, model.seen).train(model.training)
+    encoder = model.encoder.inner if isinstance(model.encoder, WordedEncoder) else model.encoder
+    return Model(encoder, model.heads.inner, inventory, model.seen).train(model.training)
+
+
+def source_of(model: Model, cell: Cell) -> HeadSource:
+    """Where the head of a cell comes from before it is adapted."""
+    return model.heads.source(cell) if isinstance(model.heads, AdaptedHeads) else model.heads
 
 
 def adapted_cells(model: Model) -> dict[Cell, AdaptedCell]:

@@ -1,22 +1,26 @@
 """A task that a model does not know: a new row of the grid, from labelled sentences of its own cells alone.
 
 Nothing generates heads for such a task. Its first cell is adapted from a prior centred on zero. The head of any other
-language of the row is the posterior given the labelled sentences of all cells of the row that have some; it is where
-the next of them starts.
+language of the row is the posterior, from the same prior, given the labelled sentences of all cells of the row that
+have some; words are not learnt by heart there. It is where the next cell starts.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from crossfill.adaptation.cell import AdaptedCell
-from crossfill.adaptation.features import with_ones
+from crossfill.adaptation.examples import joined
+from crossfill.adaptation.features import Design
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
 from crossfill.adaptation.laplace import Problem, laplace
 from crossfill.adaptation.likelihood import Categorical
-from crossfill.adaptation.widths import fresh_width
+from crossfill.adaptation.widths import fresh_width, mean_square
 from crossfill.grid.cells import Cell, Inventory
+from crossfill.model import Classifier, Head, HeadSource, TrainingDraw
 
 
 @dataclass(frozen=True)
@@ -25,15 +29,34 @@ class Row:
 
     labels: tuple[str, ...]
     n_features: int
-    posterior: HeadPosterior | None
+    posterior: HeadPosterior | None = None
     """None if no cell of the row has sentences yet."""
 
     @property
-    def mean(self) -> torch.Tensor:
-        """The head of a cell without sentences: labels × (features and bias)."""
+    def mean(self) -> Float[Tensor, "labels features_and_bias"]:
+        """The head of a cell without sentences."""
         if self.posterior is not None:
             return self.posterior.mean
         return torch.zeros(len(self.labels), self.n_features + 1, dtype=torch.float64)
+
+
+class RowHeads(HeadSource):
+    """The heads of a task that was added: one for all languages. They never train."""
+
+    def __init__(self, row: Row, like: Tensor) -> None:
+        super().__init__()
+        self.head = Head(row.mean.unsqueeze(0).to(like))
+
+    def plug_in(self, cells: Sequence[Cell]) -> list[Classifier]:
+        return [self.head for _ in cells]
+
+    def sample(
+        self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None
+    ) -> list[Classifier]:
+        return self.plug_in(cells)
+
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
+        return [TrainingDraw(self.head, []) for _ in cells]
 
 
 def rows_of(cells: Mapping[Cell, AdaptedCell], known: Collection[str], n_features: int) -> dict[str, Row]:
@@ -42,7 +65,7 @@ def rows_of(cells: Mapping[Cell, AdaptedCell], known: Collection[str], n_feature
     for cell in sorted(cells):
         if cell.task not in known:
             added.setdefault(cell.task, []).append(cells[cell])
-    return {task: _row(own, n_features) for task, own in added.items()}
+    return {task: Row(own[0].labels, n_features, _posterior(own, n_features)) for task, own in added.items()}
 
 
 def with_rows(inventory: Inventory, rows: Mapping[str, Row]) -> Inventory:
@@ -51,12 +74,10 @@ def with_rows(inventory: Inventory, rows: Mapping[str, Row]) -> Inventory:
     return Inventory(labels, inventory.languages, inventory.newcomers)
 
 
-def _row(cells: list[AdaptedCell], n_features: int) -> Row:
-    labels = cells[0].labels
-    if len(cells) == 1:
-        return Row(labels, n_features, cells[0].posterior)
-    features = with_ones(torch.cat([made.examples.features for made in cells]))
+@torch.no_grad()
+def _posterior(cells: list[AdaptedCell], n_features: int) -> HeadPosterior:
+    labels, examples = cells[0].labels, joined(made.examples for made in cells)
     zero = torch.zeros(len(labels), n_features + 1, dtype=torch.float64)
-    prior = HeadPrior.at(zero).widened(fresh_width(features).at(1))
-    found = laplace(Problem(prior, Categorical(torch.cat([made.examples.labels for made in cells])), features))
-    return Row(labels, n_features, found.posterior)
+    prior = fresh_width(mean_square(examples)).prior(HeadPrior.at(zero))
+    design = Design.of(None, examples.features, learn_words=False)
+    return laplace(Problem(prior, Categorical(examples.labels), design(examples.features))).posterior

@@ -1,11 +1,13 @@
 """Adapted cells on disk: one safetensors file each, in the folder `adapted` of a model folder.
 
-Tensors: `features` (words × features), `labels` and `lengths` of the sentences; `mean`, `factor`, `scale` and `eigen/…`
-of the posterior. Notes (JSON): format, cell, labels, hash of each sentence, τ² and what it was estimated on,
-temperature, evidence, date. Loading executes nothing, and every shape and value is checked.
+Tensors: `features` (words × features, the last of which is the word's number), `labels` and `lengths` of the sentences;
+`lexicon`, the numbers of the words that are known by heart; `mean`, `factor`, `scale` and `eigen/…` of the posterior.
+Notes (JSON): format, cell, labels, hash of each sentence, widths and what they were estimated on, temperature,
+evidence, date. Loading executes nothing, and every shape and value is checked.
 """
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
 from torch import Tensor
@@ -16,10 +18,12 @@ from crossfill.adaptation.curvature import Eigen
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.features import affine
 from crossfill.adaptation.gaussian import HeadPosterior
+from crossfill.adaptation.widths import Width
 from crossfill.errors import CheckpointError
 from crossfill.grid.cells import Cell
 from crossfill.model import Model
 
+FORMAT = 2
 _EIGEN = ("label_values", "label_vectors", "feature_values", "feature_vectors")
 
 
@@ -35,18 +39,19 @@ def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
         "features": examples.features,
         "labels": examples.labels,
         "lengths": examples.lengths,
+        "lexicon": adapted.lexicon,
         "mean": posterior.mean,
         "factor": posterior.factor.float(),
         "scale": posterior.scale.float(),
     }
     tensors |= {f"eigen/{name}": getattr(posterior.eigen, name).float() for name in _EIGEN}
     notes = {
-        "format": 1,
+        "format": FORMAT,
         "cell": str(adapted.cell),
         "labels": list(adapted.labels),
         "hashes": list(examples.hashes),
-        "between": adapted.between,
-        "width_cells": adapted.width_cells,
+        "width": asdict(adapted.width),
+        "shift": adapted.shift,
         "temperature": adapted.temperature,
         "evidence": adapted.evidence,
         "date": adapted.date,
@@ -85,8 +90,8 @@ def load_adapted(folder: Path, model: Model) -> dict[Cell, AdaptedCell]:
 def _load(path: Path, model: Model) -> AdaptedCell:
     tensors, notes = checkpoint.read_tensors(path)
     try:
-        if notes["format"] != 1:
-            raise ValueError(f"expected format 1, got {notes['format']}; use a newer crossfill")
+        if notes["format"] != FORMAT:
+            raise ValueError(f"expected format {FORMAT}, got {notes['format']}; adapt the cell again")
         cell, labels = Cell.parse(notes["cell"]), tuple(map(str, notes["labels"]))
         model.inventory.language_index(cell.language)
         if labels != model.inventory.labels.get(cell.task, labels):
@@ -95,17 +100,18 @@ def _load(path: Path, model: Model) -> AdaptedCell:
         shape = (len(labels), model.encoder.n_features + 1)
         if cell.task in model.inventory.labels:
             shape = tuple(affine(model.heads.plug_in([cell])[0])[1].parameters.shape[1:])
-        _check(tensors, hashes, shape, model.encoder.n_features)
+        _check(tensors, hashes, shape, model.encoder.n_features + 1)
         examples = Examples(tensors["features"], tensors["labels"], tensors["lengths"], hashes)
         eigen = Eigen(*(tensors[f"eigen/{name}"].double() for name in _EIGEN))
         mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))
-        numbers = {name: float(notes[name]) for name in ("between", "temperature", "evidence")}
+        numbers = {name: float(notes[name]) for name in ("shift", "temperature", "evidence")}
         return AdaptedCell(
             cell=cell,
             labels=labels,
             examples=examples,
+            lexicon=tensors["lexicon"],
             posterior=HeadPosterior(mean, factor, scale, eigen),
-            width_cells=int(notes["width_cells"]),
+            width=Width(**notes["width"]),
             date=str(notes["date"]),
             **numbers,
         )
@@ -115,12 +121,13 @@ def _load(path: Path, model: Model) -> AdaptedCell:
 
 
 def _check(tensors: dict[str, Tensor], hashes: Iterable[str], head: tuple[int, ...], n_features: int) -> None:
-    labels, width = head
+    labels, width = head[0], head[1] + len(tensors["lexicon"])
     n_words, n_sentences, rank = len(tensors["labels"]), len(tuple(hashes)), len(tensors["eigen/feature_values"])
     shapes = {
         "features": (n_words, n_features),
         "labels": (n_words,),
         "lengths": (n_sentences,),
+        "lexicon": (len(tensors["lexicon"]),),
         "mean": (labels, width),
         "factor": (len(tensors["factor"]), labels, width),
         "scale": (width,),

@@ -1,85 +1,124 @@
-"""How far the heads of a task's cells lie from what is generated for them: the width τ² of the prior between cells.
+"""How far the heads of a task's cells lie from what is generated for them: the widths of the prior between cells.
 
-    θ of a cell ~ N(generated θ, covariance of its draws + τ² I)
+    θ of a cell ~ N(generated θ, covariance of its draws + diag(τ², …, τ², β², ω², …, ω²))
 
-τ² of a task is estimated by empirical Bayes on cells that were held out in turn, with heads from a model that was
-trained without the cell. For each of some numbers k of sentences it maximises the mean score on other sentences of
-these cells, after an adaptation to k of them. Between these k, ln τ² is interpolated in ln k.
+τ² is the variance of a weight, β² that of the bias, ω² that of the effect of a word that is known by heart.
+The widths of a task are estimated by empirical Bayes on cells that were held out in turn, with heads from a model that
+was trained without the cell: one after the other, each takes the value with the best mean score on other sentences of
+these cells, after adaptations to some numbers k of their sentences. Without such an estimate they are defaults.
 
-The score is used, and neither the evidence nor the likelihood of other sentences: the evidence prefers a τ² that is too
-small for tags, as it also counts how badly the first words were predicted before any label was seen; the likelihood
-prefers one that is too large for spans, as it rewards better calibration at the cost of spans (docs/adapt.md).
+The score is used, and neither the evidence nor the likelihood of other sentences: what cells are tagged for is scores.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 
 from crossfill import checkpoint
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import with_ones
+from crossfill.adaptation.features import Body, Design
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.laplace import Problem
 from crossfill.adaptation.likelihood import Categorical
+from crossfill.adaptation.shifts import shift_of_none
 from crossfill.errors import CheckpointError
 from crossfill.files import write_json
-from crossfill.measures.metrics import score
+from crossfill.measures.metrics import TaskKind, score
 from crossfill.prediction.rules import Rule
 
-GRID = tuple(10 ** (k / 2) for k in range(-7, 2))
-"""Values of τ² that are tried."""
 SENTENCES = (2, 8, 32)
 """k: the numbers of sentences of a held-out cell that are adapted to."""
-DEFAULT_MOVE = 1.5
-"""Standard deviation of a logit between cells where nothing was estimated; chosen on held-out cells (docs/adapt.md)."""
+FACTORS = (1 / 9, 1 / 3, 1.0, 3.0, 9.0)
+"""Multiples of the default widths that are tried."""
 
 
 @dataclass(frozen=True)
 class Width:
-    """τ² of a task by the number of sentences."""
+    """Variances between the cells of a task."""
 
-    between: tuple[float, ...]
-    """τ² at each k of `SENTENCES`."""
-    cells: int
-    """Number of held-out cells that it was estimated on; 0 for the default."""
+    weights: float
+    """τ²."""
+    bias: float
+    """β²."""
+    words: float
+    """ω²; 0 learns no word by heart."""
+    cells: int = 0
+    """Number of held-out cells that they were estimated on; 0 for the default."""
 
-    def at(self, n_sentences: int) -> float:
-        """τ² for this many sentences: interpolated between the nearest k, constant beyond the first and the last."""
-        logs = np.interp(math.log(max(1, n_sentences)), np.log(SENTENCES), np.log(self.between))
-        return float(np.exp(logs))
-
-
-def default_width(mean_square: float) -> Width:
-    """The width where none was estimated: logits move by `DEFAULT_MOVE`.
-
-    `mean_square` is the mean squared norm of the words' features.
-    """
-    return Width((DEFAULT_MOVE**2 / max(mean_square, 1e-12),) * len(SENTENCES), 0)
+    def prior(self, generated: HeadPrior, n_words: int = 0) -> HeadPrior:
+        """The prior of a cell's head, for as many words as are learnt by heart."""
+        return generated.widened(self.weights, self.bias).with_words(n_words, self.words)
 
 
-def held_out_scores(
-    prior: HeadPrior, examples: Examples, others: Examples, labels: tuple[str, ...]
-) -> Float[np.ndarray, "sentences widths"]:
-    """The score on `others` of a head adapted to the k first sentences of `examples`, by k and τ²."""
-    features, lengths = with_ones(others.features), others.lengths.numpy()
-    found = np.zeros((len(SENTENCES), len(GRID)))
-    for i, k in enumerate(SENTENCES):
-        few = examples.take(range(min(k, len(examples))))
-        near = None
-        for j, between in enumerate(GRID):
-            near = Problem(prior.widened(between), Categorical(few.labels), with_ones(few.features)).mode(near)
-            chosen = Rule().choose((features @ near.mean.T).softmax(-1).numpy(), lengths, labels)
-            found[i, j] = score(others.labels.numpy(), chosen, labels, lengths)
-    return found
+_MOVES = {TaskKind.TAGS: (3.0, 1.0, 4.0), TaskKind.VALUES: (3.0, 0.3, 4.0), TaskKind.SPANS: (1.7, 0.3, 3.0)}
+"""Standard deviations between cells by kind of task: of a logit by its weights, of a bias, of the effect of a word.
+Chosen on held-out cells (docs/adapt.md)."""
+_FRESH = (4.0, 2.0, 4.0)
+"""The same where nothing is known, and the prior is centred on zero."""
 
 
-def fit_width(cells: Float[np.ndarray, "cells sentences widths"]) -> Width:
-    """The width of a task, from the scores of each held-out cell."""
-    return Width(tuple(GRID[best] for best in cells.mean(0).argmax(1).tolist()), len(cells))
+def default_width(mean_square: float, labels: Sequence[str]) -> Width:
+    """The widths where none were estimated; `mean_square` is the mean squared norm of the words' features."""
+    return _moving(_MOVES[TaskKind.of(labels)], mean_square)
+
+
+def fresh_width(mean_square: float) -> Width:
+    """The widths of a head that is learnt from its own sentences alone, with a prior centred on zero."""
+    return _moving(_FRESH, mean_square)
+
+
+def _moving(deviations: tuple[float, float, float], mean_square: float) -> Width:
+    logit, bias, word = deviations
+    return Width(logit**2 / max(mean_square, 1e-12), bias**2, word**2)
+
+
+def mean_square(examples: Examples, body: Body | None = None) -> float:
+    """The mean squared norm of the words' features, as an affine head sees them."""
+    given = examples.features[:, :-1]
+    return float(((body(given) if body else given).double() ** 2).sum(1).mean())
+
+
+@dataclass(frozen=True)
+class HeldOutCell:
+    """A seen cell that a model was trained without: the head generated for it, and sentences of its own."""
+
+    generated: HeadPrior
+    body: Body | None
+    examples: Examples
+    """Sentences to adapt to, in order."""
+    others: Examples
+    """Sentences to score."""
+    labels: tuple[str, ...]
+
+    def default(self) -> Width:
+        return default_width(mean_square(self.examples, self.body), self.labels)
+
+    def score(self, width: Width) -> float:
+        """The mean score on other sentences after adaptations to the first k sentences, over k."""
+        lengths, gold = self.others.lengths.numpy(), self.others.labels.numpy()
+        found = []
+        for k in SENTENCES:
+            few = self.examples.take(range(min(k, len(self.examples))))
+            design = Design.of(self.body, few.features, learn_words=width.words > 0)
+            prior = width.prior(self.generated, len(design.lexicon))
+            mode = Problem(prior, Categorical(few.labels), design(few.features)).mode()
+            probabilities = (design(self.others.features) @ mode.mean.T).softmax(-1).numpy()
+            rule = Rule(shift_of_none(self.generated.mean, mode.mean, self.labels))
+            found.append(score(gold, rule.choose(probabilities, lengths, self.labels), self.labels, lengths))
+        return float(np.mean(found))
+
+
+def fit_width(cells: Sequence[HeldOutCell]) -> Width:
+    """The widths of a task from its held-out cells: weights, bias and words in turn, each at its best mean score."""
+    defaults = [cell.default() for cell in cells]
+    best = replace(defaults[0], weights=float(np.median([own.weights for own in defaults])))
+    for name in ("weights", "bias", "words"):
+        tried = [replace(best, **{name: getattr(best, name) * factor}) for factor in FACTORS]
+        best = max(tried, key=lambda width: np.mean([cell.score(width) for cell in cells]))
+    return replace(best, cells=len(cells))
 
 
 def save_widths(folder: Path, widths: Mapping[str, Width]) -> None:
@@ -92,14 +131,19 @@ def load_widths(folder: Path) -> dict[str, Width]:
     path = folder / checkpoint.WIDTHS
     try:
         found = {
-            str(task): Width(tuple(map(float, values["between"])), int(values["cells"]))
+            str(task): Width(
+                float(values["weights"]), float(values["bias"]), float(values["words"]), int(values["cells"])
+            )
             for task, values in (checkpoint.read_json(path) or {}).items()
         }
         for width in found.values():
-            if len(width.between) != len(SENTENCES) or not all(0 < value < math.inf for value in width.between):
-                raise ValueError(f"expected {len(SENTENCES)} positive numbers")
+            if (
+                not all(0 < value < math.inf for value in (width.weights, width.bias))
+                or not 0 <= width.words < math.inf
+            ):
+                raise ValueError("expected positive variances")
         return found
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError(
-            f"{path}: expected widths of priors; {type(error).__name__}: {error}; delete it"
+            f"{path}: expected widths of priors; {type(error).__name__}: {error}; delete it and run adapt --fit again"
         ) from None

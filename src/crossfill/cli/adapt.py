@@ -55,15 +55,18 @@ def adapt(
     corpus = _read(labelled, target)
     if data is not None:
         _check_unseen(corpus, target, data, cache)
-    before = tagger.adapted.get(target)
+    known, before = tagger.model.inventory.tasks, tagger.adapted.get(target)
     made = tagger.adapt(corpus, target)
     folder = copy_folder(model, out)
     save_adapted(folder, made)
     new = len(made.examples) - (len(before.examples) if before else 0)
-    width = f"estimated on {made.width_cells} cells" if made.width_cells else "default"
+    width = f"estimated on {made.width.cells} cells" if made.width.cells else "default"
+    if target.task not in known:
+        typer.echo(f"{target.task} is a new task, of {len(made.labels)} labels: {', '.join(made.labels)}", err=True)
     typer.echo(
         f"{folder}: {target} {made} ({new} new, {int(made.examples.lengths.sum())} words); "
-        f"prior width τ² {made.between:.2g} (the task's: {width}), temperature × {made.temperature:.2f}"
+        f"{len(made.lexicon)} words known by heart, prior width τ² {made.width.weights:.2g} ({width}), "
+        f"temperature × {made.temperature:.2f}"
     )
 
 
@@ -110,7 +113,7 @@ def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path, cache: Path | None
 
 def _fit(model: Path, out: Path | None, data: Path, encoder: str | None, cache: Path | None) -> None:
     """Estimate the widths of a model's tasks, and write them into its folder."""
-    from crossfill.adaptation.widths import SENTENCES, save_widths
+    from crossfill.adaptation.widths import save_widths
     from crossfill.data.folder import load_grid
     from crossfill.encoders.build import build_encoder
     from crossfill.progress import ProgressBar
@@ -130,5 +133,7 @@ def _fit(model: Path, out: Path | None, data: Path, encoder: str | None, cache: 
     folder = copy_folder(model, out)
     save_widths(folder, widths)
     for task, width in widths.items():
-        values = ", ".join(f"{value:.2g} at {k}" for k, value in zip(SENTENCES, width.between, strict=True))
-        typer.echo(f"{task}: τ² {values} sentences, by the scores of {width.cells} cells that were held out")
+        typer.echo(
+            f"{task}: variance of weights {width.weights:.2g}, of biases {width.bias:.2g}, of words {width.words:.2g}, "
+            f"by the scores of {width.cells} cells that were held out"
+        )

@@ -12,7 +12,7 @@ from crossfill.cli.options import ModelFolder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossfill.adaptation.curves import CurvePoint
+    from crossfill.adaptation.curves import MeanPoint
 
 
 def learn_curve(
@@ -28,13 +28,14 @@ def learn_curve(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Score a cell by the number of labelled sentences it is adapted to, beside heads trained from scratch."""
-    from crossfill.adaptation.curves import BUDGETS, learning_curve
+    from crossfill.adaptation.curves import BUDGETS, Curve, learning_curve, means
     from crossfill.adaptation.examples import Examples
     from crossfill.adaptation.heads import without_adapted
     from crossfill.data.folder import load_grid
     from crossfill.data.splits import capped
     from crossfill.errors import DataError
     from crossfill.grid.sentence import Corpus
+    from crossfill.prediction.calibration import rule_for
     from crossfill.progress import ProgressBar
     from crossfill.tagger.tagger import load
 
@@ -49,8 +50,10 @@ def learn_curve(
     with ProgressBar(quiet) as bars:
         update = bars.add(f"Learning curve of {target}", draws * len(BUDGETS))
         labelled, tested = (Examples.of(base, target, corpus) for corpus in (training, test))
-        width = tagger.widths.get(target.task)
-        points = learning_curve(base, target, labelled, tested, width, draws, report=update)
+        calibration = tagger.calibration.of(target.task, 0) if tagger.calibration else None
+        rule = rule_for(calibration, tagger.config.prediction.decision)
+        curve = Curve.of(base, target, labelled, tested, tagger.widths.get(target.task), rule)
+        points = means(learning_curve(curve, draws, report=update))
     if plot is not None:
         _draw(points, str(target), plot)
     if as_json:
@@ -59,11 +62,11 @@ def learn_curve(
     typer.echo(f"{target}: score by labelled sentences, mean over {draws} random orders")
     typer.echo(f"{'sentences':>9} {'words':>6} {'adapted':>8} {'from scratch':>13}")
     for point in points:
-        scratch = f"{100 * point.scratch:13.1f}" if point.sentences else f"{'–':>13}"
+        scratch = f"{'–':>13}" if point.scratch is None else f"{100 * point.scratch:13.1f}"
         typer.echo(f"{point.sentences:9} {point.words:6.0f} {100 * point.adapted:8.1f} {scratch}")
 
 
-def _draw(points: "Sequence[CurvePoint]", title: str, path: Path) -> None:
+def _draw(points: "Sequence[MeanPoint]", title: str, path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5, 3.2), layout="constrained")
@@ -71,7 +74,10 @@ def _draw(points: "Sequence[CurvePoint]", title: str, path: Path) -> None:
     sentences = [point.sentences for point in points]
     axes.plot(sentences, [100 * point.adapted for point in points], "o-", color="#0072B2", label="adapted")
     axes.plot(
-        sentences[1:], [100 * point.scratch for point in points[1:]], "o--", color="#777777", label="from scratch"
+        *zip(*((point.sentences, 100 * point.scratch) for point in points if point.scratch is not None), strict=True),
+        "o--",
+        color="#777777",
+        label="from scratch",
     )
     axes.set_xscale("symlog", linthresh=1)
     axes.set_xticks(sentences, [str(n) for n in sentences])

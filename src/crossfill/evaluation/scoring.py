@@ -74,8 +74,10 @@ def evaluate_corpus(
     sampled = settings.samples and model.heads.has_posterior
     averaged = predict_features(model, features, cell, settings.samples, settings.seed) if sampled else plug_in
     gold, labels = data.labels.numpy(), model.inventory.labels[cell.task]
+    shift = model.heads.shifts.get(cell, 0.0)
     plug_in_rule, averaged_rule = (
-        rule_for(calibration and calibration.of(cell.task, n), settings.decision) for n in (0, settings.samples)
+        rule_for(calibration and calibration.of(cell.task, n), settings.decision, shift=shift)
+        for n in (0, settings.samples)
     )
     chosen = plug_in_rule.choose(plug_in.probabilities.cpu().numpy(), corpus.lengths, labels)
     labelling = Labelling(gold, chosen, labels, corpus.lengths)

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from crossfill.adaptation.heads import without_adapted
 from crossfill.encoders import hub
 from crossfill.encoders.finetuned import FinetunedEncoder
 from crossfill.encoders.frozen import FrozenEncoder
@@ -17,7 +18,6 @@ from crossfill.errors import ExportError
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
 from crossfill.model import Head
-from crossfill.prediction.predict import draw_head
 from crossfill.tagger.tagger import Tagger
 
 Tell = Callable[[str], None]
@@ -47,7 +47,7 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
 
     A frozen encoder's centring x = (v − m) / s and a layer mix x = γ Σₖ aₖ vₖ are affine: W and b include them.
     """
-    encoder = tagger.model.encoder
+    encoder = without_adapted(tagger.model).encoder
     if not isinstance(encoder, FrozenEncoder | FinetunedEncoder):
         raise ExportError(
             f"expected a pretrained encoder, got {tagger.config.encoder.name}: it reads hashed n-grams, which no "
@@ -58,7 +58,7 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
             "expected a model that reads its encoder's vectors alone, got one that also reads the surface of words, "
             "which other software does not compute; train one to export with --set encoder.surface=false"
         )
-    head = draw_head(tagger.model, cell, n_samples=0)
+    head = tagger.affine_head(cell)
     if not isinstance(head, Head) or head.n_samples != 1:
         raise ExportError(f"expected one affine head, got several or a deeper one: method {tagger.config.method}")
     weight, bias = head.parameters[0, :, :-1].float(), head.parameters[0, :, -1].float()

@@ -97,10 +97,12 @@ class Calibration:
         return (self.averaged if n_samples else self.plug_in).get(task)
 
 
-def rule_for(calibration: TaskCalibration | None, decision: Decision, prefer: Preference = "f1") -> Rule:
-    """The decision rule of a task with this calibration, if it has one."""
+def rule_for(
+    calibration: TaskCalibration | None, decision: Decision, prefer: Preference = "f1", shift: float = 0.0
+) -> Rule:
+    """The decision rule of a task with this calibration, if it has one; `shift` is the cell's own offset."""
     offset = calibration.offsets.get(prefer, 0.0) if calibration is not None and decision == "metric" else 0.0
-    return Rule(offset, valid=decision != "argmax")
+    return Rule(offset + shift, valid=True) if decision != "argmax" else Rule(valid=False)
 
 
 def fit_temperature(

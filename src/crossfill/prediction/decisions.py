@@ -22,8 +22,12 @@ def decide(
     prediction: Prediction,
     options: TaggingOptions,
     calibration: TaskCalibration | None,
+    shift: float = 0.0,
 ) -> list[Tagging]:
-    """The tagging of each sentence in its cell, from one prediction for all words; all cells must be of one task."""
+    """The tagging of each sentence in its cell, from one prediction for all words; all cells must be of one task.
+
+    `shift` is an offset of decisions on the label that means none, in addition to that of the calibration.
+    """
     probabilities, entropy, mutual_information = (
         values.cpu().numpy() for values in (prediction.probabilities, prediction.entropy, prediction.mutual_information)
     )
@@ -35,7 +39,7 @@ def decide(
         if options.temperature:
             probabilities = tempered(probabilities, calibration.temperature)
     kind = TaskKind.of(names)
-    chosen = rule_for(calibration, options.decision, options.prefer).choose(probabilities, lengths, names)
+    chosen = rule_for(calibration, options.decision, options.prefer, shift).choose(probabilities, lengths, names)
     spans: list[DecodedSpan] = []
     if kind is TaskKind.SPANS:
         spans = decode_spans(probabilities, chosen, lengths, names)

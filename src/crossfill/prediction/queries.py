@@ -1,7 +1,7 @@
 """Tagging of many sentences, each in its own cell, with one pass through the encoder."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ def answer(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list[Tagg
     """
     found: dict[int, Tagging] = {}
     encoded = _encode(model, queries)
-    for numbers in _grouped(queries):
+    for numbers in _grouped(queries, model.heads.shifts):
         own = [queries[number] for number in numbers]
         first, sentences = own[0], [query.sentence for query in own]
         lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(own))
@@ -53,7 +53,8 @@ def answer(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list[Tagg
         runs = [Run(part, head_of(cell, first.n_samples)) for cell, part in zip(words_of, parts, strict=True)]
         made = believe(runs, model.heads.vote, first.options.interval)
         cells, labels = [query.cell for query in own], model.inventory.labels[first.cell.task]
-        tagged = decide(cells, sentences, lengths, labels, made, first.options, first.calibration)
+        shift = model.heads.shifts.get(first.cell, 0.0)
+        tagged = decide(cells, sentences, lengths, labels, made, first.options, first.calibration, shift)
         found |= zip(numbers, tagged, strict=True)
     return [found[number] for number in range(len(queries))]
 
@@ -92,9 +93,13 @@ def _encode(model: Model, queries: Sequence[Query]) -> _Encoded:
     return _Encoded(torch.cat(parts), first)
 
 
-def _grouped(queries: Sequence[Query]) -> list[list[int]]:
-    """Groups of queries that can be classified together (same task, draws and options), as indices, cell by cell."""
+def _grouped(queries: Sequence[Query], shifts: Mapping[Cell, float]) -> list[list[int]]:
+    """Groups of queries that can be decided together (same task, draws, options), as indices, cell by cell.
+
+    Cells with decisions of their own are groups of their own.
+    """
     groups: dict[object, dict[Cell, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, query in enumerate(queries):
-        groups[query.cell.task, query.n_samples, query.options][query.cell].append(number)
+        alone = query.cell.language if query.cell in shifts else ""
+        groups[query.cell.task, alone, query.n_samples, query.options][query.cell].append(number)
     return [[number for own in cells.values() for number in own] for cells in groups.values()]

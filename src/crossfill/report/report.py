@@ -11,6 +11,7 @@ from crossfill.report.figures import (
     entropy_score,
     heatmap,
     language_similarity,
+    learning_curves,
     posteriors,
     reliability,
     risk_coverage,
@@ -31,6 +32,7 @@ FIGURES: tuple[Callable[[Results], list[Drawing]], ...] = (
     risk_coverage.draw,
     posteriors.draw,
     language_similarity.draw,
+    learning_curves.draw,
     training_curves.draw,
 )
 

@@ -12,6 +12,7 @@ from crossfill.measures.metrics import TaskKind
 from crossfill.report.bridges import bridge_table
 from crossfill.report.comparison_tables import comparison_tables
 from crossfill.report.comparisons import pooled_uncertainty
+from crossfill.report.few_shot import few_shot_tables
 from crossfill.report.held_out import held_out_table
 from crossfill.report.rendering import Datum, Table, shown
 from crossfill.report.samples import Sample, compared, deviation, score_datum, with_best_in_bold
@@ -33,7 +34,7 @@ def make_tables(results: Results) -> list[Table]:
     """All tables that the study has results for."""
     tables = [main_table(results, group, kind) for group in results.groups for kind in KINDS]
     makers = (bridge_table, subset_table, metric_table, calibration_table, held_out_table, entropy_table)
-    tables += [make(results) for make in makers]
+    tables += [*(make(results) for make in makers), *few_shot_tables(results)]
     tables += [*comparison_tables(results), ablation_table(results), language_table(results), cost_table(results)]
     return [table for table in tables if table.rows]
 

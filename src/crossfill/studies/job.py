@@ -69,6 +69,11 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
     fitted = time.monotonic()
     held_out = calibrate_held_out(job, run, grid, seen, config, encoder)
     results = {m: _evaluate(trained, part.grid, config, m, held_out.get(m)) for m in job.methods}
+    few_shot = {
+        method: _few_shot(job, trained, part.grid, config, method, held_out.get(method))
+        for method in job.methods
+        if job.few_shot
+    }
     if job.keep_model and config.method in results:
         add_results(folder / TRAINING, results[config.method])
     if job.tensorboard:
@@ -86,6 +91,7 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
             "seen": list(job.seen),
             "unseen": list(job.unseen),
             "methods": {m: {"cells": [result.as_dict() for result in found]} for m, found in results.items()},
+            **({"few_shot": few_shot} if few_shot else {}),
             "history": history,
             "rules": {method: rules_of(calibration) for method, calibration in held_out.items()},
             "posteriors": _posteriors(trained.model, config, job.posteriors),
@@ -129,6 +135,19 @@ def _evaluate(
         return evaluate(trained.model, scored, config, held_out or trained.calibration)
     model, changed = as_method(trained.model, config, method)
     return evaluate(model, scored, changed, held_out)
+
+
+def _few_shot(
+    job: Job, trained: "Trained", scored: Grid, config: "Config", method: str, held_out: "Calibration | None"
+) -> list[dict[str, Any]]:
+    """Learning curves of a method in the job's unseen cells."""
+    from crossfill.methods.registry import as_method
+    from crossfill.studies.few_shot import few_shot_points
+
+    own, changed = (trained.model, config) if method == config.method else as_method(trained.model, config, method)
+    unseen = map(Cell.parse, job.unseen)
+    rules = held_out or (trained.calibration if method == config.method else None)
+    return few_shot_points(own, changed, scored, unseen, job.few_shot, rules) if job.few_shot else []
 
 
 def _settings(job: Job, run: Path) -> "Config":

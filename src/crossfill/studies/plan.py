@@ -24,7 +24,7 @@ from crossfill.methods.registry import all_methods, find_method
 from crossfill.studies.grids import StudyGrid, check_study_grid, language_similarity
 from crossfill.studies.problems import encoder_problems, method_problems
 from crossfill.studies.run_folder import FORMAT, Entry
-from crossfill.studies.study import DataSettings, PartitionSettings, StudyConfig, parse_study
+from crossfill.studies.study import DataSettings, FewShotSettings, PartitionSettings, StudyConfig, parse_study
 
 PAPER_POSTERIORS = ("yor", "wol", "tam", "tel")
 
@@ -62,6 +62,7 @@ class Job:
     """The seed of the trainings that hold them out: the study's first."""
     held_out: str = ""
     """A hash of all that these trainings depend on, which jobs that differ in nothing but their seed share."""
+    few_shot: FewShotSettings | None = None
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -74,6 +75,7 @@ class Job:
     def as_dict(self) -> dict[str, Any]:
         """The job as JSON values."""
         models = {"config": self.config.model_dump(mode="json"), "data": self.data.model_dump(mode="json")}
+        models["few_shot"] = self.few_shot.model_dump(mode="json") if self.few_shot else None
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | models
 
     @classmethod
@@ -81,7 +83,9 @@ class Job:
         """The job from the output of `as_dict`."""
         lists = {name: tuple(values[name]) for name in ("methods", "seen", "unseen", "posteriors")}
         data = DataSettings.model_validate(values["data"])
-        return cls(**{**values, **lists, "config": parse_config(values["config"]), "data": data})
+        few_shot = FewShotSettings.model_validate(found) if (found := values.get("few_shot")) else None
+        models = {"config": parse_config(values["config"]), "data": data, "few_shot": few_shot}
+        return cls(**{**values, **lists, **models})
 
 
 @dataclass(frozen=True)
@@ -217,6 +221,7 @@ def _job(
         "seen": seen,
         "unseen": unseen,
         "posteriors": chosen,
+        **({"few_shot": study.few_shot.model_dump(mode="json")} if study.few_shot else {}),
     } | ({"folds": study.folds, "fold_seed": study.seeds[0]} if study.folds else {})
     return Job(
         _hash(depends),
@@ -231,6 +236,7 @@ def _job(
         study.folds,
         study.seeds[0],
         _hash(depends | {"config": training.change({"training.seed": study.seeds[0]}).model_dump(mode="json")}),
+        study.few_shot,
     )
 
 

@@ -92,6 +92,17 @@ class AblationSettings(Settings):
     """Methods to run it with; none for all of the study's."""
 
 
+class FewShotSettings(Settings):
+    """Learning curves of unseen cells: scores after adaptations to some of their training sentences."""
+
+    sentences: tuple[Annotated[int, Field(ge=0, le=10**5)], ...] = (0, 1, 2, 5, 10, 20, 40, 80, 160)
+    """Numbers of sentences; 0 is zero-shot."""
+    draws: Count = 3
+    """Random orders of sentences; the first of them is also learnt from scratch, and predicted by averaging."""
+    annotate: bool = False
+    """Whether sentences that `crossfill annotate` chooses are tried, too, as many words of them."""
+
+
 class ChoiceSettings(Settings):
     """When and on what a study's settings were chosen, so that its tables can say whether their cells took part."""
 
@@ -118,6 +129,8 @@ class StudyConfig(Settings):
     """Parts in which the seen cells are held out in turn, to fit the decisions and the calibration of every training on
     cells that it never saw; 0: none, so that decisions are the best valid sequences."""
     ablations: tuple[AblationSettings, ...] = ()
+    few_shot: FewShotSettings | None = None
+    """Learning curves of unseen cells; none for no curves."""
     chosen: ChoiceSettings | None = None
     """When and on which partitions the settings were chosen."""
     encoder_languages: tuple[str, ...] = ()

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Collection
 
-import numpy as np
-
 from crossfill.adaptation.cell import generated_prior
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.widths import SENTENCES, Width, fit_width, held_out_scores
+from crossfill.adaptation.features import affine
+from crossfill.adaptation.widths import SENTENCES, HeldOutCell, Width, fit_width
 from crossfill.config import Config
 from crossfill.data.splits import capped
 from crossfill.encoders.base import Encoder
@@ -30,7 +29,7 @@ def estimate_widths(
     A cell takes part if it has dev sentences, or enough training sentences to spare some. `build` returns the encoder
     of each training.
     """
-    found: dict[str, list[np.ndarray]] = {}
+    found: dict[str, list[HeldOutCell]] = {}
     few = max(SENTENCES)
     for model, cell in hold_out(grid, seen, config, build, n_folds, report):
         training = capped(grid.training(cell), few + MOST_TEST, config.training.seed)
@@ -39,7 +38,7 @@ def estimate_widths(
             training, others = training[:few], training[few:]
         if len(training) and len(others):
             examples, scored = (Examples.of(model, cell, corpus) for corpus in (training, others))
-            labels = model.inventory.labels[cell.task]
-            scores = held_out_scores(generated_prior(model, cell), examples, scored, labels)
-            found.setdefault(cell.task, []).append(scores)
-    return {task: fit_width(np.stack(cells)) for task, cells in found.items()}
+            labels, (body, _) = model.inventory.labels[cell.task], affine(model.heads.plug_in([cell])[0])
+            held = HeldOutCell(generated_prior(model, cell), body, examples, scored, labels)
+            found.setdefault(cell.task, []).append(held)
+    return {task: fit_width(cells) for task, cells in found.items()}

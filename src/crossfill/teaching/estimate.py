@@ -7,7 +7,7 @@ chosen because they are hard, or because someone wanted them: other text may be 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,10 +15,11 @@ from jaxtyping import Float, Int
 
 from crossfill.adaptation.cell import generated_prior
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import affine, with_ones
+from crossfill.adaptation.features import Design, affine
 from crossfill.adaptation.laplace import Problem
 from crossfill.adaptation.likelihood import Categorical
-from crossfill.adaptation.widths import Width, default_width
+from crossfill.adaptation.shifts import shift_of_none
+from crossfill.adaptation.widths import Width, default_width, mean_square
 from crossfill.grid.cells import Cell
 from crossfill.measures.metrics import Labelling
 from crossfill.measures.significance import student_quantile
@@ -71,10 +72,10 @@ def estimate(model: Model, cell: Cell, examples: Examples, width: Width | None =
     """The estimate from corrected sentences of a cell; `model` is the model before any adaptation."""
     labels = model.inventory.labels[cell.task]
     body, _ = affine(model.heads.plug_in([cell])[0])
-    if body is not None:
-        examples = replace(examples, features=body(examples.features))
-    features = with_ones(examples.features)
-    prior, width = generated_prior(model, cell), width or default_width(float((features**2).sum(1).mean()))
+    width = width or default_width(mean_square(examples, body), labels)
+    design = Design.of(body, examples.features, learn_words=width.words > 0)
+    generated = generated_prior(model, cell)
+    features, prior = design(examples.features), width.prior(generated, len(design.lexicon))
     n = len(examples)
     n_groups = min(n, MOST_GROUPS)
     budgets = [k for k in BUDGETS if k < n - math.ceil(n / n_groups)] + [n - math.ceil(n / n_groups)]
@@ -87,11 +88,12 @@ def estimate(model: Model, cell: Cell, examples: Examples, width: Width | None =
             mean = prior.mean
             if k:
                 few = examples.words_of(others[:k])
-                problem = Problem(prior.widened(width.at(k)), Categorical(examples.labels[few]), features[few])
+                problem = Problem(prior, Categorical(examples.labels[few]), features[few])
                 near = problem.mode(near)
                 mean = near.mean
             probabilities = (features[own] @ mean.T).softmax(-1).numpy()
-            chosen[place, own.numpy()] = Rule().choose(probabilities, examples.lengths[out].numpy(), labels)
+            rule = Rule(shift_of_none(generated.mean, mean, labels))
+            chosen[place, own.numpy()] = rule.choose(probabilities, examples.lengths[out].numpy(), labels)
     gold, lengths = examples.labels.numpy(), examples.lengths.numpy()
     counts = np.stack([Labelling(gold, row, labels, lengths).counts() for row in chosen])
     curve = tuple(CurvePoint(k, interval(own)) for k, own in zip(budgets, counts, strict=True))

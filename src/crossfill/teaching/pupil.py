@@ -1,14 +1,12 @@
 """A cell that is taught: its journal, what was encoded, and what goes on."""
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-import torch
-
 from crossfill.adaptation.cell import AdaptedCell
-from crossfill.adaptation.examples import Examples, sentence_hashes
+from crossfill.adaptation.examples import Examples, joined, sentence_hashes
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus
 from crossfill.teaching.estimate import Estimate
@@ -61,16 +59,3 @@ class Pupil:
 def corpus_of(entry: Accepted) -> Corpus:
     """The sentence of an entry as encoders expect it."""
     return Corpus.from_sentences([entry.sentence]).composed()
-
-
-def joined(parts: Iterable[Examples]) -> Examples:
-    """Examples, one after the other; of a sentence that occurs twice, the last counts."""
-    given = list(parts)
-    found = Examples(
-        torch.cat([part.features for part in given]),
-        torch.cat([part.labels for part in given]),
-        torch.cat([part.lengths for part in given]),
-        tuple(text for part in given for text in part.hashes),
-    )
-    last = sorted({text: i for i, text in enumerate(found.hashes)}.values())
-    return found if len(last) == len(found) else found.take(last)

@@ -185,7 +185,7 @@ class Teacher:
         if self.model is None or made is None:
             what = "a cell that has learned" if self.model else "a tagger from a model folder"
             raise DataError(f"{found}: expected {what} to save, got none")
-        return save_adapted(self.model, made, self._labels(found))
+        return save_adapted(self.model, made)
 
     def close(self) -> None:
         """End what is under way, and begin nothing more."""

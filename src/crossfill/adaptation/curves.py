@@ -30,6 +30,7 @@ MOST_AVERAGED = 20
 """Sentences up to which curves have averaged prediction."""
 SAMPLES = 32
 """Draws of a head that averaged prediction takes in a curve."""
+VALID = Rule()
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Curve:
     test: Examples
     labels: tuple[str, ...]
     width: Width | None = None
-    rule: Rule = Rule()
+    rule: Rule = VALID
     """How labels are chosen before any sentence is learnt from."""
 
     @classmethod
@@ -85,7 +86,7 @@ class Curve:
             raise DataError(f"{cell}: expected labelled sentences that are not test sentences, got none")
         body, _ = affine(model.heads.plug_in([cell])[0])
         labels = model.inventory.labels[cell.task]
-        return cls(generated_prior(model, cell), body, labelled, test, labels, width, rule or Rule())
+        return cls(generated_prior(model, cell), body, labelled, test, labels, width, rule or VALID)
 
     @torch.no_grad()
     def points(
@@ -118,7 +119,7 @@ class Curve:
                 if whole:
                     nothing = fresh_width(size).prior(HeadPrior.at(torch.zeros_like(self.generated.mean)), known)
                     alone = Problem(nothing, likelihood, features).rough_mean()
-                    scratch = self._score(_predicted(design(self.test.features), alone.unsqueeze(0)), Rule())
+                    scratch = self._score(_predicted(design(self.test.features), alone.unsqueeze(0)), VALID)
                 yield self._point(draw, k, len(few.labels), design, mean, draws, scratch)
 
     def _point(

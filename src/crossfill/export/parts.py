@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from crossfill.adaptation.heads import without_adapted
+from crossfill.adaptation.cell import adapt_cell
+from crossfill.adaptation.features import with_parameters
+from crossfill.adaptation.heads import source_of, without_adapted
 from crossfill.encoders import hub
 from crossfill.encoders.finetuned import FinetunedEncoder
 from crossfill.encoders.frozen import FrozenEncoder
@@ -17,7 +19,7 @@ from crossfill.encoders.huggingface import WordEncoder
 from crossfill.errors import ExportError
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
-from crossfill.model import Head
+from crossfill.model import Classifier, Head
 from crossfill.tagger.tagger import Tagger
 
 Tell = Callable[[str], None]
@@ -58,7 +60,7 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
             "expected a model that reads its encoder's vectors alone, got one that also reads the surface of words, "
             "which other software does not compute; train one to export with --set encoder.surface=false"
         )
-    head = tagger.affine_head(cell)
+    head = _affine_head(tagger, cell)
     if not isinstance(head, Head) or head.n_samples != 1:
         raise ExportError(f"expected one affine head, got several or a deeper one: method {tagger.config.method}")
     weight, bias = head.parameters[0, :, :-1].float(), head.parameters[0, :, -1].float()
@@ -74,6 +76,16 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
     else:
         words = encoder.words.eval()
     return Parts(cell, words, encoder.source.folder, weight, bias, tagger.model.inventory.labels[cell.task])
+
+
+def _affine_head(tagger: Tagger, cell: Cell) -> Classifier:
+    """The head at the posterior means; that of an adapted cell is fitted again without learning words by heart."""
+    made, heads = tagger.adapted.get(cell), source_of(tagger.model, cell)
+    generated = heads.plug_in([cell])[0]
+    if made is None:
+        return generated
+    plain = adapt_cell(heads, made.examples, cell, made.labels, replace(made.width, words=0.0))
+    return with_parameters(generated, plain.posterior.mean)
 
 
 def write_surroundings(parts: Parts, tagger: Tagger, out: Path, usage: str) -> None:

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import with_parameters
 from crossfill.adaptation.heads import adapted_cells, check_not_adapted_to, source_of, with_adapted
 from crossfill.adaptation.languages import add_language
 from crossfill.adaptation.storage import load_adapted
@@ -199,17 +198,6 @@ class Tagger(OnHub):
         task = self.calibration.of(cell.task, 0) if self.calibration else None
         width = self.widths.get(cell.task)
         return adapt_cell(source_of(before, cell), examples, cell, own, width, task.temperature if task else 1.0)
-
-    def affine_head(self, cell: Cell) -> Classifier:
-        """The head at the posterior means; that of an adapted cell is affine in the encoder's features alone.
-
-        It is fitted again without learning words by heart, for software that knows no words.
-        """
-        made, heads = self.adapted.get(cell), source_of(self.model, cell)
-        if made is None:
-            return heads.plug_in([cell])[0]
-        plain = adapt_cell(heads, made.examples, cell, made.labels, replace(made.width, words=0.0))
-        return with_parameters(heads.plug_in([cell])[0], plain.posterior.mean)
 
     def cell_to_adapt(self, name: str | Cell) -> Cell:
         """The cell of this name; it may be of a task that the model does not know, in one of its languages."""

@@ -44,7 +44,8 @@ def few_shot_points(
         if not len(training) or not len(test):
             continue
         rule = rule_for(rules and rules.of(cell.task, 0), config.prediction.decision)
-        curve = Curve.of(model, cell, *(Examples.of(model, cell, corpus) for corpus in (training, test)), rule=rule)
+        labelled, scored = (Examples.of(model, cell, corpus) for corpus in (training, test))
+        curve = Curve.of(model, cell, labelled, scored, rule=rule)
         n = len(curve.labelled)
         for draw in range(settings.draws):
             points = curve.points(random_order(n, draw), draw, settings.sentences, whole=not draw)

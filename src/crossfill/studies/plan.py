@@ -74,9 +74,9 @@ class Job:
 
     def as_dict(self) -> dict[str, Any]:
         """The job as JSON values."""
+        few_shot = self.few_shot.model_dump(mode="json") if self.few_shot else None
         models = {"config": self.config.model_dump(mode="json"), "data": self.data.model_dump(mode="json")}
-        models["few_shot"] = self.few_shot.model_dump(mode="json") if self.few_shot else None
-        return {name: getattr(self, name) for name in self.__dataclass_fields__} | models
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | models | {"few_shot": few_shot}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Job":

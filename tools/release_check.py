@@ -32,6 +32,8 @@ NEEDS_EXTRA = {
     "ray": ["experiment", "configs/small.yaml", "--out", "run", "--executor", "ray"],
     "web": ["serve", "model"],
     "tensorboard": ["experiment", "configs/small.yaml", "--out", "run", "--tensorboard"],
+    "datasets": ["data", "convert", "data", "as-parquet", "--to", "parquet"],
+    "spacy": ["data", "convert", "data", "as-spacy", "--to", "spacy"],
 }
 """For each extra, a command that needs it, run in a folder with `data`, `model` and `text.txt`."""
 

@@ -76,26 +76,47 @@ def make(
 
 @app.command()
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A corpus in any format that is read; .gz too.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="A file: .bio, .conllu, .jsonl or .parquet.")],
-    cell: Annotated[str, typer.Option(help="Task and language of the corpus, as ner/wol.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="A corpus in any format that is read, or a data folder.")
+    ],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="A file (.bio, .conllu, .jsonl, .parquet, .spacy) or folder.")
+    ],
+    cell: Annotated[str, typer.Option(help="Task and language of a file, as ner/wol.")] = "",
+    to: Annotated[str, typer.Option(help="Format of the files in a folder: bio, conllu, jsonl, parquet, spacy.")] = "",
+    task: Annotated[list[str] | None, typer.Option(help="Only this task of a folder; repeatable.")] = None,
+    split_words: Annotated[
+        bool, typer.Option("--split-words/--whole-words", help="Split words that a span cuts, or refuse such spans.")
+    ] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
-    """Turn a corpus into another format; the endings of the files say which."""
+    """Turn a corpus, or every corpus of a data folder, into another format."""
+    from crossfill.data import convert as converting
     from crossfill.data import remarks
     from crossfill.data.codes import language_code
-    from crossfill.data.convert import convert
     from crossfill.data.labels import task_name
+    from crossfill.data.unread import summed
+    from crossfill.errors import DataError
     from crossfill.grid.cells import Cell
 
-    parsed = Cell.parse(cell)
-    named = Cell(task_name(parsed.task), language_code(parsed.language))
-    reading = convert(source, out, named, force)
-    found = [(str(source), reading)]
-    told = [*remarks.on_file(*found[0]), *remarks.on_columns(found), *remarks.on_corpus(named, [reading])]
+    if source.is_dir():
+        if cell or not to or force:
+            raise DataError(f"{source}: expected --to and a new folder for a data folder, and no --cell or --force")
+        made, told = converting.convert_folder(source, out, f".{to.removeprefix('.')}", task or (), split_words)
+        n_sentences, n_words = (sum(map(size, made.values())) for size in (len, lambda corpus: corpus.n_words))
+        done, told = f"{out}: {len(made):,} files, {n_sentences:,} sentences, {n_words:,} words", summed(told)
+    else:
+        if not cell or to or task:
+            raise DataError(f"{source}: expected --cell for a file, as --cell ner/wol, and no --to or --task")
+        parsed = Cell.parse(cell)
+        named = Cell(task_name(parsed.task), language_code(parsed.language))
+        reading = converting.convert(source, out, named, force, split_words)
+        found = [(str(source), reading)]
+        told = [*remarks.on_file(*found[0]), *remarks.on_columns(found), *remarks.on_corpus(named, [reading])]
+        done = f"{out}: {len(reading.corpus):,} sentences, {reading.corpus.n_words:,} words"
     for problem in told:
         typer.echo(str(problem), err=True)
-    typer.echo(f"{out}: {len(reading.corpus):,} sentences, {reading.corpus.n_words:,} words")
+    typer.echo(done)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crossfill.data.lines import Lose
+from crossfill.data.lines import Lose, on_lines
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 
@@ -103,11 +103,11 @@ def _sentences(table: "pyarrow.Table", where: str, task: str, names: tuple[str, 
 def _row(words: Any, tags: Any, spaces: Any, names: tuple[str, ...]) -> Sentence | str | None:
     """The sentence of a row, or what is wrong with it; none for an empty one."""
     if not (isinstance(words, list) and isinstance(tags, list) and len(words) == len(tags)):
-        return "expected a list of words and a list of as many tags"
+        return "expected a list of words and a list of as many tags, got others; mend the row"
     if not words:
         return None
-    if not all(isinstance(word, str) and word and not set(word) & set("\n\t") for word in words):
-        return "expected words that are not empty, and without line ends and tabs"
+    if not all(isinstance(word, str) for word in words):
+        return "expected words as strings, got others; mend the row"
     labels = []
     for tag in tags:
         if isinstance(tag, str) and tag:
@@ -117,9 +117,12 @@ def _row(words: Any, tags: Any, spaces: Any, names: tuple[str, ...]) -> Sentence
         elif type(tag) is int and not names:
             return f"expected names of tags, got a number ({tag}); list the names in labels.txt beside it"
         else:
-            return f"expected tags from 0 to {len(names) - 1}, got {str(tag)[:20]}"
+            return f"expected tags from 0 to {len(names) - 1}, got {str(tag)[:20]}; complete the names"
     kept = tuple(spaces) if isinstance(spaces, list) and len(spaces) == len(words) and None not in spaces else ()
-    return Sentence(tuple(words), tuple(labels), () if all(kept) else kept)
+    try:
+        return on_lines(Sentence(tuple(words), tuple(labels), () if all(kept) else kept))
+    except DataError as error:
+        return str(error)
 
 
 def _names_of(table: "pyarrow.Table", column: str) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ class Beside:
     """Names of tags that are written as numbers from 0."""
     language: str = ""
     """The language of its folder, where its text has to be cut into words."""
+    split_words: bool = True
+    """Whether words in which a span begins or ends are split there, or refused."""
 
 
 NOTHING = Beside()

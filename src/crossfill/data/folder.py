@@ -79,11 +79,11 @@ def read_folder(
     unread += _not_asked_for(sources, wanted, root)
     texts, about_texts = read_texts(root)
     unread = [problem for problem in unread if problem.where != TEXT_FOLDER or not texts]
-    names = _corpus_names(sources, root)
+    names = corpus_names(sources, root)
     problems: list[Problem] = list(about_texts)
     readings: dict[tuple[Cell, str], list[tuple[SourceFile, Reading]]] = {}
     for source in watch(sources):
-        for task in _tasks_of(source, wanted):
+        for task in tasks_of(source, wanted):
             cell, place = Cell(task, source.language), str(source.path.relative_to(root))
             try:
                 found = _read(source, task, f"{cell} {place}", root, store, strict)
@@ -138,7 +138,8 @@ def write_grid(grid: Grid, folder: Path) -> None:
                     write_atomically(path, bio.render(sentences).encode())
 
 
-def _tasks_of(source: SourceFile, wanted: Sequence[str]) -> list[str]:
+def tasks_of(source: SourceFile, wanted: Sequence[str]) -> list[str]:
+    """The tasks that a file is read for; a treebank's without `wanted` is `pos`."""
     if source.task != UD:
         return [source.task] if not wanted or source.task in wanted else []
     return [task for task in wanted or ("pos",) if LabelColumn.names(task)]
@@ -146,7 +147,7 @@ def _tasks_of(source: SourceFile, wanted: Sequence[str]) -> list[str]:
 
 def _not_asked_for(sources: Sequence[SourceFile], wanted: Sequence[str], root: Path) -> list[Problem]:
     """One line for each folder of a task that was not asked for."""
-    left = Counter((source.home, source.task) for source in sources if not _tasks_of(source, wanted))
+    left = Counter((source.home, source.task) for source in sources if not tasks_of(source, wanted))
     return [
         Problem(
             "unread", str(home.relative_to(root)), f"{n:,} {'file' if n == 1 else 'files'} of {task}: not asked for"
@@ -155,7 +156,7 @@ def _not_asked_for(sources: Sequence[SourceFile], wanted: Sequence[str], root: P
     ]
 
 
-def _corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, str]:
+def corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, str]:
     """The name of each source's corpus, or its folder if two folders use the same name for a cell."""
     homes: dict[tuple[str, str, str], set[Path]] = defaultdict(set)
     for source in sources:

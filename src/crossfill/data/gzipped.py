@@ -1,4 +1,4 @@
-"""Files packed with gzip, unpacked within bounds."""
+"""Files packed with gzip or zlib, unpacked within bounds."""
 
 import zlib
 
@@ -17,7 +17,7 @@ def unpacked(data: bytes, where: str) -> bytes:
     """The content of a gzip file, of one part or several; `where` names it in errors."""
     if not data.startswith(MAGIC):
         raise DataError(f"{where}: expected gzip, as its name ends in .gz, got other bytes; rename it, or pack it anew")
-    most = min(LARGEST, max(_SMALL, MOST_EXPANSION * len(data)))
+    most = _most(data)
     parts, size, position = [], 0, 0
     while data[position : position + len(MAGIC)] == MAGIC:
         packed = zlib.decompressobj(wbits=31)
@@ -33,11 +33,33 @@ def unpacked(data: bytes, where: str) -> bytes:
             parts.append(part)
             size += len(part)
             if size > most:
-                raise DataError(
-                    f"{where}: expected a corpus, got {len(data):,} bytes that unpack to more than {most:,}; "
-                    "unpack it yourself if it is one"
-                )
+                raise _bomb(data, where)
         position -= len(packed.unused_data)
     if data[position:].strip(b"\0"):  # tapes and some tools pad with zeros
         raise DataError(f"{where}: expected gzip, got other bytes after its end; fetch it again, or pack it anew")
     return b"".join(parts)
+
+
+def inflated(data: bytes, where: str) -> bytes:
+    """The content of a zlib stream."""
+    packed = zlib.decompressobj()
+    try:
+        content = packed.decompress(data, _most(data) + 1)
+    except zlib.error:
+        raise DataError(f"{where}: expected bytes packed with zlib, got others; fetch it again") from None
+    if len(content) > _most(data):
+        raise _bomb(data, where)
+    if not packed.eof:
+        raise DataError(f"{where}: expected bytes packed with zlib, got a file that is cut off; fetch it again")
+    return content
+
+
+def _most(data: bytes) -> int:
+    return min(LARGEST, max(_SMALL, MOST_EXPANSION * len(data)))
+
+
+def _bomb(data: bytes, where: str) -> DataError:
+    return DataError(
+        f"{where}: expected a corpus, got {len(data):,} bytes that unpack to more than {_most(data):,}; "
+        "unpack it yourself if it is one"
+    )

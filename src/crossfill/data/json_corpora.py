@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from crossfill.data.lines import Lose, decode
+from crossfill.data.lines import Lose, decode, on_lines
 from crossfill.data.spans import Span, cut_with_spans, sentences_with_spans, spans_of
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
@@ -21,18 +21,23 @@ _NAMES = ("label", "labels", "tag", "type")
 
 
 def parse(
-    data: bytes, where: str, task: str, language: str, lose: Lose, split_words: bool = True
+    data: bytes, where: str, task: str, language: str, lose: Lose, tell: Lose | None = None
 ) -> Iterator[Sentence]:
     """The sentences of a file; text is cut into words by the rules of `language`.
 
-    A word in which a span begins or ends is split there, or, without `split_words`, is an error. Words that the file
-    gives are never split.
+    A word in which a span begins or ends is split there and told with its line, or, without `tell`, is an error. Words
+    that the file gives are never split.
     """
     for number, found in _objects(data, where, lose):
         try:
-            yield from _sentences(found, task, language, split_words)
+            sentences, split = _sentences(found, task, language, tell is not None)
+            kept = [on_lines(sentence) for sentence in sentences]
         except DataError as error:
             lose(number, str(error))
+            continue
+        yield from kept
+        if split and tell is not None:
+            tell(number, f"split where spans begin or end within words: {', '.join(split)[:80]}")
 
 
 def render(corpus: Corpus, task: str) -> bytes:
@@ -57,7 +62,7 @@ def _objects(data: bytes, where: str, lose: Lose) -> Iterator[tuple[int, dict[st
         try:
             found = json.loads("\n".join(lines))
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: expected a list of JSON objects; {error}") from None
+            raise DataError(f"{where}: expected a list of JSON objects, got none: {error}; mend it there") from None
         numbered = enumerate(found, start=1)
     else:
         numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
@@ -65,30 +70,32 @@ def _objects(data: bytes, where: str, lose: Lose) -> Iterator[tuple[int, dict[st
         try:
             item = json.loads(value) if isinstance(value, str) else value
         except (ValueError, RecursionError) as error:
-            lose(number, f"expected a JSON object; {error}")
+            lose(number, f"expected a JSON object, got none: {error}; mend it there")
             continue
         if isinstance(item, dict):
             yield number, item
         else:
-            lose(number, f"expected a JSON object, got {type(item).__name__}")
+            lose(number, f"expected a JSON object, got {type(item).__name__}; put words and labels in an object")
 
 
-def _sentences(found: dict[str, Any], task: str, language: str, split_words: bool) -> Iterator[Sentence]:
+def _sentences(found: dict[str, Any], task: str, language: str, split_words: bool) -> tuple[list[Sentence], list[str]]:
+    """The sentences of an object, and the words that were split."""
     if found.get("answer", "accept") != "accept":  # Prodigy keeps what was rejected or ignored
-        return
+        return [], []
     given: Any = found.get("words", found.get("tokens"))
     labels = next((found[key] for key in (f"{task}_tags", "labels", "tags") if _is_strings(found.get(key))), None)
     if _is_strings(given) and labels is not None:
-        yield Sentence(tuple(given), tuple(labels), _spaces(found, given))
-        return
+        return [Sentence(tuple(given), tuple(labels), _spaces(found, given))], []
     text, spans = _annotated(found)
     if isinstance(given, list) and given:
         bounds = [(_number(token, _STARTS), _number(token, _ENDS)) for token in given if isinstance(token, dict)]
         if len(bounds) != len(given):
-            raise DataError('expected labels for "tokens", or tokens with their start and end in "text"')
-        yield cut_with_spans(text, bounds, spans)
-        return
-    yield from sentences_with_spans(text, spans, language, split_words)
+            raise DataError(
+                'expected labels for "tokens", or tokens with their start and end in "text", got neither; add them'
+            )
+        return [cut_with_spans(text, bounds, spans)], []
+    split: list[str] = []
+    return list(sentences_with_spans(text, spans, language, split_words, split.append)), split
 
 
 def _annotated(found: dict[str, Any]) -> tuple[str, list[Span]]:
@@ -108,14 +115,17 @@ def _annotated(found: dict[str, Any]) -> tuple[str, list[Span]]:
         text = found.get("text", found.get("data"))
         key = next((key for key in _SPAN_KEYS if isinstance(found.get(key), list)), None)
         if key is None:
-            raise DataError('expected "words" and "labels", or "text" and "spans" (or "entities", or "label")')
+            raise DataError(
+                'expected "words" and "labels", or "text" and "spans" ("entities", "label"), got neither; rename them'
+            )
         spans = [_span(value) for value in found[key]]
     if not isinstance(text, str):
-        raise DataError('expected "text" as a string')
+        raise DataError('expected "text" as a string, got none; add it')
     for span in spans:
         if not 0 <= span.start < span.end <= len(text):
             raise DataError(
-                f"expected spans within the {len(text)} characters of the text, got {span.start} to {span.end}"
+                f"expected spans within the {len(text)} characters of the text, got {span.start} to {span.end}; "
+                "correct it"
             )
     return text, spans
 
@@ -124,19 +134,19 @@ def _span(value: Any) -> Span:
     if isinstance(value, list) and len(value) == 3:
         value = dict(zip(("start", "end", "label"), value, strict=True))
     if not isinstance(value, dict):
-        raise DataError(f"expected a span as start, end and label, got {json.dumps(value)[:40]}")
+        raise DataError(f"expected a span as start, end and label, got {json.dumps(value)[:40]}; write it so")
     label = next((value[name] for name in _NAMES if value.get(name)), None)
     if isinstance(label, list) and len(label) == 1:
         label = label[0]
     if not isinstance(label, str) or not label or label.split() != [label]:
-        raise DataError(f"expected one label without spaces for a span, got {json.dumps(label)[:40]}")
+        raise DataError(f"expected one label without spaces for a span, got {json.dumps(label)[:40]}; give it one")
     return Span(_number(value, _STARTS), _number(value, _ENDS), label)
 
 
 def _number(value: dict[str, Any], names: tuple[str, ...]) -> int:
     found = next((value[name] for name in names if name in value), None)
     if type(found) is not int:
-        raise DataError(f"expected {names[0]} as a number of characters, got {json.dumps(found)[:20]}")
+        raise DataError(f"expected {names[0]} as a number of characters, got {json.dumps(found)[:20]}; give it so")
     return found
 
 
@@ -146,7 +156,9 @@ def _spaces(found: dict[str, Any], words: list[str]) -> tuple[bool, ...]:
     if not isinstance(offsets, list) or len(offsets) != len(words):
         return ()
     if not all(isinstance(pair, list) and len(pair) == 2 and all(type(n) is int for n in pair) for pair in offsets):
-        raise DataError("expected offsets as a list of [start, end], one per word, in characters of the text")
+        raise DataError(
+            "expected offsets as [start, end] of every word, in characters of the text, got others; mend them"
+        )
     spaces = (*(after[0] > before[1] for before, after in pairwise(offsets)), True)
     return () if all(spaces) else spaces
 

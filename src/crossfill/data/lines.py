@@ -1,10 +1,12 @@
 """Decode text files into lines, with or without a byte order mark, and with LF or CRLF line ends."""
 
+import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase
 
 from crossfill.errors import DataError
+from crossfill.grid.sentence import Sentence
 
 Block = tuple[int, list[str]]
 """The number of a block's first line, from 1, and its lines."""
@@ -14,6 +16,7 @@ Lose = Callable[[int, str], None]
 """Told the number of a bad line and what is wrong with it, after which its sentence is left out."""
 MOST_LOST = 0.1
 """Largest share of sentences that may be left out of a file for a bad line."""
+_NO_COLUMN = re.compile("[\t\n\r\ud800-\udfff]")  # would end a column or a line, or cannot be written
 _KEPT = 3  # bad lines that are told one by one
 
 
@@ -36,6 +39,17 @@ class BadLines:
             line, problem = self.lost[0]
             told = f" ({self.n_lost:,} of {total:,} sentences are bad)" if self.n_lost > 1 else ""
             raise DataError(f"{self.where}:{line}: {problem}{told}")
+
+
+def on_lines(sentence: Sentence) -> Sentence:
+    """The sentence, if its words and labels can stand in columns of text; files of other formats may have any."""
+    for name, values in (("word", sentence.words), ("label", sentence.labels)):
+        for value in values:
+            if not value or _NO_COLUMN.search(value):
+                raise DataError(
+                    f"expected every {name} as text without tabs and line ends, got {value[:40]!r}; mend it"
+                )
+    return sentence
 
 
 def decode(data: bytes, where: str) -> list[str]:

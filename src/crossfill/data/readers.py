@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from crossfill.data import arrow_tables, bio, conllu, json_corpora
+from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora
 from crossfill.data.beside import NOTHING, Beside
 from crossfill.data.columns import recognise
 from crossfill.data.evidence import kind_of
 from crossfill.data.gzipped import MAGIC, unpacked
-from crossfill.data.labels import LabelColumn, iob2, recased, scheme
+from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag
 from crossfill.data.lines import BadLines, decode
 from crossfill.data.storage import Reading
 from crossfill.data.table import Table
@@ -20,7 +20,7 @@ from crossfill.grid.unicode import is_composed
 
 Reader = Callable[[bytes, str, str, Beside], Reading]
 """Reads a corpus from the bytes of a file, its name for error messages, the task to read, and what stands beside it."""
-VERSION = "5"
+VERSION = "6"
 """To be raised when the same bytes would be read differently, so that older cache entries are ignored."""
 
 
@@ -32,13 +32,16 @@ def read_corpus(data: bytes, where: str, task: str, beside: Beside, suffix: str,
 
 def read_conllu(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:  # noqa: ARG001
     """Read the words of a CoNLL-U file, with labels from the column that the task names."""
+    bad = BadLines(where)
+    parsed = list(conllu.parse(data, where, bad))
+    bad.check(len(parsed))
+    if not LabelColumn.names(task) and (own := _from_misc(parsed, task)) is not None:
+        return replace(own, **_told(bad))
     try:
         label = LabelColumn(task)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
-    bad = BadLines(where)
-    corpus = Corpus.from_sentences(sentence.sentence(label) for sentence in conllu.parse(data, where, bad))
-    bad.check(len(corpus))
+    corpus = Corpus.from_sentences(sentence.sentence(label) for sentence in parsed)
     if task == "pos":
         _check_parts_of_speech(corpus, where)
     return replace(composed(corpus), **_told(bad))
@@ -56,8 +59,9 @@ def read_columns(data: bytes, where: str, task: str, beside: Beside = NOTHING) -
 
 def read_json(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
     """Read words and labels, or text and spans, from JSON objects."""
-    bad = BadLines(where)
-    return _collected(json_corpora.parse(data, where, task, beside.language, bad), task, bad)
+    bad, cut = BadLines(where), BadLines(where)
+    sentences = json_corpora.parse(data, where, task, beside.language, bad, cut if beside.split_words else None)
+    return replace(_collected(sentences, task, bad), cut=tuple(cut.lost), n_cut=cut.n_lost)
 
 
 def read_parquet(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
@@ -70,6 +74,12 @@ def read_arrow(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> 
     """Read words and labels from an Arrow file, as `save_to_disk` of Hugging Face datasets writes it."""
     bad = BadLines(where)
     return _collected(arrow_tables.parse_arrow(data, where, task, beside.labels, bad), task, bad)
+
+
+def read_docbin(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:  # noqa: ARG001
+    """Read words and labels from a DocBin of spaCy."""
+    bad = BadLines(where)
+    return _collected(docbin.parse(data, where, task, bad), task, bad)
 
 
 def labelled(sentences: Sequence[Sentence], task: str) -> Reading:
@@ -91,6 +101,19 @@ def _collected(sentences: Iterable[Sentence], task: str, bad: BadLines) -> Readi
 
 def _told(bad: BadLines) -> dict[str, Any]:
     return {"lost": tuple(bad.lost), "n_lost": bad.n_lost}
+
+
+def _from_misc(parsed: Sequence[conllu.ConlluSentence], task: str) -> Reading | None:
+    """What is labelled in MISC under the name of the task (`NER=B-PER`), as `data convert` writes it; none if nothing.
+
+    Where labels are tags of spans, words without one are in none.
+    """
+    sentences = [sentence.sentence(LabelColumn(f"misc:{task.upper()}")) for sentence in parsed]
+    found = {label for sentence in sentences for label in sentence.labels} - {"_"}
+    if found and all(label == "O" or split_tag(label) for label in found):
+        whole = ((s, tuple("O" if label == "_" else label for label in s.labels)) for s in sentences)
+        sentences = [replace(sentence, labels=labels) for sentence, labels in whole]
+    return labelled(sentences, task) if found else None
 
 
 def _check_parts_of_speech(corpus: Corpus, where: str) -> None:
@@ -121,6 +144,7 @@ READERS: dict[str, Reader] = {
     ".conllu": read_conllu,
     ".parquet": read_parquet,
     ".arrow": read_arrow,
+    ".spacy": read_docbin,
     **dict.fromkeys((*COLUMNS, *PLAIN), read_columns),
     **dict.fromkeys(TEXT, read_json),
 }

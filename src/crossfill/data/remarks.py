@@ -13,10 +13,13 @@ _SHOWN_WORDS = 8
 
 
 def on_file(where: str, reading: Reading) -> list[Problem]:
-    """Warnings about one file: that it is empty, or that sentences were left out for a bad line."""
+    """What was left out of a file for a bad line, which words were split where a span cuts them, that it is empty."""
     told = [Problem("warning", f"{where}:{line}", f"sentence left out: {why}") for line, why in reading.lost]
     if more := reading.n_lost - len(reading.lost):
         told.append(Problem("warning", where, f"{more:,} more {_sentences(more)} left out, each for a bad line"))
+    told += [Problem("note", f"{where}:{line}", why) for line, why in reading.cut]
+    if more := reading.n_cut - len(reading.cut):
+        told.append(Problem("note", where, f"words split where spans begin or end on {more:,} more lines"))
     if not len(reading.corpus):
         told.append(Problem("warning", where, "has no sentences"))
     return told

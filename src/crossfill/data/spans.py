@@ -1,6 +1,6 @@
 """Spans of characters in a text, and tags of its words in IOB2: one from the other."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from crossfill.data.labels import split_tag
@@ -21,15 +21,23 @@ class Span(NamedTuple):
 
 
 def sentences_with_spans(
-    text: str, spans: Sequence[Span], language: str, split_words: bool = True
+    text: str,
+    spans: Sequence[Span],
+    language: str,
+    split_words: bool = True,
+    tell: Callable[[str], None] = lambda word: None,
 ) -> Iterator[Sentence]:
     """The sentences of a text with the IOB2 tags of its spans; sentences that a span joins are one.
 
-    A word in which a span begins or ends is split there, or, without `split_words`, is an error.
+    A word in which a span begins or ends is split there and told, or, without `split_words`, is an error.
     """
     for bounds in cut_into_sentences(text, language, spans):
         own = [span for span in spans if bounds[0][0] < span.end and bounds[-1][1] > span.start]
-        yield cut_with_spans(text, cut_at_spans(bounds, own) if split_words else bounds, own)
+        cut = cut_at_spans(bounds, own) if split_words else bounds
+        for start, end in bounds if len(cut) > len(bounds) else ():
+            if (start, end) not in cut:
+                tell(text[start:end])
+        yield cut_with_spans(text, cut, own)
 
 
 def cut_into_sentences(text: str, language: str, spans: Sequence[Span]) -> list[list[Bounds]]:

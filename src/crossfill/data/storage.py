@@ -51,6 +51,9 @@ class Reading:
     lost: tuple[tuple[int, str], ...] = ()
     """The first sentences that were left out: the number of a bad line, and what is wrong with it."""
     n_lost: int = 0
+    cut: tuple[tuple[int, str], ...] = ()
+    """The first lines with words that were split where a span begins or ends, and what was split."""
+    n_cut: int = 0
 
 
 def entry_name(data: bytes, *how: str) -> str:
@@ -83,7 +86,8 @@ def load(path: Path) -> Reading | None:
         columns["spaces"],
         columns["offsets"],
     )
-    told = header["reading"] | {"lost": tuple((line, problem) for line, problem in header["reading"]["lost"])}
+    told = header["reading"]
+    told |= {name: tuple((line, what) for line, what in told[name]) for name in ("lost", "cut")}
     return Reading(corpus, **told)
 
 

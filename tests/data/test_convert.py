@@ -154,7 +154,7 @@ def arrow_file(names: list[str] | None) -> bytes:
 def test_datasets_saved_to_disk_and_parquet_in_parts_are_corpora_of_a_folder(tmp_path: Path):
     corpus = made()
     parts = {
-        f"ner/yor/{split}-0000{i}-of-00002.parquet": WRITERS[".parquet"](corpus, "ner")
+        f"ner/yor/{split}-0000{i}-of-00002.parquet": WRITERS[".parquet"](corpus, "ner", corpus.labels.distinct())
         for split in ("train", "validation")
         for i in range(2)
     }
@@ -190,7 +190,9 @@ def test_spans_and_tags_are_two_ways_to_say_the_same():
 def check_damaged(suffix: str, n_files: int) -> None:
     rng, wholes = (
         random.Random(0),
-        [arrow_file(["O", "B-LOC"])] if suffix == ".arrow" else [WRITERS[suffix](made(), "ner")],
+        [arrow_file(["O", "B-LOC"])]
+        if suffix == ".arrow"
+        else [WRITERS[suffix](made(), "ner", made().labels.distinct())],
     )
     if suffix == ".jsonl":
         wholes += [json.dumps(export).encode() for export in EXPORTS.values()]

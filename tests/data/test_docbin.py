@@ -73,16 +73,20 @@ def test_what_is_written_is_read_by_spacy():
     made = Corpus.from_sentences(
         [Sentence(("Awa", "Ndiaye", ",", "Ndar"), ("B-PER", "I-PER", "O", "B-LOC"), (True, False, True, False))] * 2
     )
-    doc, _ = DocBin().from_bytes(docbin.render(made, "ner")).get_docs(spacy.blank("xx").vocab)
+    doc, _ = DocBin().from_bytes(docbin.render(made, "ner", made.labels.distinct())).get_docs(spacy.blank("xx").vocab)
     assert doc.text == "Awa Ndiaye, Ndar"
     assert [(ent.text, ent.label_) for ent in doc.ents] == [("Awa Ndiaye", "PER"), ("Ndar", "LOC")]
     assert [token.ent_iob_ for token in doc] == ["B", "I", "O", "B"]
     assert len(list(doc.sents)) == 1
     tags = Corpus.from_sentences([Sentence(s.words, ("N", "N", "_", "X"), s.spaces) for s in made])
-    doc, _ = DocBin().from_bytes(docbin.render(tags, "xpos")).get_docs(spacy.blank("xx").vocab)
+    doc, _ = DocBin().from_bytes(docbin.render(tags, "xpos", tags.labels.distinct())).get_docs(spacy.blank("xx").vocab)
     assert [token.tag_ for token in doc] == ["N", "N", "", "X"]
     relations = Corpus.from_sentences([Sentence(s.words, ("nsubj", "flat", "punct", "_"), s.spaces) for s in made])
-    doc, _ = DocBin().from_bytes(docbin.render(relations, "deprel")).get_docs(spacy.blank("xx").vocab)
+    doc, _ = (
+        DocBin()
+        .from_bytes(docbin.render(relations, "deprel", relations.labels.distinct()))
+        .get_docs(spacy.blank("xx").vocab)
+    )
     assert [token.dep_ for token in doc] == ["nsubj", "flat", "punct", ""]
     assert len(list(doc.sents)) == 1  # no heads are invented
 

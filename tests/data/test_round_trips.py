@@ -64,7 +64,7 @@ def write(folder: Path, grid: Grids, suffix: str) -> dict[tuple[str, str], Corpu
         made[task, split] = corpus(task, drawn)
         path = folder / task.replace(":", "_") / "wol" / f"{split}{suffix}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(WRITERS[suffix](made[task, split], task))
+        path.write_bytes(WRITERS[suffix](made[task, split], task, LABELS[task]))
     return made
 
 

@@ -1,7 +1,7 @@
 """Hugging Face datasets as tables of Arrow: Parquet files, and what `save_to_disk` writes; no script is ever run."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from crossfill.data.lines import Lose, on_lines
@@ -42,12 +42,15 @@ def parse_arrow(data: bytes, where: str, task: str, names: tuple[str, ...], lose
     return _sentences(table, where, task, names, lose)
 
 
-def render_parquet(corpus: Corpus, task: str) -> bytes:
-    """A Parquet file with columns `tokens`, `<task>_tags` and `spaces`, and the features that `datasets` reads."""
+def render_parquet(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
+    """A Parquet file with columns `tokens`, `<task>_tags` and `spaces`, and the features that `datasets` reads.
+
+    `datasets` takes the numbers of labels from the first split that it reads: `labels` must be the same in all.
+    """
     arrow = _pyarrow()
     from pyarrow import parquet
 
-    names = sorted(corpus.labels.distinct())
+    names = sorted(labels)
     numbers = {name: i for i, name in enumerate(names)}
     column = f"{task}_tags"
     features = {

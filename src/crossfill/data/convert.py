@@ -1,6 +1,7 @@
 """Corpora from any format that is read into any that is written, one file or a whole data folder."""
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def convert(source: Path, out: Path, cell: Cell, force: bool = False, split_word
         raise DataError(f"{source}: " + unknown("ending", suffix, READERS))
     own = SourceFile(source, cell.task, cell.language, cell.task, "whole", source.absolute().parent, suffix)
     reading = _read(own, cell, str(source), source.absolute().parent, split_words)
-    write_atomically(out, WRITERS[out.suffix](reading.corpus, cell.task))
+    write_atomically(out, WRITERS[out.suffix](reading.corpus, cell.task, reading.corpus.labels.distinct()))
     return reading
 
 
@@ -70,8 +71,11 @@ def convert_folder(
     if not parts:
         raise DataError(f"{root}: expected corpora as <task>/<language>/train.conllu or .bio; got none")
     made = {path: (task, Corpus.joined(own)) for path, (task, own) in parts.items()}
+    labels: dict[str, set[str]] = defaultdict(set)
+    for task, corpus in made.values():
+        labels[task] |= corpus.labels.distinct()
     for path, (task, corpus) in made.items():
-        write_atomically(path, WRITERS[suffix](corpus, task))
+        write_atomically(path, WRITERS[suffix](corpus, task, labels[task]))
     return {path: corpus for path, (_, corpus) in made.items()}, told
 
 
@@ -92,12 +96,12 @@ def _place(source: SourceFile, task: str, corpus: str) -> Path:
     return Path(folder, source.language, stem)
 
 
-def render_bio(corpus: Corpus, task: str) -> bytes:  # noqa: ARG001
+def render_bio(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:  # noqa: ARG001
     """A word and its label on every line, a tab between."""
     return bio.render(bio.TaggedSentence(s.words, s.labels) for s in corpus).encode()
 
 
-def render_conllu(corpus: Corpus, task: str) -> bytes:
+def render_conllu(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:  # noqa: ARG001
     """CoNLL-U with the labels in the column that the task names, or under the task's name in MISC (`NER=B-PER`)."""
     named = task if LabelColumn.names(task) else f"misc:{task.upper()}"
     return conllu.render(conllu.ConlluSentence((), _rows(sentence, named)) for sentence in corpus).encode()
@@ -119,11 +123,11 @@ def _rows(sentence: Sentence, task: str) -> list[list[str]]:
     return rows
 
 
-WRITERS: dict[str, Callable[[Corpus, str], bytes]] = {
+WRITERS: dict[str, Callable[[Corpus, str, Collection[str]], bytes]] = {
     ".bio": render_bio,
     ".conllu": render_conllu,
     ".jsonl": json_corpora.render,
     ".parquet": arrow_tables.render_parquet,
     ".spacy": docbin.render,
 }
-"""Writers of corpora by the ending of a file."""
+"""Writers of corpora by the ending of a file: given a corpus, its task, and all labels of the task in any corpus."""

@@ -40,13 +40,13 @@ def parse(data: bytes, where: str, task: str, lose: Lose) -> Iterator[Sentence]:
             lose(number, str(error))
 
 
-def render(corpus: Corpus, task: str) -> bytes:
-    """A file with a document for every sentence."""
+def render(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
+    """A file with a document for every sentence, annotated where all `labels` of the task fit."""
     check_installed()
     from spacy.tokens import Doc, DocBin, Span
     from spacy.vocab import Vocab
 
-    attribute, vocab, packed = attribute_of(task, corpus.labels.distinct()), Vocab(), DocBin(_ATTRIBUTES)
+    attribute, vocab, packed = attribute_of(task, labels), Vocab(), DocBin(_ATTRIBUTES)
     for sentence in corpus:
         values = ["" if label == "_" else label for label in sentence.labels]
         if attribute == "morph":

@@ -207,7 +207,7 @@ def check_oldest(clone: Path, folder: Path) -> None:
 
 def _oldest(python: Path, need: str) -> str:
     """The oldest available release that satisfies a requirement."""
-    name, bound = need.partition(";")[0].split(">=")
+    name, bound = need.partition(";")[0].partition(",")[0].split(">=")
     listed = run([str(python), "-m", "pip", "index", "versions", name], python.parents[2])
     versions = re.search(r"Available versions: (.+)", listed)
     found = [v for v in (versions[1] if versions else "").split(", ") if _number(v) >= _number(bound)]

@@ -1,0 +1,1 @@
+"""A component for spaCy's pipelines, registered by entry point as `crossfill`."""

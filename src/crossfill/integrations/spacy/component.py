@@ -1,0 +1,170 @@
+"""The component `crossfill`: tags documents in cells of a model, by their own tokens.
+
+spaCy imports this module, by its entry point, whenever a pipeline is made: models and torch are imported on first use.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch, raise_error
+
+from crossfill.integrations.spacy import annotations, extensions
+
+if TYPE_CHECKING:
+    from crossfill.tagger.tagger import Tagger
+
+ErrorHandler = Callable[[str, "Crossfill", list[Doc], Exception], Any]
+"""Told of a component, its name, documents, and what went wrong with them."""
+
+
+@Language.factory(
+    "crossfill",
+    assigns=["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type", "token.pos", "token.tag", "token.morph"],
+    default_config={
+        "samples": None,
+        "options": {},
+        "encoder": None,
+        "spans_key": "crossfill",
+        "overwrite": True,
+        "with_encoder": True,
+    },
+)
+def make_crossfill(
+    nlp: Language,  # noqa: ARG001  spaCy gives it by name
+    name: str,
+    model: str,
+    cells: list[str],
+    samples: int | None,
+    options: dict[str, Any],
+    encoder: str | None,
+    spans_key: str,
+    overwrite: bool,
+    with_encoder: bool,
+) -> "Crossfill":
+    """The component of these settings; what they mean stands in docs/spacy.md."""
+    return Crossfill(name, model, cells, samples, options, encoder, spans_key, overwrite, with_encoder)
+
+
+class Crossfill:
+    """Tags documents in one or several cells, with one pass through the encoder."""
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        cells: Sequence[str],
+        samples: int | None = None,
+        options: dict[str, Any] | None = None,
+        encoder: str | None = None,
+        spans_key: str = "crossfill",
+        overwrite: bool = True,
+        with_encoder: bool = True,
+    ) -> None:
+        """`model` is a model folder, or a name of the Hugging Face hub; `options` are fields of `TaggingOptions`.
+
+        Without `overwrite`, what documents have already is kept; `with_encoder` saves a frozen encoder, too.
+        """
+        self.name, self.model, self.encoder = name, model, encoder
+        self.cells, self.samples, self.options = list(cells), samples, _checked(dict(options or {}))
+        self.spans_key, self.overwrite, self.with_encoder = spans_key, overwrite, with_encoder
+        self._tagger: Tagger | None = None
+        self._on_error: ErrorHandler = raise_error
+        extensions.register()
+        if Path(model).is_dir():  # else it may come with from_disk
+            self._check_cells(Path(model))
+
+    @property
+    def tagger(self) -> "Tagger":
+        """The model, loaded on first use."""
+        if self._tagger is None:
+            from crossfill.tagger.tagger import load
+
+            self._tagger = load(self.model, encoder=self.encoder)
+        return self._tagger
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its tasks, if the model is loaded."""
+        if self._tagger is None:
+            return ()
+        tasks = dict.fromkeys(self._tagger.cell(cell).task for cell in self.cells)
+        return tuple(label for task in tasks for label in self._tagger.model.inventory.labels[task])
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Tag a document."""
+        try:
+            self._tag([doc])
+        except Exception as error:
+            self._on_error(self.name, self, [doc], error)
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 256) -> Iterator[Doc]:
+        """Tag a stream of documents, a batch at a time."""
+        for docs in minibatch(stream, batch_size):
+            try:
+                self._tag(docs)
+            except Exception as error:
+                self._on_error(self.name, self, docs, error)
+                continue
+            yield from docs
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:  # noqa: ARG002  nothing to leave out
+        """Save the model, with a frozen encoder if `with_encoder`."""
+        self.tagger.save(path, self.with_encoder)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Crossfill":  # noqa: ARG002
+        """Take the model in a folder, instead of the one that was named."""
+        from crossfill.tagger.tagger import load
+
+        self._check_cells(Path(path))
+        self._tagger = load(path, encoder=self.encoder)
+        return self
+
+    def set_error_handler(self, error_handler: ErrorHandler) -> None:
+        """Have errors of documents handled; without, they are raised."""
+        self._on_error = error_handler
+
+    def get_error_handler(self) -> ErrorHandler:
+        """What handles errors of documents."""
+        return self._on_error
+
+    def _tag(self, docs: Sequence[Doc]) -> None:
+        from crossfill.prediction.tagging import TaggingOptions
+
+        parts = [annotations.sentences(doc) for doc in docs]
+        taggings = self.tagger.tag_cells(
+            (part.sentence for own in parts for part in own), self.cells, self.samples, TaggingOptions(**self.options)
+        )
+        for doc, own in zip(docs, parts, strict=True):
+            tagged = [next(taggings) for _ in own]
+            columns = [annotations.Column.of(doc, own, [row[i] for row in tagged]) for i in range(len(self.cells))]
+            annotations.write(doc, [column for column in columns if column], self.spans_key, self.overwrite)
+
+    def _check_cells(self, folder: Path) -> None:
+        """Refuse cells that a model folder does not have, without loading it."""
+        from crossfill.checkpoint import read_description
+        from crossfill.data.codes import find_cell
+        from crossfill.errors import ConfigError
+        from crossfill.grid.cells import Cell
+
+        _, inventory, _ = read_description(folder)
+        known = frozenset(Cell(task, language) for task in inventory.tasks for language in inventory.languages)
+        found = [find_cell(cell, known) for cell in self.cells]
+        tasks = [cell.task for cell in found]
+        if not found or len(set(tasks)) < len(tasks):
+            raise ConfigError(f"expected one cell of each task, as ner/wol and pos/wol; got {self.cells or 'none'}")
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    from crossfill.errors import ConfigError, unknown
+    from crossfill.prediction.tagging import TaggingOptions
+
+    names = [field.name for field in fields(TaggingOptions)]
+    for name in options:
+        if name not in names:
+            raise ConfigError(unknown("option", name, names))
+    return options

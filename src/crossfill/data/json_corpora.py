@@ -40,7 +40,7 @@ def parse(
             tell(number, f"split where spans begin or end within words: {', '.join(split)[:80]}")
 
 
-def render(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:  # noqa: ARG001
+def render(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
     """A JSON object on every line: words, labels, the text with the words' offsets, and spans if the task has any."""
     lines = []
     for sentence in corpus:

@@ -20,12 +20,10 @@ def register() -> None:
     if not Doc.has_extension(RECORD):
         Doc.set_extension(RECORD, default=None)
         Token.set_extension(RECORD, getter=of_token)
-        for kind, confidence, doubtful in (
-            (Token, token_confidence, token_doubtful),
-            (Span, span_confidence, span_doubtful),
-        ):
-            kind.set_extension("crossfill_confidence", getter=confidence)
-            kind.set_extension("crossfill_doubtful", getter=doubtful)
+        Token.set_extension("crossfill_confidence", getter=token_confidence)
+        Token.set_extension("crossfill_doubtful", getter=token_doubtful)
+        Span.set_extension("crossfill_confidence", getter=span_confidence)
+        Span.set_extension("crossfill_doubtful", getter=span_doubtful)
 
 
 def of_token(token: Token) -> dict[str, dict[str, Any]]:

@@ -96,12 +96,12 @@ def _place(source: SourceFile, task: str, corpus: str) -> Path:
     return Path(folder, source.language, stem)
 
 
-def render_bio(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:  # noqa: ARG001
+def render_bio(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
     """A word and its label on every line, a tab between."""
     return bio.render(bio.TaggedSentence(s.words, s.labels) for s in corpus).encode()
 
 
-def render_conllu(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:  # noqa: ARG001
+def render_conllu(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
     """CoNLL-U with the labels in the column that the task names, or under the task's name in MISC (`NER=B-PER`)."""
     named = task if LabelColumn.names(task) else f"misc:{task.upper()}"
     return conllu.render(conllu.ConlluSentence((), _rows(sentence, named)) for sentence in corpus).encode()

@@ -52,9 +52,10 @@ def render(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
         if attribute == "morph":
             values = [f"{task.removeprefix('feats:')}={value}" if value else "" for value in values]
         given = {"pos": "pos", "tag": "tags", "morph": "morphs", "ents": "ents"}.get(attribute)
-        annotated: dict[str, Any] = {given: values} if given else {}
-        starts, spaces = [i == 0 for i in range(len(sentence))], list(sentence.spaces) or [True] * len(sentence)
-        doc = Doc(vocab, list(sentence.words), spaces, sent_starts=starts, **annotated)
+        annotated: dict[str, Any] = {"sent_starts": [i == 0 for i in range(len(sentence))]}
+        if given:
+            annotated[given] = values
+        doc = Doc(vocab, list(sentence.words), list(sentence.spaces) or [True] * len(sentence), **annotated)
         if attribute == "spans":
             places = [(i, i + 1) for i in range(len(sentence))]
             doc.spans[task] = [Span(doc, *span) for span in spans_of(sentence.labels, places)]

@@ -131,7 +131,7 @@ def _write_morph(doc: Doc, key: str, labels: Sequence[str | None], overwrite: bo
         if label not in (None, "_"):
             rest[key] = label
         if rest != known:
-            token.set_morph(rest)
+            token.set_morph(rest)  # pyright: ignore[reportAttributeAccessIssue]  spaCy's stubs lack it
 
 
 def _scattered(values: Sequence[Any], places: Sequence[int], length: int) -> list[Any]:

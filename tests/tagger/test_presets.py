@@ -9,7 +9,7 @@ from crossfill.config import Config, load_run_config
 from crossfill.errors import ConfigError
 from crossfill.grid.cells import Cell, Grid
 from crossfill.tagger import presets
-from crossfill.tagger.presets import Wishes, settle
+from crossfill.tagger.presets import RunRequest, choose_settings
 from tests.encoders.tiny import bert, gemma
 from tests.scenarios import small_grid
 
@@ -18,8 +18,8 @@ CODES = dict(zip(MADE.grid.languages, ("wol", "fin", "tha", "vie"), strict=True)
 GRID = Grid({Cell(cell.task, CODES[cell.language]): corpora for cell, corpora in MADE.grid.corpora.items()})
 
 
-def chosen(**wishes: object) -> presets.Choice:
-    return settle(GRID, GRID.cells, Wishes(**wishes))
+def chosen(**request: object) -> presets.Choice:
+    return choose_settings(GRID, GRID.cells, RunRequest(**request))
 
 
 def test_the_preset_follows_encoder_and_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -65,7 +65,7 @@ def test_steps_follow_the_data():
     assert (few.steps, few.validate_every) == (presets.FEWEST, presets.FEWEST // presets.VALIDATIONS)
     many = Grid({cell: GRID[cell] * 100 for cell in GRID.cells})
     sentences = sum(len(many.training(cell)) for cell in many.cells)
-    steps = settle(many, many.cells, Wishes(encoder="compact")).config.training.steps
+    steps = choose_settings(many, many.cells, RunRequest(encoder="compact")).config.training.steps
     assert steps == min(presets.MOST, -(-6 * sentences // 32))
 
 

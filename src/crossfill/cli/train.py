@@ -97,14 +97,16 @@ def train(
     from crossfill.grid.typology import vectors_beside
     from crossfill.methods.registry import find_method
     from crossfill.settings import parse_assignments
-    from crossfill.tagger.presets import Wishes
+    from crossfill.tagger.presets import RunRequest
     from crossfill.tagger.run import AUTO, run
     from crossfill.training.interruption import InterruptedTraining, terminable
     from crossfill.training.processes import is_first_process
 
     started = time.monotonic()
     changes = {} if layer is None else {"encoder.pretrained.layer": layer}
-    wishes = Wishes(method, encoder, preset, config, vectors_beside(data), changes | parse_assignments(change or ()))
+    request = RunRequest(
+        method, encoder, preset, config, vectors_beside(data), changes | parse_assignments(change or ())
+    )
     if method not in (None, AUTO):
         find_method(method)
     silent = quiet or not is_first_process()
@@ -120,7 +122,7 @@ def train(
             made = run(
                 grid,
                 partition.seen,
-                wishes,
+                request,
                 out,
                 resume=resume,
                 force=force,

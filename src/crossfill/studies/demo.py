@@ -16,7 +16,7 @@ from crossfill.settings import change_values, read_settings
 from crossfill.studies.plan import CheckedStudy, check_study
 from crossfill.studies.run import Standing, run_study
 from crossfill.studies.run_folder import RESULT, TRAINING, job_folder
-from crossfill.tagger.presets import Wishes, settle
+from crossfill.tagger.presets import RunRequest, choose_settings
 
 CONFIG = Path("configs/demo.yaml")
 REAL_CONFIG = Path("configs/demo-real.yaml")
@@ -41,8 +41,8 @@ def real_demo_study(seed: int = 0, steps: int | None = None, encoder: str = "com
     grid, seen = demo_grid(checked), seen_cells(checked)
     changes = {} if steps is None else {"training.steps": steps}
     for method in values["methods"]:
-        wishes = Wishes(method=method, encoder=encoder, preset="laptop", changes=changes)
-        values["methods"][method] = settle(grid, seen, wishes).config.model_dump(mode="json")
+        request = RunRequest(method=method, encoder=encoder, preset="laptop", changes=changes)
+        values["methods"][method] = choose_settings(grid, seen, request).config.model_dump(mode="json")
     values["execution"]["jobs"] = 1  # the first method encodes the text, the others find it in the cache
     return _checked(values, REAL_CONFIG)
 

@@ -84,7 +84,7 @@ class Outlook:
         return f"expected time, from rates measured just now: {duration(self.total)} ({', '.join(parts)})"
 
 
-def foresee(
+def estimate_time(
     grid: Grid,
     seen: Collection[Cell],
     config: Config,

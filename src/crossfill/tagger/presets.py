@@ -23,7 +23,7 @@ VALIDATIONS = 8
 
 
 @dataclass(frozen=True)
-class Wishes:
+class RunRequest:
     """What a user asks of a training run; what is none is chosen."""
 
     method: str | None = None
@@ -31,7 +31,7 @@ class Wishes:
     preset: str | None = None
     """`laptop`, `gpu`, `paper` or `demo`."""
     config: Config | str | Path | None = None
-    """Settings, or a YAML file of them; then nothing is chosen but what it leaves to the other wishes."""
+    """Settings, or a YAML file of them; then nothing is chosen but what it leaves open."""
     vectors: str | None = None
     """Folder of typological vectors, unless the settings name another."""
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -46,44 +46,44 @@ class Choice(NamedTuple):
     """One sentence for each choice that the user did not make."""
 
 
-def settle(grid: Grid, seen: Collection[Cell], wishes: Wishes) -> Choice:
+def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest) -> Choice:
     """The settings of a run: those of the config given, else the best-measured ones for what is at hand."""
-    named = {"method": wishes.method, "encoder.name": wishes.encoder}
+    named = {"method": request.method, "encoder.name": request.encoder}
     given = {name: value for name, value in named.items() if value is not None}
-    if wishes.config is None:
-        return _chosen(grid, seen, wishes, given)
-    if wishes.preset is not None:
+    if request.config is None:
+        return _chosen(grid, seen, request, given)
+    if request.preset is not None:
         raise ConfigError(
-            f"expected a preset or a config, got both: {wishes.preset} and {wishes.config}; a file of settings names "
-            f"its preset as preset: {wishes.preset}"
+            f"expected a preset or a config, got both: {request.preset} and {request.config}; a file of settings names "
+            f"its preset as preset: {request.preset}"
         )
-    config = wishes.config
+    config = request.config
     if isinstance(config, str | Path):
-        config = load_run_config(Path(config), wishes.method)
+        config = load_run_config(Path(config), request.method)
     if not isinstance(config, Config):
         raise ConfigError(f"config: expected a Config or the path of a YAML file, got {type(config).__name__}")
     config = config.change(given)
-    if config.sources.vectors is None and wishes.vectors is not None:
-        config = config.change({"sources.vectors": wishes.vectors})
-    return Choice(config.change(wishes.changes), ())
+    if config.sources.vectors is None and request.vectors is not None:
+        config = config.change({"sources.vectors": request.vectors})
+    return Choice(config.change(request.changes), ())
 
 
-def _chosen(grid: Grid, seen: Collection[Cell], wishes: Wishes, given: Mapping[str, Any]) -> Choice:
+def _chosen(grid: Grid, seen: Collection[Cell], request: RunRequest, given: Mapping[str, Any]) -> Choice:
     reasons: list[str] = []
-    name = wishes.encoder or str(wishes.changes.get("encoder.name") or _default_encoder(wishes.preset, reasons))
-    preset = wishes.preset
+    name = request.encoder or str(request.changes.get("encoder.name") or _default_encoder(request.preset, reasons))
+    preset = request.preset
     if preset is None:
         preset, why = _preset(name)
         reasons.append(f"preset {preset}: {why}")
     fitted = {**given, "encoder.name": name}
-    if wishes.vectors is not None:
-        fitted["sources.vectors"] = wishes.vectors
-    config = parse_config(preset_values(preset, wishes.method)).change(fitted)
+    if request.vectors is not None:
+        fitted["sources.vectors"] = request.vectors
+    config = parse_config(preset_values(preset, request.method)).change(fitted)
     if preset != "paper":
         config = _fit_to_data(config, preset, grid, seen)
         if name != "compact":
             config = _fit_to_encoder(config, grid, reasons)
-    return Choice(config.change(wishes.changes), tuple(reasons))
+    return Choice(config.change(request.changes), tuple(reasons))
 
 
 def _preset(encoder: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""A training run from a user's wishes to a finished model: the one road of the command line and of Python."""
+"""A training run from a user's request to a finished model: the one road of the command line and of Python."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -25,8 +25,8 @@ from crossfill.tagger.claim import claimed, close_run
 from crossfill.tagger.crossfit import folds
 from crossfill.tagger.expectations import CANDIDATES, Trial, expect_unseen, hold_out_in_turn
 from crossfill.tagger.folder import add_results
-from crossfill.tagger.outlook import describe_run, foresee, unseen_cells, words_to_encode
-from crossfill.tagger.presets import Wishes, settle
+from crossfill.tagger.outlook import describe_run, estimate_time, unseen_cells, words_to_encode
+from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.train import train_model
 from crossfill.training.loop import Progression
 from crossfill.training.processes import is_first_process, is_only_process, leave
@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
 def run(
     grid: Grid,
     seen: Collection[Cell],
-    wishes: Wishes,
+    request: RunRequest,
     out: Path | None = None,
     resume: bool = False,
     force: bool = False,
@@ -73,7 +73,7 @@ def run(
     with ExitStack() as stack:
         if out is not None and first:
             stack.enter_context(claimed(out, resume, force))
-        course = Course.plan(grid, seen, wishes, cache, expect, quiet=tell is None or not first)
+        course = Course.plan(grid, seen, request, cache, expect, quiet=tell is None or not first)
         if tell is not None and first:
             for line in course.announcement(scored):
                 tell(line)
@@ -108,14 +108,16 @@ class Course:
         cls,
         grid: Grid,
         seen: Collection[Cell],
-        wishes: Wishes,
+        request: RunRequest,
         cache: Path | bool,
         expect: bool | None,
         quiet: bool,
     ) -> "Course":
         """Choose settings, and whether seen cells are held out in turn."""
-        auto = wishes.method == AUTO
-        choices = [settle(grid, seen, replace(wishes, method=m)) for m in (CANDIDATES if auto else (wishes.method,))]
+        auto = request.method == AUTO
+        choices = [
+            choose_settings(grid, seen, replace(request, method=m)) for m in (CANDIDATES if auto else (request.method,))
+        ]
         config = choices[0].config
         find_method(config.method)
         encoder = build_encoder(config, grid.inventory.languages, cache, quiet)
@@ -147,7 +149,7 @@ class Course:
         yield from describe_run(self.grid, self.seen, config, words, method)
         if is_only_process():  # trials would have to be taken by all processes together
             n_trainings = self.n_folds * len(self.configs) if self.held_out else 0
-            yield foresee(self.grid, self.seen, config, self.encoder, words, n_trainings, scored).line()
+            yield estimate_time(self.grid, self.seen, config, self.encoder, words, n_trainings, scored).line()
         if not self.enough and (self.filled or method == AUTO):
             yield (
                 f"fewer than {FEWEST_CELLS} seen cells of any task can be held out, so nothing is said of how filled "

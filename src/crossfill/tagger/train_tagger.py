@@ -16,7 +16,7 @@ from crossfill.grid.partition import hold_out as without
 from crossfill.grid.typology import vectors_beside
 from crossfill.tagger.about import About
 from crossfill.tagger.card import describe_data
-from crossfill.tagger.presets import Wishes
+from crossfill.tagger.presets import RunRequest
 from crossfill.tagger.run import run
 from crossfill.tagger.tagger import Tagger
 
@@ -57,7 +57,7 @@ def train(
     made = run(
         grid,
         seen,
-        Wishes(method, encoder, preset, config, vectors),
+        RunRequest(method, encoder, preset, config, vectors),
         None if out is None else Path(out),
         resume=resume,
         force=force,

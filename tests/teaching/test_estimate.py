@@ -17,6 +17,7 @@ def test_every_sentence_is_labelled_by_a_head_adapted_to_the_others(tagger: Tagg
     cell, corpus = taught
     few = corpus[:6]
     found = estimate(tagger.model, cell, Examples.of(tagger.model, cell, few), tagger.widths.get(cell.task))
+    assert found is not None
     assert [point.sentences for point in found.curve] == [0, 1, 2, 5]
     gold, names = Examples.of(tagger.model, cell, few).labels.numpy(), tagger.model.inventory.labels[cell.task]
     for point in found.curve:
@@ -36,8 +37,10 @@ def test_every_sentence_is_labelled_by_a_head_adapted_to_the_others(tagger: Tagg
 def test_one_sentence_is_enough_for_a_score_but_not_for_an_interval(tagger: Tagger, taught: tuple[Cell, Corpus]):
     cell, corpus = taught
     found = estimate(tagger.model, cell, Examples.of(tagger.model, cell, corpus[:1]))
+    assert found is not None
     assert [point.sentences for point in found.curve] == [0]
     assert (found.score.low, found.worth) == (None, None)
+    assert estimate(tagger.model, cell, Examples.of(tagger.model, cell, corpus[:2]), given_up=lambda: True) is None
 
 
 @pytest.mark.parametrize(("n", "right"), [(5, 0.8), (10, 0.6), (10, 0.95), (40, 0.8)])

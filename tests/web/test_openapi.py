@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -17,7 +18,8 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from crossfill.tagger.tagger import Tagger
+from crossfill.tagger.tagger import Tagger, load
+from crossfill.teaching.teacher import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.web.servers import running
@@ -37,8 +39,10 @@ THOROUGH = hypothesis.settings(SETTINGS, max_examples=500)
 
 
 @pytest.fixture(scope="module")
-def address(tagger: Tagger) -> Iterator[str]:
-    with running(build_app(tagger, ServeSettings(max_samples=20), "tiny")) as found:
+def address(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    tagger = load(model)
+    teacher = Teacher(tagger, tmp_path_factory.mktemp("taught"))
+    with running(build_app(tagger, ServeSettings(max_samples=20), "tiny", teacher=teacher)) as found:
         yield found
 
 
@@ -67,10 +71,13 @@ def guide(document, known_cells: list[str]) -> None:
     data = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     task = {"type": "object", "properties": {"data": data}, "required": ["data"]}
     forms = {"label_config": config, "schema": config, "tasks": {"type": "array", "items": task}}
+    forms["cell"] = {"enum": known_cells}
+    addressed = {"task": tasks, "language": languages, "cell": known_cells}
     for path in document["paths"].values():
         for operation in path.values():
             for parameter in operation.get("parameters", ()):
-                parameter["schema"]["enum"] = {"task": tasks, "language": languages}[parameter["name"]]
+                if parameter["name"] in addressed:
+                    parameter["schema"]["enum"] = addressed[parameter["name"]]
             for content in operation.get("requestBody", {}).get("content", {}).values():
                 own = content["schema"].get("properties", {})
                 own.update({name: form for name, form in forms.items() if name in own})
@@ -109,7 +116,13 @@ def test_the_document_names_every_status_and_calls_no_other_site(address: str):
     document = requests.get(f"{address}/api/openapi.json", timeout=10).json()
     cell = "/{task}/{language}"
     studio = {f"/label-studio{cell}/{name}" for name in ("health", "setup", "predict")}
-    assert set(document["paths"]) == {"/api/health", "/api/grid", "/api/tag"} | studio
+    taught = {"text", "next", "clear", "accept", "withdraw", "learn", "back", "save", "progress", "sentences"}
+    paths = {"/api/health", "/api/grid", "/api/tag"} | {f"/api/teach/{name}" for name in taught}
+    assert set(document["paths"]) == paths | studio
+    changes = document["paths"]["/api/teach/accept"]["post"]
+    assert {"200", "400", "401", "403", "408", "413", "415", "421", "422", "429", "503"} <= set(changes["responses"])
+    example = changes["requestBody"]["content"]["application/json"]["schema"]["examples"][0]
+    assert requests.post(f"{address}/api/teach/accept", json=example, timeout=10).status_code == 200
     answers = document["paths"]["/api/tag"]["post"]["responses"]
     assert {"200", "400", "401", "408", "413", "415", "422", "429", "503"} <= set(answers)
     assert "http" not in json.dumps(document["paths"])

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 def serve(
     model: ModelFolder,
+    teach: Annotated[
+        Path | None,
+        typer.Option(help="Folder for corrected sentences: the page lets one correct tags, and cells learn from that."),
+    ] = None,
+    learn_every: Annotated[
+        int, typer.Option(help="Corrected sentences after which a cell learns by itself; 0: never.")
+    ] = 10,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all of this machine's.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 is any that is free.")] = 8000,
     token_file: Annotated[
@@ -50,6 +57,8 @@ def serve(
     """Serve a model's tags over HTTP, with a page to look at them."""
     run, settings_of = web()
     settings = settings_of(
+        teach=teach,
+        learn_every=learn_every,
         host=host,
         port=port,
         token=read_token(token_file),

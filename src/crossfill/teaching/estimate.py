@@ -6,7 +6,7 @@ chosen because they are hard, or because someone wanted them: other text may be 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,8 +68,17 @@ class Estimate:
 
 
 @torch.no_grad()
-def estimate(model: Model, cell: Cell, examples: Examples, width: Width | None = None) -> Estimate:
-    """The estimate from corrected sentences of a cell; `model` is the model before any adaptation."""
+def estimate(
+    model: Model,
+    cell: Cell,
+    examples: Examples,
+    width: Width | None = None,
+    given_up: Callable[[], bool] = lambda: False,
+) -> Estimate | None:
+    """The estimate from corrected sentences of a cell; `model` is the model before any adaptation.
+
+    None if it was given up on the way.
+    """
     labels = model.inventory.labels[cell.task]
     body, _ = affine(model.heads.plug_in([cell])[0])
     width = width or default_width(mean_square(examples, body), labels)
@@ -81,6 +90,8 @@ def estimate(model: Model, cell: Cell, examples: Examples, width: Width | None =
     budgets = [k for k in BUDGETS if k < n - math.ceil(n / n_groups)] + [n - math.ceil(n / n_groups)]
     chosen = np.zeros((len(budgets), len(examples.labels)), dtype=np.int64)
     for group in range(n_groups):
+        if given_up():
+            return None
         out = list(range(group, n, n_groups))
         others = [i for i in range(n) if i % n_groups != group]
         own, near = examples.words_of(out), None

@@ -105,24 +105,16 @@ class Journal:
     def append(self, *entries: Entry) -> list[Entry]:
         """Write entries, and return all that are new since the last call: those of other processes, then these."""
         block = "".join(map(self._render, entries)).encode()
+        before = self._end
         try:
             with self._open() as file:
                 found = self._read(file)
-                start = file.seek(0, os.SEEK_END)
-                head = b"" if start else f"# crossfill: sentences accepted for {self.cell}\n\n".encode()
-                try:
-                    os.write(file.fileno(), head + block)
-                    os.fsync(file.fileno())
-                except OSError:
-                    os.ftruncate(file.fileno(), start)
-                    raise
-                if not start:
-                    _sync_folder(self.path.parent)
+                head = b"" if self._end else f"# crossfill: sentences accepted for {self.cell}\n\n".encode()
+                append_on_disk(self.path, head + block)
                 self._end = file.seek(0, os.SEEK_END)
-        except OSError as error:
-            raise DataError(
-                f"{self.path}: expected a file that can be written; {error.strerror}; nothing was saved"
-            ) from None
+        except DataError:
+            self._end = before  # what others wrote will be read again
+            raise
         return [*found, *entries]
 
     def read(self) -> list[Entry]:
@@ -135,8 +127,11 @@ class Journal:
     @contextmanager
     def _open(self) -> Iterator[Any]:
         lock = self.path.with_name(f".{self.path.name}.lock")
-        with locked(lock, wait=True), self.path.open("a+b", buffering=0) as file:
-            yield file
+        try:
+            with locked(lock, wait=True), self.path.open("a+b", buffering=0) as file:
+                yield file
+        except OSError as error:
+            raise DataError(f"{self.path}: expected a file that can be written; {error.strerror}") from None
 
     def _read(self, file: Any) -> list[Entry]:
         """Entries from where reading ended; a block that a process left unfinished when it was killed is removed."""
@@ -204,6 +199,23 @@ def _blocks(content: bytes) -> Iterator[tuple[int, str]]:
         if block.strip():
             yield number + block.count("\n", 0, len(block) - len(block.lstrip("\n"))), block.strip("\n")
         number += block.count("\n") + 2
+
+
+def append_on_disk(path: Path, content: bytes) -> None:
+    """Append to a file, which may be new; all of it is on disk when this returns, or nothing is."""
+    try:
+        with path.open("ab", buffering=0) as file:
+            start = file.seek(0, os.SEEK_END)
+            try:
+                file.write(content)
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(start)
+                raise
+        if not start:
+            _sync_folder(path.parent)
+    except OSError as error:
+        raise DataError(f"{path}: expected a file that can be written; {error.strerror}; nothing was saved") from None
 
 
 def _sync_folder(folder: Path) -> None:

@@ -55,10 +55,10 @@ class Lesson:
         """Whether the sentences in force differ from those of the current state."""
         return set(self._in_force.values()) != set(self.state(self.current).ids)
 
-    def of_text(self, sentence: Sentence) -> Accepted | None:
-        """The entry in force for the text of a sentence."""
-        name = self._in_force.get(text_key(sentence))
-        return self.accepted[name] if name else None
+    @property
+    def by_text(self) -> dict[str, Accepted]:
+        """The sentences that count, by the key of their text."""
+        return {key: self.accepted[name] for key, name in self._in_force.items()}
 
     def state(self, number: int) -> State:
         """The state of this number."""
@@ -91,5 +91,6 @@ class Lesson:
 
 
 def text_key(sentence: Sentence) -> str:
-    """A hash of a sentence's characters, whatever words they are cut into."""
-    return blake2b("".join(sentence.words).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    """A hash of a sentence's characters but for white space, whatever words they are cut into."""
+    text = "".join("".join(sentence.words).split())
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

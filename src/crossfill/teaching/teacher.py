@@ -35,6 +35,7 @@ from crossfill.teaching.checks import check_name, check_sentence
 from crossfill.teaching.estimate import Estimate, estimate
 from crossfill.teaching.journal import Accepted, Estimated, Journal, Learned, Returned, Withdrawn
 from crossfill.teaching.lesson import State
+from crossfill.teaching.pool import Pool
 from crossfill.teaching.pupil import Pupil, corpus_of
 
 EVERY = 10
@@ -72,6 +73,8 @@ class Teacher:
         self.encoding = threading.Lock()
         self._lock, self._swap = threading.Lock(), threading.Lock()
         self._pupils: dict[Cell, Pupil] = {}
+        self._pools: dict[Cell, Pool] = {}
+        self._closed = False
         self._learner, self._estimator = (
             ThreadPoolExecutor(1, thread_name_prefix=name, initializer=_step_back)
             for name in ("learning", "estimating")
@@ -146,6 +149,20 @@ class Teacher:
         with pupil.lock:
             return pupil.refresh().in_force
 
+    def by_text(self, cell: str | Cell) -> dict[str, Accepted]:
+        """The sentences that count, by `lesson.text_key` of their words."""
+        pupil = self._pupil(cell)
+        with pupil.lock:
+            return pupil.refresh().by_text
+
+    def pool(self, cell: str | Cell) -> Pool:
+        """The sentences that wait to be corrected."""
+        found = self.tagger.cell(cell)
+        with self._lock:
+            if found not in self._pools:
+                self._pools[found] = Pool(self.folder, found, self.tagger, self.encoding)
+            return self._pools[found]
+
     def go_back(self, cell: str | Cell, number: int, who: str = "") -> None:
         """Return to a state, earlier or later; sentences that it did not know stay in the journal, out of force."""
         pupil = self._pupil(cell)
@@ -189,8 +206,11 @@ class Teacher:
 
     def close(self) -> None:
         """End what is under way, and begin nothing more."""
+        self._closed = True
         for worker in (self._learner, self._estimator):
             worker.shutdown(cancel_futures=True)
+        for pool in self._pools.values():
+            pool.close()
 
     def _pupil(self, cell: str | Cell) -> Pupil:
         found = self.tagger.cell(cell)
@@ -243,12 +263,13 @@ class Teacher:
             pupil.estimating = self._estimator.submit(self._estimate, pupil, number, examples)
 
     def _estimate(self, pupil: Pupil, number: int, examples: Examples | None) -> None:
-        if pupil.serving != number:
-            return
+        def given_up() -> bool:
+            return self._closed or pupil.serving != number
+
         base, width = without_adapted(self.tagger.model), self.tagger.widths.get(pupil.cell.task)
-        found = estimate(base, pupil.cell, examples, width) if examples is not None else None
+        found = estimate(base, pupil.cell, examples, width, given_up) if examples is not None else None
         with pupil.lock:
-            if pupil.serving == number:
+            if not given_up():
                 pupil.estimate = found
             if found is not None and pupil.lesson.state(number).estimate is None:
                 score = found.score

@@ -1,10 +1,12 @@
 """The web app: three API endpoints, the page, and error responses."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -12,6 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 from crossfill import __version__
 from crossfill.errors import CrossfillError
 from crossfill.tagger.tagger import Tagger
+from crossfill.teaching.teacher import Teacher
 from crossfill.web import label_studio
 from crossfill.web.assets import Asset, load_assets
 from crossfill.web.desk import Desk
@@ -22,6 +25,7 @@ from crossfill.web.reading import BODY_PROBLEMS, PROBLEMS, body_of, read_json
 from crossfill.web.schemas import GridAnswer, Health, Problem, TagAnswer, TagRequest
 from crossfill.web.settings import ServeSettings
 from crossfill.web.shield import Shield
+from crossfill.web.teach import add_teaching
 from crossfill.web.tools import Versions
 
 DESCRIPTION = "Tags text in any cell of a task × language grid, and says how sure it is of every word."
@@ -32,11 +36,12 @@ def build_app(
     settings: ServeSettings | None = None,
     name: str = "model",
     examples: Mapping[str, Sequence[str]] | None = None,
+    teacher: Teacher | None = None,
 ) -> FastAPI:
-    """The app that serves a tagger."""
+    """The app that serves a tagger; nothing about it can be changed unless there is a teacher of it."""
     settings = settings or ServeSettings()
-    engine, assets = Engine(tagger, settings), load_assets()
-    grid_answer = describe(tagger, name, examples or {}, settings)
+    engine, assets = Engine(tagger, settings, teacher and teacher.encoding), load_assets(teach=teacher is not None)
+    grid_answer = describe(tagger, name, examples or {}, settings, teach=teacher is not None)
     overview = grid_answer.model_dump_json().encode()
     desk = Desk(engine, settings)
     batcher = desk.batcher
@@ -46,6 +51,8 @@ def build_app(
         batcher.start()
         yield
         await batcher.close()
+        if teacher is not None:
+            await asyncio.to_thread(teacher.close)
 
     app = FastAPI(
         title="crossfill",
@@ -83,9 +90,11 @@ def build_app(
         answer: bytes = await desk.do(request, job)
         return Response(answer, media_type="application/json")
 
-    versions = Versions(name, tagger)
+    versions = Versions(name, tagger, teacher.version if teacher is not None else lambda _: "0")
     app.include_router(label_studio.routes(desk, versions))
 
+    if teacher is not None:
+        add_teaching(app, teacher, desk)
     for path, asset in assets.items():
         app.add_route(f"/{path}", _file(asset), methods=["GET"], include_in_schema=False)
 
@@ -96,6 +105,11 @@ def build_app(
     @app.exception_handler(CrossfillError)
     async def on_bad_input(_: Request, error: CrossfillError) -> Response:
         return _problem(422, "invalid", str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def on_bad_parameter(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        return _problem(422, "invalid", f"{first['loc'][-1]}: {first['msg']}")
 
     @app.exception_handler(HTTPException)
     async def on_http_error(_: Request, error: HTTPException) -> Response:
@@ -110,7 +124,7 @@ def build_app(
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
         )
-    paths = {f"/{name}" for name in assets} | {"/api/health", "/api/grid", "/api/tag", "/api/openapi.json"}
+    paths = {f"/{name}" for name in assets} | {"/api/openapi.json", *app.openapi()["paths"]}
     paths |= {
         f"/label-studio/{cell}/{what}" for cell in tagger.cells for what in ("health", "setup", "predict", "webhook")
     }

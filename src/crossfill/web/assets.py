@@ -21,11 +21,12 @@ class Asset:
     etag: str
 
 
-def load_assets() -> dict[str, Asset]:
-    """All files of the page by name; the empty name is the page itself."""
+def load_assets(teach: bool = False) -> dict[str, Asset]:
+    """All files of the page by name; the empty name is the page itself. The view to `teach` in has its own."""
     found = {}
     for file in files("crossfill.web").joinpath("static").iterdir():
-        if (kind := file.name.rpartition(".")[2]) in _TYPES:
+        if (kind := file.name.rpartition(".")[2]) in _TYPES and (teach or not file.name.startswith("teach")):
             content = file.read_bytes()
             found[file.name] = Asset(content, _TYPES[kind], f'"{hashlib.sha256(content).hexdigest()[:20]}"')
-    return found | {"": found["index.html"], "docs": found["docs.html"]}
+    pages = {"": "index.html", "docs": "docs.html"} | ({"teach": "teach.html"} if teach else {})
+    return found | {path: found[name] for path, name in pages.items()}

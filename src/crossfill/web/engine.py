@@ -3,6 +3,7 @@
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,9 +44,12 @@ class Job:
 class Engine:
     """Does jobs in batches; batching does not change any answer."""
 
-    def __init__(self, tagger: Tagger, settings: ServeSettings) -> None:
+    def __init__(
+        self, tagger: Tagger, settings: ServeSettings, encoding: AbstractContextManager[Any] | None = None
+    ) -> None:
+        """`encoding` is held while the encoder is used, if others use it, too."""
         self.tagger, self.settings = tagger, settings
-        self.heads = Heads(tagger)
+        self.heads, self._encoding = Heads(tagger), encoding or nullcontext()
 
     def check(self, request: TagRequest) -> int:
         """Reject a request over the limits or for unknown cells before it is queued; returns its work.
@@ -119,7 +123,8 @@ class Engine:
         asked = [_attempt(job.queries) for job in jobs]
         found: list[Any] = list(asked)
         for numbers in self._together([n for n, queries in enumerate(asked) if not isinstance(queries, Exception)]):
-            taggings = iter(self.tagger.tag_queries([q for n in numbers for q in asked[n]], self.heads.of))
+            with self._encoding:
+                taggings = iter(self.tagger.tag_queries([q for n in numbers for q in asked[n]], self.heads.of))
             for n in numbers:
                 own = [next(taggings) for _ in asked[n]]
                 found[n] = _attempt(lambda n=n, own=own: jobs[n].answer(own))
@@ -161,7 +166,7 @@ class Engine:
                     "cell": str(part[0].cell),
                     "seen": part[0].cell in self.tagger.seen,
                     "label_names": part[0].label_names,
-                    "sentences": [_sentence(tagging) for tagging in part],
+                    "sentences": [sentence_values(tagging) for tagging in part],
                 }
                 for part in parts
             ],
@@ -188,10 +193,14 @@ class Heads:
 
     def __init__(self, tagger: Tagger, most_bytes: int = HEAD_BYTES) -> None:
         self._tagger, self._most_bytes, self.n_bytes = tagger, most_bytes, 0
+        self._model = tagger.model
         self._kept: OrderedDict[tuple[Cell, int], Classifier] = OrderedDict()
 
     def of(self, cell: Cell, n_samples: int) -> Classifier:
-        """The sampled heads of a cell."""
+        """The sampled heads of a cell, as the model has them now."""
+        if self._model is not self._tagger.model:  # a cell was adapted
+            self._model, self.n_bytes = self._tagger.model, 0
+            self._kept.clear()
         if (cell, n_samples) in self._kept:
             self._kept.move_to_end((cell, n_samples))
             return self._kept[cell, n_samples]
@@ -203,7 +212,8 @@ class Heads:
         return head
 
 
-def _sentence(tagging: Tagging) -> dict[str, Any]:
+def sentence_values(tagging: Tagging) -> dict[str, Any]:
+    """The tags of a sentence as JSON values."""
     found: dict[str, Any] = {
         "labels": tagging.labels,
         "confidence": _rounded(tagging.confidence),

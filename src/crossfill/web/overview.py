@@ -26,7 +26,7 @@ EXAMPLES = (16, 51)
 
 
 def describe(
-    tagger: Tagger, name: str, examples: Mapping[str, Sequence[str]], settings: ServeSettings
+    tagger: Tagger, name: str, examples: Mapping[str, Sequence[str]], settings: ServeSettings, teach: bool = False
 ) -> schemas.GridAnswer:
     """Describe a model: its grid, scores and labels, a map of its languages, example sentences and limits."""
     inventory, config = tagger.model.inventory, tagger.config
@@ -63,6 +63,7 @@ def describe(
             cells=settings.max_cells,
             seconds=settings.timeout,
         ),
+        teach=teach,
     )
 
 

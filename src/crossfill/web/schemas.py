@@ -10,7 +10,7 @@ from crossfill import __version__
 
 
 @dataclass(frozen=True)
-class _FirstProblem:
+class FirstProblem:
     """Marks a list whose validation ends at its first problem, of which a request could have many thousands."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -25,13 +25,13 @@ class TagRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    cells: Annotated[list[str], _FirstProblem()] = Field(
+    cells: Annotated[list[str], FirstProblem()] = Field(
         min_length=1, description="Cells, as ner/wol; all share one pass through the encoder."
     )
     text: str | None = Field(
         default=None, description="Raw text, split into sentences and words by the rules of the first cell's language."
     )
-    sentences: Annotated[list[Annotated[list[str], _FirstProblem()]], _FirstProblem()] | None = Field(
+    sentences: Annotated[list[Annotated[list[str], FirstProblem()]], FirstProblem()] | None = Field(
         default=None, description="Sentences that are already split into words."
     )
     samples: int | None = Field(
@@ -180,3 +180,4 @@ class GridAnswer(Answer):
     cells: list[CellAnswer]
     map_shares: list[float] = Field(description="Share of the variance that each axis of the map shows; empty: no map.")
     limits: LimitsAnswer
+    teach: bool = Field(description="Whether cells can be taught: then there are operations for it.")

@@ -13,6 +13,7 @@ from crossfill.errors import ConfigError
 from crossfill.tagger.about import load_examples
 from crossfill.tagger.hub import find_model, shown_name
 from crossfill.tagger.tagger import load
+from crossfill.teaching.teacher import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.connections import guarded
 from crossfill.web.logs import log, set_up
@@ -32,7 +33,11 @@ def serve(
     """Serve the model in a folder until the process is told to stop; `ready` is called with the address."""
     set_up(quiet)
     tagger = load(folder := find_model(folder), encoder)
-    app = build_app(tagger, settings, shown_name(folder), load_examples(folder))
+    teacher = None
+    if settings.teach is not None:
+        check_apart(settings.teach, folder)
+        teacher = Teacher(tagger, settings.teach, settings.learn_every, folder)
+    app = build_app(tagger, settings, shown_name(folder), load_examples(folder), teacher)
     listening = _listen(settings.host, settings.port)
     config = uvicorn.Config(
         app,
@@ -63,6 +68,12 @@ def serve(
         gc.unfreeze()
         listening.close()
     log("info", "stopped")
+
+
+def check_apart(taught: Path, model: Path) -> None:
+    """Refuse to keep corrected sentences in the model folder, which teaching must not change."""
+    if taught.resolve().is_relative_to(model.resolve()):
+        raise ConfigError(f"{taught}: expected a folder outside of the model's, {model}; name another with --teach")
 
 
 def _listen(host: str, port: int) -> socket.socket:

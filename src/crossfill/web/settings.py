@@ -1,6 +1,7 @@
 """Settings of the server: address, access and limits."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from crossfill.errors import ConfigError
 
@@ -34,6 +35,10 @@ class ServeSettings:
     """Maximum of characters × cells × posterior samples in a request."""
     max_document_bytes: int = 2**23
     """Maximum size of what annotation tools send: markup takes more room than its text, and comes in many texts."""
+    teach: Path | None = None
+    """Folder for corrected sentences; without one, nothing that requests do changes anything."""
+    learn_every: int = 10
+    """New sentences after which a cell learns by itself; 0: it does not."""
     queue: int = 256
     """Maximum number of waiting requests; more are rejected with 429."""
     batch_requests: int = 64
@@ -50,7 +55,7 @@ class ServeSettings:
     """Seconds until a request without an answer gets 503, and one that has not fully arrived 408."""
 
     def __post_init__(self) -> None:
-        lowest = {"port": 0, "max_samples": 0} | dict.fromkeys(
+        lowest = {"port": 0, "max_samples": 0, "learn_every": 0} | dict.fromkeys(
             ("max_characters", "max_words", "max_cells", "max_work", "queue", "batch_requests", "batch_work"), 1
         )
         lowest |= {"max_connections": 8, "max_head_bytes": 1024, "max_document_bytes": 1024}
@@ -75,6 +80,12 @@ class ServeSettings:
             raise ConfigError(
                 f"host: expected a token to serve other machines on {self.host}; name one with --token-file or "
                 "$CROSSFILL_TOKEN, or let everyone in with --no-token"
+            )
+
+        if self.token is None and not self.is_local and self.teach is not None:
+            raise ConfigError(
+                f"teach: expected a token to be taught from other machines on {self.host}; name one with --token-file "
+                "or $CROSSFILL_TOKEN"
             )
 
     @property

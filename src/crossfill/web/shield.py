@@ -27,6 +27,8 @@ DOCUMENT_PATHS = ("/label-studio/", "/inception/", "/udpipe/")
 """Where other programs send whole documents, in forms of their own."""
 GUARDED_PATHS = ("/api/", *DOCUMENT_PATHS)
 """Paths that need a token, if the server has one."""
+CHANGING_PATHS = ("/api/teach/", "/label-studio/", "/inception/")
+"""Paths that may change something: no page of another site may send anything there."""
 OPEN_PATHS = ("/api/health",)
 """Parts of the API that need no token."""
 HEADERS = {
@@ -94,6 +96,7 @@ class Shield:
             # DNS rebinding: a page of another site whose name resolves to this machine
             message = "expected a request for this machine, by the name localhost or one that --allow-host gives"
             raise ApiError(421, "misdirected", message)
+        self._check_origin(scope, headers.get(b"origin"), host)
         if self._token is None or not scope["path"].startswith(GUARDED_PATHS) or scope["path"] in OPEN_PATHS:
             return
         if scope["method"] == "OPTIONS" and self.settings.origins:
@@ -101,6 +104,14 @@ class Shield:
         if not hmac.compare_digest(_digest(_given_token(headers.get(b"authorization", b""))), self._token):
             message = "expected the server's token as 'Authorization: Bearer TOKEN', or as the password of HTTP Basic"
             raise ApiError(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
+
+    def _check_origin(self, scope: Scope, origin: bytes | None, host: str) -> None:
+        """Browsers say which site a page is of, programs nothing; passwords of HTTP Basic would go with any page."""
+        if origin is None or not scope["path"].startswith(CHANGING_PATHS):
+            return
+        allowed = (f"http://{host}", f"https://{host}", *self.settings.origins)
+        if origin.decode("latin-1").lower() not in allowed:
+            raise ApiError(403, "other_site", "expected a request of this server's own page, got one of another site")
 
     async def _read(self, scope: Scope, receive: Receive) -> Receive:
         """Read the whole body within the limits of size and time; returns a `receive` that replays it."""

@@ -1,0 +1,160 @@
+"""Sentences of a cell that wait to be corrected, in the order in which `annotate` would have them annotated."""
+
+import json
+import threading
+import time
+from collections.abc import Container, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from crossfill.errors import DataError
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Sentence
+from crossfill.tagger.annotation import Candidates, Cost, Strategy, choose
+from crossfill.tagger.tagger import Tagger
+from crossfill.teaching.journal import append_on_disk
+from crossfill.teaching.lesson import text_key
+
+MOST_SENTENCES, MOST_WORDS = 2_000, 30_000
+"""Sentences that may wait, and their words: their features are kept in memory."""
+HELD = 600.0
+"""Seconds for which a sentence that one tab of a browser shows is not offered to another."""
+PATIENCE = 0.4
+"""Seconds to wait for more sentences to be encoded before one is chosen among those that are."""
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Keys of sentences, most worth annotating first, and what that was computed from."""
+
+    by: tuple[str, Strategy, Cost, int]
+    keys: tuple[str, ...]
+
+
+class Pool:
+    """The waiting sentences of a cell; on disk as JSON lines beside the cell's journal."""
+
+    def __init__(self, folder: Path, cell: Cell, tagger: Tagger, encoding: threading.Lock) -> None:
+        self.cell, self._tagger, self._encoding = cell, tagger, encoding
+        self.path = folder / f"{cell.task.replace(':', '=')}-{cell.language}.waiting.jsonl"
+        self._sentences: dict[str, Sentence] = {}
+        self._features: dict[str, Float[Tensor, "words features"]] = {}
+        self._skipped: dict[str, None] = {}
+        self._held: dict[str, tuple[str, float]] = {}  # the tab that shows it, until when
+        self._order: _Order | None = None
+        self._changed = threading.Condition()
+        self._encoder = ThreadPoolExecutor(1, thread_name_prefix="encoding")
+        self._read()
+
+    def waiting(self, done: Container[str]) -> int:
+        """Number of sentences that are not done."""
+        with self._changed:
+            return sum(key not in done for key in self._sentences)
+
+    def add(self, sentences: Iterable[Sentence], done: Container[str]) -> int:
+        """Let sentences wait, but for those that do already or are done; how many are new."""
+        with self._changed:
+            self._drop([key for key in self._sentences if key in done])
+            new = {text_key(s): Sentence(s.words, (), s.spaces) for s in sentences if len(s)}
+            new = {key: s for key, s in new.items() if key not in self._sentences and key not in done}
+            n_words = sum(map(len, self._sentences.values())) + sum(map(len, new.values()))
+            if len(self._sentences) + len(new) > MOST_SENTENCES or n_words > MOST_WORDS:
+                raise DataError(
+                    f"{self.cell}: expected at most {MOST_SENTENCES:,} sentences and {MOST_WORDS:,} words to wait, got "
+                    f"{len(self._sentences) + len(new):,} and {n_words:,}; correct some, or clear what waits"
+                )
+            lines = (json.dumps({"words": s.words, "spaces": s.spaces}, ensure_ascii=False) for s in new.values())
+            if new:
+                append_on_disk(self.path, "".join(f"{line}\n" for line in lines).encode())
+            self._sentences |= new
+        self._encoder.submit(self._encode)
+        return len(new)
+
+    def clear(self) -> None:
+        """Let nothing wait any more."""
+        with self._changed:
+            self.path.unlink(missing_ok=True)
+            self._drop(list(self._sentences))
+            self._order = None
+
+    def skip(self, key: str) -> None:
+        """Offer a sentence again only when no other is left."""
+        with self._changed:
+            self._skipped.pop(key, None)
+            self._skipped[key] = None
+            self._held.pop(key, None)
+
+    def take(
+        self, strategy: Strategy, cost: Cost, version: str, tab: str, done: Container[str]
+    ) -> tuple[str, Sentence] | None:
+        """The sentence most worth annotating that is not done, nor shown by another tab if any other is left."""
+        with self._changed:
+            if all(key in done for key in self._sentences):
+                return None
+            self._encoder.submit(self._encode)
+            self._changed.wait_for(lambda: len(self._features) == len(self._sentences), PATIENCE)
+            self._changed.wait_for(lambda: self._features, 60)
+            keys, now = self._ranked(strategy, cost, version), time.monotonic()
+            taken = {key for key, (other, until) in self._held.items() if other != tab and until > now}
+            late = {key: place for place, key in enumerate(self._skipped)}
+            left = [key for key in keys if key in self._sentences and key not in done]
+            if not left:
+                return None
+            # what another tab shows comes after what was skipped, and that after all others
+            best = min(left, key=lambda key: (key in taken, late.get(key, -1)))
+            self._held[best] = (tab, now + HELD)
+            return best, self._sentences[best]
+
+    def close(self) -> None:
+        """Encode nothing more."""
+        self._encoder.shutdown(cancel_futures=True)
+
+    def _drop(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            for kept in (self._sentences, self._features, self._skipped, self._held):
+                kept.pop(key, None)
+
+    def _ranked(self, strategy: Strategy, cost: Cost, version: str) -> tuple[str, ...]:
+        """All encoded sentences; the order stays until the cell has learned, or more are encoded."""
+        n = len(self._features)
+        if self._order is None or self._order.by[:3] != (version, strategy, cost) or self._order.by[3] < n:
+            keys = [key for key in self._sentences if key in self._features]
+            features = torch.cat([self._features[key] for key in keys])
+            samples = self._tagger.config.prediction.samples
+            prediction = self._tagger.predict(features, self.cell, samples)
+            pool = Candidates.of([self._sentences[key] for key in keys], features, prediction)
+            chosen = choose(pool, len(keys), strategy, cost)
+            self._order = _Order((version, strategy, cost, n), tuple(keys[i] for i in chosen))
+        return self._order.keys
+
+    def _encode(self) -> None:
+        """Encode what waits, a few sentences at a time, so that nobody who tags waits long."""
+        while True:
+            with self._changed:
+                keys = [key for key in self._sentences if key not in self._features][:_AT_ONCE]
+                sentences = [self._sentences[key] for key in keys]
+            if not keys:
+                return
+            with self._encoding:
+                features = self._tagger.features(sentences, self.cell.language).float().cpu()
+            parts = features.split([len(sentence) for sentence in sentences])
+            with self._changed:
+                self._features |= {key: part for key, part in zip(keys, parts, strict=True) if key in self._sentences}
+                self._changed.notify_all()
+
+    def _read(self) -> None:
+        if not self.path.exists():
+            return
+        for line in self.path.read_text(encoding="utf-8").split("\n"):
+            try:
+                found = json.loads(line)
+                sentence = Sentence(tuple(map(str, found["words"])), (), tuple(map(bool, found["spaces"])))
+            except (ValueError, KeyError, TypeError, DataError):
+                continue  # half a line, of a process that was killed: it was never acknowledged
+            self._sentences[text_key(sentence)] = sentence

@@ -1,0 +1,219 @@
+"""The operations of teaching: order, tags, what is kept, and who may change anything."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from crossfill.data.beside import NOTHING
+from crossfill.data.readers import read_corpus
+from crossfill.errors import ConfigError
+from crossfill.tagger.annotation import candidates, choose
+from crossfill.tagger.tagger import Tagger, as_sentence, load
+from crossfill.teaching.teacher import Teacher
+from crossfill.web.app import build_app
+from crossfill.web.server import check_apart
+from crossfill.web.settings import ServeSettings
+
+CELL = "pos/wol"
+LINES = ["Dakar mooy péeyu Senegaal", "Ndar nekk na ci Senegaal", "Dafa rafet", "Maa ngi dem Ndar", "Lii lan la"]
+SETTINGS = ServeSettings(max_characters=300, max_words=40, max_samples=50, timeout=20)
+
+
+@pytest.fixture
+def teacher(model: Path, tmp_path: Path) -> Teacher:
+    return Teacher(load(model), tmp_path / "taught", 0, model)
+
+
+@pytest.fixture
+def taught(teacher: Teacher) -> Iterator[TestClient]:
+    with TestClient(build_app(teacher.tagger, SETTINGS, "tiny", {}, teacher), base_url="http://localhost") as client:
+        yield client
+
+
+def post(client: TestClient, path: str, status: int = 200, cell: str = CELL, headers=None, **values) -> dict:
+    answer = client.post(f"/api/teach/{path}", json={"cell": cell, **values}, headers=headers)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def progress(client: TestClient) -> dict:
+    return client.get("/api/teach/progress", params={"cell": CELL}).json()
+
+
+def accept(client: TestClient, line: str, label: str = "NOUN", **values) -> dict:
+    words = line.split()
+    return post(client, "accept", words=words, labels=[label] * len(words), **values)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "cost"), [("diversity", "sentences"), ("entropy", "words"), ("bald", "sentences")]
+)
+def test_sentences_come_in_the_order_of_annotate_and_tagged_as_elsewhere(
+    taught: TestClient, tagger: Tagger, strategy, cost
+):
+    assert post(taught, "text", text="\n".join(LINES))["added"] == len(LINES)
+    pool = candidates(tagger, [as_sentence(line, "wol") for line in LINES], tagger.cell(CELL))
+    expected = [LINES[i] for i in choose(pool, len(LINES), strategy, cost)]
+    found = []
+    for n in range(len(LINES)):
+        answer = post(taught, "next", strategy=strategy, cost=cost)
+        assert answer["waiting"] == len(LINES) - n
+        shown = answer["sentence"]
+        tagging = tagger.tag(shown["words"], CELL)
+        assert shown["labels"] == list(tagging.labels)
+        assert shown["confidence"] == pytest.approx(tagging.confidence, abs=1e-4)
+        assert len(shown["probabilities"][0]) == len(tagging.label_names)
+        found.append(" ".join(shown["words"]))
+        accept(taught, found[-1])
+    assert found == expected
+    assert post(taught, "next")["sentence"] is None
+
+
+def test_what_is_skipped_comes_last_and_two_tabs_get_different_sentences(taught: TestClient):
+    post(taught, "text", text="\n".join(LINES[:3]))
+    first = post(taught, "next", tab="a")["sentence"]
+    assert post(taught, "next", tab="a")["sentence"]["key"] == first["key"]  # the same tab again: after a reload
+    other = post(taught, "next", tab="b")["sentence"]
+    assert other["key"] != first["key"]
+    third = post(taught, "next", tab="a", skip=first["key"])["sentence"]
+    assert third["key"] not in (first["key"], other["key"])
+    accept(taught, " ".join(third["words"]))
+    assert post(taught, "next", tab="a")["sentence"]["key"] == first["key"]
+    accept(taught, " ".join(first["words"]))
+    assert post(taught, "next", tab="a")["sentence"]["key"] == other["key"]  # nothing else is left
+    assert post(taught, "text", text="\n".join(LINES))["added"] == 2
+    assert post(taught, "clear")["waiting"] == 0
+    assert progress(taught)["waiting"] == 0
+    assert progress(taught)["sentences"] == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("bio", "Dakar\tO\nmooy\tO\n\nNdar\tO\n"),
+        ("conllu", "1\tDakar\t_\t_\t_\t_\t_\t_\t_\t_\n2\tmooy\t_\t_\t_\t_\t_\t_\t_\t_\n\n1\tNdar" + "\t_" * 8 + "\n"),
+        ("jsonl", '{"words": ["Dakar", "mooy"]}\n{"text": "Ndar"}\n'),
+        ("text", "Dakar mooy\nNdar\n"),
+    ],
+)
+def test_every_format_is_read(taught: TestClient, form: str, text: str):
+    assert post(taught, "text", format=form, text=text) == post(taught, "text", text="") | {"added": 2, "waiting": 2}
+    words = [post(taught, "next", tab=str(i))["sentence"]["words"] for i in range(2)]
+    assert sorted(words) == [["Dakar", "mooy"], ["Ndar"]]
+
+
+def test_what_was_accepted_is_on_disk_and_can_be_taken_back_and_downloaded(taught: TestClient, teacher: Teacher):
+    first = accept(taught, LINES[0], who="Anna")
+    assert first["replaced"] is None
+    assert f'"id": "{first["id"]}", "who": "Anna"' in (teacher.folder / "pos-wol.conllu").read_text()
+    again = accept(taught, LINES[0], "VERB", who="Ben")
+    assert (again["replaced"]["id"], again["replaced"]["who"], again["sentences"]) == (first["id"], "Anna", 1)
+    second = accept(taught, LINES[1])
+    assert [entry["id"] for entry in progress(taught)["recent"]] == [second["id"], again["id"]]
+    post(taught, "withdraw", id=second["id"])
+    assert "expected the id of a sentence in force" in post(taught, "withdraw", 422, id=second["id"])["message"]
+    for form in ("bio", "conllu", "jsonl"):
+        answer = taught.get("/api/teach/sentences", params={"cell": CELL, "format": form})
+        assert f'filename="pos-wol.{form}"' in answer.headers["content-disposition"]
+        corpus = read_corpus(answer.content, "x", "pos", NOTHING, f".{form}", False).corpus
+        assert [(s.words, s.labels) for s in corpus] == [(tuple(LINES[0].split()), ("VERB",) * 4)]
+
+
+def test_learning_changes_tags_at_once_and_states_can_be_returned_to(taught: TestClient, teacher: Teacher, model: Path):
+    def tag() -> dict:
+        asked = {"cells": [CELL], "sentences": [LINES[2].split()], "samples": 5}
+        return taught.post("/api/tag", json=asked).json()["taggings"][0]["sentences"][0]
+
+    before = tag()
+    assert not post(taught, "learn")["begun"]
+    for line in LINES[:4]:
+        accept(taught, line, "PUNCT")
+    assert progress(taught)["unlearned"] == 4
+    assert post(taught, "learn")["begun"]
+    teacher.wait(CELL, 60)
+    after, found = tag(), progress(taught)
+    assert before["labels"] != ["PUNCT"] * 2
+    assert after["labels"] == ["PUNCT"] * 2
+    assert (found["state"], found["unlearned"], found["busy"], found["metric"]) == ("1", 0, False, "accuracy")
+    assert found["estimate"]["score"]["low"] <= found["estimate"]["score"]["value"]
+    assert found["estimate"]["curve"][0]["sentences"] == 0
+    assert [state["sentences"] for state in found["states"]] == [0, 4]
+    post(taught, "back", number=0)
+    teacher.wait(CELL, 60)
+    assert tag() == before
+    post(taught, "back", number=1)
+    teacher.wait(CELL, 60)
+    assert tag() == after
+    assert not (model / "adapted").exists()
+    try:
+        assert post(taught, "save")["file"] == "adapted/pos-wol.safetensors"
+        assert len(load(model).adapted) == 1
+    finally:
+        for file in (model / "adapted").iterdir():
+            file.unlink()
+        (model / "adapted").rmdir()
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "status"),
+    [
+        ("text", {"text": "a" * 301}, 413),
+        ("text", {"text": "x\ty\tz", "format": "conllu"}, 422),
+        ("text", {"text": "a", "format": "xml"}, 422),
+        ("accept", {"words": ["a"] * 41, "labels": ["NOUN"] * 41}, 413),
+        ("accept", {"words": ["a"], "labels": ["NOUN", "NOUN"]}, 422),
+        ("accept", {"words": ["a"], "labels": ["NONSENSE"]}, 422),
+        ("accept", {"words": ["a\nb"], "labels": ["NOUN"]}, 422),
+        ("accept", {"words": ["a"], "labels": ["NOUN"], "who": "a\nb"}, 422),
+        ("accept", {"words": ["a"], "labels": ["NOUN"], "replaces": "0123456789ab"}, 422),
+        ("accept", {"words": ["a"], "labels": ["NOUN"], "extra": 1}, 422),
+        ("back", {"number": 1}, 422),
+        ("save", {}, 422),
+        ("learn", {"cell": "pos/xxx"}, 422),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_nothing_is_written(taught: TestClient, teacher, path, values, status):
+    problem = post(taught, path, status, **values)
+    assert set(problem) == {"version", "error", "message"}
+    assert list(teacher.folder.iterdir()) == []
+
+
+def test_only_its_own_page_and_programs_may_change_anything(taught: TestClient, teacher: Teacher):
+    values = {"words": ["a"], "labels": ["NOUN"]}
+    for origin in ("https://evil.example", "http://localhost:8001", "null", "http://localhost.evil.example"):
+        assert post(taught, "accept", 403, headers={"origin": origin}, **values)["error"] == "other_site"
+    assert list(teacher.folder.iterdir()) == []
+    for headers in ({}, {"origin": "http://localhost"}, {"origin": "https://localhost"}):
+        post(taught, "accept", headers=headers, **values)
+    body = json.dumps({"cell": CELL, **values})
+    assert taught.post("/api/teach/accept", content=body, headers={"content-type": "text/plain"}).status_code == 415
+
+
+def test_a_token_is_asked_for_where_one_is_set(teacher: Teacher):
+    settings = ServeSettings(token="correct-horse")
+    with TestClient(build_app(teacher.tagger, settings, teacher=teacher), base_url="http://localhost") as client:
+        for headers in ({}, {"authorization": "Bearer wrong"}):
+            assert post(client, "learn", 401, headers=headers)["error"] == "unauthorized"
+        assert post(client, "learn", headers={"authorization": "Bearer correct-horse"}) is not None
+        basic = {"authorization": "Basic OmNvcnJlY3QtaG9yc2U=", "origin": "https://evil.example"}
+        assert post(client, "learn", 403, headers=basic)["error"] == "other_site"
+    with pytest.raises(ConfigError, match="expected a token to be taught from other machines"):
+        ServeSettings(host="0.0.0.0", no_token=True, teach=Path("taught"))
+
+
+def test_without_a_teacher_nothing_can_be_changed(client: TestClient):
+    assert client.get("/api/grid").json()["teach"] is False
+    for path in ("/teach", "/teach.html", "/teach.js", "/api/teach/progress"):
+        assert client.get(path).status_code == 404
+    assert client.post("/api/teach/accept", json={}).status_code == 404
+    assert not [path for path in client.get("/api/openapi.json").json()["paths"] if "teach" in path]
+
+
+def test_sentences_are_not_kept_in_the_model_folder(tmp_path: Path):
+    for inside in (tmp_path, tmp_path / "x" / "y", tmp_path / "z" / ".."):
+        with pytest.raises(ConfigError, match="expected a folder outside of the model's"):
+            check_apart(inside, tmp_path)
+    check_apart(tmp_path.parent / "other", tmp_path)

@@ -40,7 +40,7 @@ from crossfill.teaching.pupil import Pupil, corpus_of
 
 EVERY = 10
 """New sentences after which a cell learns by itself."""
-_NICENESS = 10
+_NICENESS = 5
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Progress:
     words: int
     unlearned: int
     """Sentences that wait for the next adaptation."""
+    changed: bool
+    """Whether there is anything to learn: new sentences, or some that were taken back."""
     version: str
     busy: bool
     metric: Metric
@@ -186,6 +188,7 @@ class Teacher:
                 sentences=len(in_force),
                 words=sum(len(entry.sentence) for entry in in_force),
                 unlearned=lesson.unlearned,
+                changed=lesson.changed,
                 version=str(pupil.serving),
                 busy=self.busy(pupil.cell),
                 metric=TaskKind.of(self._labels(pupil.cell)).metric,

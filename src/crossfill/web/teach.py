@@ -196,6 +196,7 @@ def _progress(teacher: Teacher, cell: Cell) -> schemas.ProgressAnswer:
         sentences=found.sentences,
         words=found.words,
         unlearned=found.unlearned,
+        changed=found.changed,
         waiting=teacher.pool(cell).waiting(teacher.by_text(cell)),
         state=found.version,
         current=found.current,

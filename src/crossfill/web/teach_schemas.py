@@ -168,6 +168,7 @@ class ProgressAnswer(Answer):
     sentences: int
     words: int
     unlearned: int = Field(description="Sentences that the next adaptation will learn.")
+    changed: bool = Field(description="Whether there is anything to learn: new sentences, or some taken back.")
     waiting: int
     state: str = Field(description="The number of the state that tags now.")
     current: int = Field(description="The number of the state whose sentences, and later ones, are in force.")

@@ -21,18 +21,39 @@ export function keepToken(value) {
 
 export const getGrid = () => call("api/grid");
 
-export const postTag = (request, signal) =>
-  call("api/tag", { method: "POST", body: JSON.stringify(request), headers: { "Content-Type": "application/json" }, signal });
+export const postTag = (request, signal) => post("api/tag", request, signal);
 
-async function call(path, options = {}) {
+/** One of the operations of teaching. */
+export const teach = (operation, request) => post(`api/teach/${operation}`, request);
+
+export const getProgress = cell => call(`api/teach/progress?${new URLSearchParams({ cell })}`);
+
+/** Save the corrected sentences of a cell as a file. */
+export async function download(cell, format) {
+  const answer = await ask(`api/teach/sentences?${new URLSearchParams({ cell, format })}`);
+  if (!answer.ok) throw new Problem("failure", `The server answered ${answer.status}.`);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition"))?.[1] ?? `sentences.${format}`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+const post = (path, request, signal) =>
+  call(path, { method: "POST", body: JSON.stringify(request), headers: { "Content-Type": "application/json" }, signal });
+
+async function ask(path, options = {}) {
   const headers = { ...options.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
-  let answer;
   try {
-    answer = await fetch(path, { ...options, headers });
+    return await fetch(path, { ...options, headers });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem("gone", "The server does not answer. Is “crossfill serve” still running?");
   }
+}
+
+async function call(path, options) {
+  const answer = await ask(path, options);
   let body = null;
   try {
     body = await answer.json();

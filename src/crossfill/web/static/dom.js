@@ -50,4 +50,7 @@ export function reveal(element) {
   if (top < 0 || bottom > innerHeight) element.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
 }
 
+/** Let a button be used or not; it keeps the focus, which disabled ones lose. */
+export const enable = (button, yes) => button.setAttribute("aria-disabled", String(!yes));
+
 export const percent = (value, digits = 0) => `${(100 * value).toFixed(digits)}\u00a0%`;

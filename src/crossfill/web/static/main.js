@@ -31,6 +31,7 @@ async function start() {
     `${grid.tasks.length} tasks × ${grid.languages.length} languages, ${nSeen} of ${grid.cells.length} cells seen`;
   byId("main").classList.toggle("many", grid.languages.length >= MANY);
   byId("mode").hidden = !grid.model.bayesian; // all samples are the same
+  byId("to-teach").hidden = !grid.teach;
   byId("main").hidden = false;
   gridView = new GridView(grid, pick);
   mapView = new MapView(grid, (code, slot) => pick(`${task(state[slot ?? state.active] ?? state.a)}/${code}`, slot));
@@ -67,6 +68,7 @@ function pick(cell, slot) {
 
 function show(scroll) {
   gridView.show(state.a, state.b, scroll);
+  byId("to-teach").href = `teach#cell=${state.a}`;
   mapView.show(language(state.a), state.b && language(state.b));
   const slot = (name, cell) => h("button", {
     type: "button", className: `slot ${name}`, "aria-pressed": String(state.active === name), title: "The next cell picked goes here",

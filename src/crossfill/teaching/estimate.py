@@ -26,7 +26,7 @@ from crossfill.measures.significance import student_quantile
 from crossfill.model import Model
 from crossfill.prediction.rules import Rule
 
-MOST_GROUPS = 20
+MOST_GROUPS = 10
 FEWEST = 3
 """Sentences that an interval needs."""
 BUDGETS = (0, 1, 2, 5, 10, 20, 40, 80, 160, 320, 640)

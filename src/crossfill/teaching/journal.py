@@ -9,7 +9,7 @@ first line of a block is a comment: a word for what happened, a tab, and a JSON 
 
     # withdrawn	{"id": "3f9a2c71", "who": "anna", "when": "…"}
     # learned	{"number": 1, "when": "…"}
-    # estimated	{"number": 1, "score": 0.81, "low": 0.7, "high": 0.9}
+    # estimated	{"number": 1, "score": …, "low": …, "high": …}
     # returned	{"number": 1, "who": "anna", "when": "…"}
 
 `glued` are the words that no space follows (CoNLL-U says so itself). What was appended is on disk, and any number of

@@ -77,10 +77,8 @@ class Teacher:
         self._pupils: dict[Cell, Pupil] = {}
         self._pools: dict[Cell, Pool] = {}
         self._closed = False
-        self._learner, self._estimator = (
-            ThreadPoolExecutor(1, thread_name_prefix=name, initializer=_step_back)
-            for name in ("learning", "estimating")
-        )
+        self._learner = ThreadPoolExecutor(1, thread_name_prefix="learning")
+        self._estimator = ThreadPoolExecutor(1, thread_name_prefix="estimating", initializer=_step_back)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -280,7 +278,7 @@ class Teacher:
 
 
 def _step_back() -> None:
-    """Leave the processor to the threads that tag, where the system can."""
+    """Leave the processor to the threads that tag and learn, where the system can."""
     with suppress(AttributeError, OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 

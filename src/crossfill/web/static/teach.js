@@ -54,6 +54,7 @@ const asItem = (sentence, id) => {
 async function next(enter = true, more = {}, first = "") {
   const cell = state.cell;
   const answer = await attempt(() => teach("next", { cell, strategy: byId("strategy").value, cost: byId("cost").value, tab, ...more }));
+  editor.wait(false);
   if (!answer || cell !== state.cell) return;
   const found = answer.sentence;
   state.items.splice(state.at + 1);
@@ -92,12 +93,11 @@ function showButtons() {
 
 async function accept() {
   const found = item();
-  if (!found || found.sending) return;
-  found.sending = true;
+  if (!found || editor.busy) return;
+  editor.wait(true);
   const { words, labels, spaces } = found.now;
   const answer = await attempt(() => teach("accept", { cell: state.cell, words, labels, spaces, who: byId("who").value.trim(), ...(found.id ? { replaces: found.id } : {}) }));
-  found.sending = false;
-  if (!answer) return;
+  if (!answer) return editor.wait(false);
   Object.assign(found, { id: answer.id, done: true, takenBack: false });
   refresh();
   await forward({}, answer.replaced ? `Saved; ${answer.replaced.who || "someone"} had accepted this sentence, too, and yours counts now. ` : "Saved. ");
@@ -106,7 +106,9 @@ async function accept() {
 
 async function skip() {
   const found = item();
-  if (found) await forward(found.key ? { skip: found.key } : {});
+  if (!found || editor.busy) return;
+  editor.wait(true);
+  await forward(found.key ? { skip: found.key } : {});
 }
 
 /** Go to the sentence that was looked at after this one, if it is not done, or else to a new one. */
@@ -114,12 +116,14 @@ async function forward(more, first = "") {
   const later = state.items[state.at + 1];
   if (!later || later.done || more.skip) return next(true, more, first);
   state.at++;
+  editor.wait(false);
   showItem(true, first);
 }
 
 /** Undo the last edit of this sentence; if there is none, take the sentence before it back. */
 async function undo() {
   const found = item();
+  if (editor.busy) return;
   if (found?.undo.length) {
     found.redo.push(found.now);
     found.now = found.undo.pop();
@@ -285,7 +289,7 @@ byId("save").addEventListener("click", async () => {
   const answer = await attempt(() => teach("save", { cell: state.cell }));
   if (answer) { tell(`Saved in the model folder as ${answer.file}.`); say("Model saved."); }
 });
-document.querySelector("[role=group][aria-label^=Download]").addEventListener("click", async event => {
+byId("downloads").addEventListener("click", async event => {
   const format = event.target.dataset?.download;
   if (format) await attempt(() => download(state.cell, format));
 });

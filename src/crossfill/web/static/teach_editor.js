@@ -7,7 +7,7 @@ import { direction, doubtClass } from "./words.js";
 export class Editor {
   /** `commands` are accept, skip, undo, redo, learn; `say` speaks to screen readers; `changed` is told of edits. */
   constructor(commands, say, changed) {
-    Object.assign(this, { commands, say, changed, item: null, anchor: 0, focus: 0, options: [] });
+    Object.assign(this, { commands, say, changed, item: null, anchor: 0, focus: 0, options: [], busy: false });
     this.box = byId("words");
     this.box.addEventListener("keydown", event => this.onKey(event));
     this.box.addEventListener("pointerdown", event => this.onDown(event));
@@ -38,6 +38,12 @@ export class Editor {
     this.anchor = this.focus = Math.max(0, this.doubtful()[0] ?? 0);
     this.render();
     if (enter) this.option().focus({ preventScroll: false });
+  }
+
+  /** Whether the sentence is on its way to the server: nothing that is typed meanwhile may change it. */
+  wait(busy) {
+    this.busy = busy;
+    this.box.setAttribute("aria-busy", String(busy));
   }
 
   option() {
@@ -101,7 +107,7 @@ export class Editor {
   }
 
   edit(version, told) {
-    if (!version) return;
+    if (!version || this.busy) return;
     this.item.undo.push(this.item.now);
     this.item.redo = [];
     this.item.now = version;
@@ -149,6 +155,7 @@ export class Editor {
 
   onKey(event) {
     if (!this.item || event.altKey) return;
+    if (this.busy && event.key !== "Tab") return event.preventDefault();
     const held = event.ctrlKey || event.metaKey, key = event.key;
     const act = this.command(key, event.shiftKey, held) ?? (held ? null : this.move(key, event.shiftKey)) ?? (held ? null : this.labelling(key));
     if (!act) return;

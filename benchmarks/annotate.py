@@ -151,12 +151,12 @@ def main() -> None:
     for cell in cells:
         corpus = grid.training(cell)
         train = prepare(model.encoder, model.inventory, cell, corpus)
-        features = encode(model, train.inputs)
+        features = encode(model, train.inputs, cell.task)
         made = predict_features(model, features, cell, settings.samples, settings.seed)
         everything = Candidates.of(list(corpus), features, made)
         starts = torch.from_numpy(corpus.offsets[:-1])
         tests = [prepare(model.encoder, model.inventory, cell, c) for c in grid.evaluation(cell, seen=True).values()]
-        test_features = torch.cat([encode(model, test.inputs) for test in tests]).clone()
+        test_features = torch.cat([encode(model, test.inputs, cell.task) for test in tests]).clone()
         gold, lengths = (np.concatenate(x) for x in ([t.labels for t in tests], [t.inputs.lengths for t in tests]))
         prior = draw_head(model, cell, 0).parameters[0].clone()
         names = model.inventory.labels[cell.task]

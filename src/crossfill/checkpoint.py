@@ -17,6 +17,7 @@ from crossfill.config import Config, parse_config
 from crossfill.errors import CheckpointError
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Inventory
+from crossfill.grid.unit import Unit
 
 DESCRIPTION = "config.json"
 """Settings, labels, languages and seen cells: all that is needed to rebuild the model."""
@@ -145,6 +146,7 @@ def describe(config: Config, inventory: Inventory, seen: Collection[Cell], data:
         "seen": [str(cell) for cell in sorted(seen)],
         **({"data": data} if data else {}),
         **({"newcomers": sorted(inventory.newcomers)} if inventory.newcomers else {}),
+        **({"units": {task: str(unit) for task, unit in inventory.units.items()}} if inventory.units else {}),
     }
 
 
@@ -173,7 +175,8 @@ def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
             raise CheckpointError(f"{path}: expected format 1, got {found['format']}; use a newer crossfill")
         labels = {str(task): tuple(map(str, labels)) for task, labels in found["labels"].items()}
         newcomers = frozenset(map(str, found.get("newcomers", ())))
-        inventory = Inventory(labels, tuple(map(str, found["languages"])), newcomers)
+        units = {str(task): Unit(unit) for task, unit in found.get("units", {}).items()}
+        inventory = Inventory(labels, tuple(map(str, found["languages"])), newcomers, units)
         _drop_retired(found["config"], path)
         return parse_config(found["config"], str(path)), inventory, frozenset(map(Cell.parse, found["seen"]))
     except (KeyError, TypeError, AttributeError, ValueError) as error:

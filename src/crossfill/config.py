@@ -59,6 +59,9 @@ class PretrainedConfig(Settings):
     """Recompute layers in the backward pass instead of storing them: less memory, a third more time."""
 
 
+SentencePooling = Literal["mean", "last"]
+
+
 class EncoderConfig(Settings):
     """The network that computes the features of words."""
 
@@ -74,6 +77,8 @@ class EncoderConfig(Settings):
     """Dropout on a word's vector."""
     surface: bool = False
     """Put case, digits, punctuation, length, place and frequency of a word beside its vector (`frozen` only)."""
+    sentences: SentencePooling = "mean"
+    """The vector of a sentence, in tasks that label sentences or pairs: the mean of its words', or that of its last."""
     pretrained: PretrainedConfig = PretrainedConfig()
 
 

@@ -2,6 +2,7 @@
 
     p(y | x, cell) = softmax(W x + b)        x from the encoder, [W b] from the cell's head
 
+x is the vector of what the task labels: a word, or a sentence or pair (`crossfill.encoders.pooling`).
 Methods differ only in where heads come from. The paper's method generates them from task and language vectors:
 `crossfill.methods.factorized`.
 """
@@ -17,8 +18,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from crossfill.encoders.base import Encoder
+from crossfill.encoders.base import Encoder, Inputs
+from crossfill.encoders.pooling import pool
 from crossfill.grid.cells import Cell, Inventory
+from crossfill.grid.unit import Unit
 
 
 class Classifier(ABC):
@@ -139,6 +142,19 @@ class Model(nn.Module):
         super().__init__()
         self.encoder, self.heads = encoder, heads
         self.inventory, self.seen = inventory, frozenset(seen)
+
+    def features(self, inputs: Inputs, task: str) -> Float[Tensor, "items features"]:
+        """The vector of everything that a task labels in these inputs: of each word, sentence or pair."""
+        return self.pool(self.encoder(inputs), inputs.lengths, self.inventory.unit(task))
+
+    def pool(
+        self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], unit: Unit
+    ) -> Float[Tensor, "items width"]:
+        """The vectors of sentences or pairs from those of their words; words stay as they are."""
+        if unit is Unit.WORD or not self.encoder.n_extra:
+            return pool(words, lengths, unit, self.encoder.sentences)
+        items = pool(words[:, : -self.encoder.n_extra], lengths, unit, self.encoder.sentences)
+        return functional.pad(items, (0, self.encoder.n_extra), value=-1.0)
 
 
 class Outline(TorchFunctionMode):

@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app
 from crossfill.data.beside import Beside
-from crossfill.data.convert import WRITERS, convert
+from crossfill.data.convert import convert
 from crossfill.data.folder import load_grid, read_folder
 from crossfill.data.readers import READERS
 from crossfill.data.spans import spans_of, tags_of
+from crossfill.data.writers import WRITERS
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossfill.data.beside import Beside
-from crossfill.data.convert import WRITERS, convert_folder
+from crossfill.data.convert import convert_folder
 from crossfill.data.labels import iob2
 from crossfill.data.layout import find_sources
 from crossfill.data.readers import read_corpus
+from crossfill.data.writers import WRITERS
 from crossfill.grid.sentence import Corpus, Sentence
 
 pytest.importorskip("spacy")

@@ -55,7 +55,7 @@ def test_evaluation_agrees_with_prediction():
     corpus = GRID[cell][0].test
     found = evaluate_corpus(model, cell, "x", corpus, SETTINGS)
     data = prepare(model.encoder, model.inventory, cell, corpus)
-    assert encode(model, data.inputs).shape[0] == found.n_words == corpus.n_words
+    assert encode(model, data.inputs, cell.task).shape[0] == found.n_words == corpus.n_words
     for measures, n_samples in ((found.plug_in, 0), (found.averaged, SETTINGS.prediction.samples)):
         prediction = predict(model, data.inputs, cell, n_samples)
         gold, labels = data.labels.numpy(), prediction.labels.numpy()

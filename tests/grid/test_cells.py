@@ -4,7 +4,8 @@ import pytest
 
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid, Splits
-from crossfill.grid.sentence import Column, Corpus, Sentence
+from crossfill.grid.column import Column
+from crossfill.grid.sentence import Corpus, Sentence
 
 
 def corpus(*labels: str) -> Corpus:

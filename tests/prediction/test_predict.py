@@ -74,5 +74,5 @@ def test_the_mode_is_restored_also_when_encoding_fails(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(model.encoder, "forward", fail)
     with pytest.raises(RuntimeError, match="out of memory"):
-        predict_module.encode(model, DATA.inputs)
+        predict_module.encode(model, DATA.inputs, CELL.task)
     assert model.training

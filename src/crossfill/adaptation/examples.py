@@ -40,9 +40,9 @@ class Examples:
             raise DataError(f"{cell}: expected labelled sentences to adapt to, got none; is the file empty?")
         worded = with_words(model)
         data = prepare(worded.encoder, worded.inventory, cell, corpus)
-        features = encode(worded, data.inputs).float().cpu()
-        kept = [i for i, length in enumerate(data.inputs.lengths.tolist()) if length]
-        found = cls(features, data.labels, data.inputs.lengths, sentence_hashes(corpus)).take(kept)
+        features = encode(worded, data.inputs, cell.task).float().cpu()
+        kept = [i for i, length in enumerate(data.lengths.tolist()) if length]
+        found = cls(features, data.labels, data.lengths, sentence_hashes(corpus)).take(kept)
         return found.take(_last(found.hashes))
 
     def __add__(self, other: "Examples") -> "Examples":

@@ -4,7 +4,7 @@ A task that the model does not know is a row of its own (`crossfill.adaptation.r
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -17,7 +17,7 @@ from crossfill.adaptation.gaussian import HeadPosterior
 from crossfill.adaptation.rows import Row, RowHeads, rows_of, with_rows
 from crossfill.adaptation.words import WordedEncoder, looked_up, with_words
 from crossfill.errors import DataError
-from crossfill.grid.cells import Cell, Inventory
+from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus
 from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
 
@@ -164,7 +164,7 @@ def without_adapted(model: Model) -> Model:
     inventory = model.inventory
     if model.heads.added:
         labels = {task: own for task, own in inventory.labels.items() if task not in model.heads.added}
-        inventory = Inventory(labels, inventory.languages, inventory.newcomers)
+        inventory = replace(inventory, labels=labels)
     encoder = model.encoder.inner if isinstance(model.encoder, WordedEncoder) else model.encoder
     return Model(encoder, model.heads.inner, inventory, model.seen).train(model.training)
 

@@ -7,6 +7,7 @@ moves, and no weight changes.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -16,7 +17,6 @@ from crossfill.config import Config
 from crossfill.encoders.base import Encoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import DataError
-from crossfill.grid.cells import Inventory
 from crossfill.grid.sentence import Corpus
 from crossfill.methods.registry import find_method
 from crossfill.model import HeadSource, Model
@@ -29,9 +29,8 @@ def add_language(model: Model, config: Config, language: str, text: Corpus) -> M
     if not text.n_words:
         raise DataError(f"{language}: expected some text of the language, got none")
     adapted, base = adapted_cells(model), without_adapted(model)
-    inventory = Inventory(
-        base.inventory.labels, (*base.inventory.languages, language), base.inventory.newcomers | {language}
-    )
+    before = base.inventory
+    inventory = replace(before, languages=(*before.languages, language), newcomers=before.newcomers | {language})
     encoder = _encoder(base.encoder, language, text)
     method = find_method(config.method)
     heads = method.build(inventory, base.seen, encoder.n_features, config)

@@ -6,7 +6,7 @@ have some; words are not learnt by heart there. It is where the next cell starts
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -71,7 +71,7 @@ def rows_of(cells: Mapping[Cell, AdaptedCell], known: Collection[str], n_feature
 def with_rows(inventory: Inventory, rows: Mapping[str, Row]) -> Inventory:
     """The inventory with these tasks, after its own."""
     labels = dict(inventory.labels) | {task: row.labels for task, row in rows.items()}
-    return Inventory(labels, inventory.languages, inventory.newcomers)
+    return replace(inventory, labels=labels)
 
 
 @torch.no_grad()

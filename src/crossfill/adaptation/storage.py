@@ -97,10 +97,11 @@ def _load(path: Path, model: Model) -> AdaptedCell:
         if labels != model.inventory.labels.get(cell.task, labels):
             raise ValueError(f"expected the labels of the model's {cell.task}, got {', '.join(labels)}")
         hashes = tuple(map(str, notes["hashes"]))
-        shape = (len(labels), model.encoder.n_features + 1)
+        width = model.inventory.unit(cell.task).width(model.encoder.n_features)
+        shape = (len(labels), width + 1)
         if cell.task in model.inventory.labels:
             shape = tuple(affine(model.heads.plug_in([cell])[0])[1].parameters.shape[1:])
-        _check(tensors, hashes, shape, model.encoder.n_features + 1)
+        _check(tensors, hashes, shape, width + 1)
         examples = Examples(tensors["features"], tensors["labels"], tensors["lengths"], hashes)
         eigen = Eigen(*(tensors[f"eigen/{name}"].double() for name in _EIGEN))
         mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))

@@ -31,8 +31,8 @@ def word_numbers(words: Column) -> Float[Tensor, "words"]:
 
 
 def lexicon(numbers: Float[Tensor, "words"]) -> Int[Tensor, "known"]:
-    """The most frequent words, sorted by their numbers."""
-    found, counts = numbers.long().unique(return_counts=True)
+    """The most frequent words, sorted by their numbers; whole sentences have none."""
+    found, counts = numbers[numbers >= 0].long().unique(return_counts=True)
     frequent = counts.argsort(descending=True, stable=True)[:MOST_WORDS]
     return found[frequent].sort().values
 
@@ -76,7 +76,7 @@ class WordedEncoder(CentredEncoder):
     def __init__(self, inner: Encoder) -> None:
         super().__init__()
         self.inner = inner
-        self.n_features = inner.n_features + 1
+        self.n_features, self.n_extra, self.sentences = inner.n_features + 1, 1, inner.sentences
 
     def prepare(self, corpus: Corpus, language: str = "") -> WordedInputs:
         return WordedInputs(self.inner.prepare(corpus, language), word_numbers(corpus.words))

@@ -64,14 +64,14 @@ def adapt(
     if target.task not in known:
         typer.echo(f"{target.task} is a new task, of {len(made.labels)} labels: {', '.join(made.labels)}", err=True)
     typer.echo(
-        f"{folder}: {target} {made} ({new} new, {int(made.examples.lengths.sum())} words); "
+        f"{folder}: {target} {made} ({new} new, {int(made.examples.lengths.sum())} labels); "
         f"{len(made.lexicon)} words known by heart, prior width τ² {made.width.weights:.2g} ({width}), "
         f"temperature × {made.temperature:.2f}"
     )
 
 
 def _read(path: Path, cell: "Cell") -> "Corpus":
-    from crossfill.data.beside import NOTHING
+    from crossfill.data.beside import Beside
     from crossfill.data.readers import READERS, read_corpus
     from crossfill.errors import DataError
 
@@ -85,7 +85,7 @@ def _read(path: Path, cell: "Cell") -> "Corpus":
         raise DataError(f"{path}: expected a readable file; {error.strerror}") from None
     if not content.strip():
         raise DataError(f"{path}: expected labelled sentences, got an empty file")
-    return read_corpus(content, str(path), cell.task, NOTHING, suffix, packed).corpus
+    return read_corpus(content, str(path), cell.task, Beside(language=cell.language), suffix, packed).corpus
 
 
 def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path, cache: Path | None) -> None:

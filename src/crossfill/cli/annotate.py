@@ -10,6 +10,8 @@ from crossfill.cli.options import MOST_SEED, Force, ModelFolder
 from crossfill.cli.outputs import check_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from crossfill.data.streams import Item
     from crossfill.prediction.tagging import Tagging
     from crossfill.tagger.tagger import Tagger
@@ -49,6 +51,7 @@ def annotate(
     from crossfill.data.streams import format_of, read_items
     from crossfill.errors import DataError
     from crossfill.files import write_atomically
+    from crossfill.grid.unit import Unit
     from crossfill.tagger.annotation import candidates, choose
     from crossfill.tagger.tagger import load
 
@@ -63,21 +66,28 @@ def annotate(
     if cell is None:
         raise DataError("expected --cell, such as ner/wol, to choose sentences; or --grid DATA to choose a cell")
     target, path = tagger.cell(cell), None if str(file) == "-" else file
-    cutting = "words" if tokenised else "lines" if lines else "raw"
+    unit = tagger.model.inventory.unit(target.task)
+    if unit is not Unit.WORD and form is not None:
+        raise DataError(f"expected no --format for {target}, which labels {unit}s: they are written as a table (TSV)")
+    cutting = "words" if tokenised else "lines" if lines or unit is not Unit.WORD else "raw"
     with opened(path) as stream:
         source = format_of(path, read)
-        found = read_items(stream, str(path or "standard input"), source, target.language, cutting)
+        found = read_items(stream, str(path or "standard input"), source, target.language, cutting, unit=unit)
         items = [item for item in found if item.sentence]
     pool = candidates(tagger, (item.sentence for item in items), target, samples, seed)
     chosen = choose(pool, budget, strategy, cost)
     taggings = tagger.tag_many([items[i].sentence for i in chosen], target, samples)
     own_form = form or ("conllu" if source == "conllu" else "bio")
-    text = "".join(_render(items[i], t, own_form, i + 1) for i, t in zip(chosen, taggings, strict=True))
+    if unit is Unit.WORD:
+        text = "".join(_render(items[i], t, own_form, i + 1) for i, t in zip(chosen, taggings, strict=True))
+    else:
+        text = _table(taggings)
     if out is None:
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
     else:
         write_atomically(out, text.encode())
-    typer.echo(f"{len(chosen)} of {len(pool)} sentences chosen for {target} by {strategy}", err=True)
+    counted = "pairs" if unit is Unit.PAIR else "sentences"
+    typer.echo(f"{len(chosen)} of {len(pool)} {counted} chosen for {target} by {strategy}", err=True)
 
 
 def _render(item: "Item", tagging: "Tagging", form: str, number: int) -> str:
@@ -88,6 +98,14 @@ def _render(item: "Item", tagging: "Tagging", form: str, number: int) -> str:
     if form == "conllu":  # labels go where they are read in training, so DEPREL needs no HEAD
         return render.conllu(item, [tagging], whole=False, number=number, deprel_without_head=True)
     return bio.render([bio.TaggedSentence(tagging.sentence.words, tagging.labels)])
+
+
+def _table(taggings: "Iterable[Tagging]") -> str:
+    """Sentences or pairs with predicted labels under a header, ready to be corrected and trained on."""
+    from crossfill.data import separated
+    from crossfill.data.items import as_row
+
+    return separated.render(({**as_row(t.sentence), "label": t.labels[0]} for t in taggings), "\t").decode()
 
 
 def _rank(tagger: "Tagger", data: Path, cache: Path | None) -> None:

@@ -58,6 +58,8 @@ def evaluate(
     results = _results(tagger, grid, alpha, quiet)
     report = as_report(results) | {"samples": tagger.config.prediction.samples}
     report |= _expected(tagger, {result.cell for result in results})
+    if tagger.model.inventory.units:
+        report["units"] = dict(tagger.model.inventory.units)
     text = json.dumps(report, ensure_ascii=False, indent=2)
     if out is not None:
         write_atomically(out, (text + "\n").encode())
@@ -171,7 +173,8 @@ def _show(report: dict[str, Any]) -> None:
     console = Console(highlight=False)
     results, alpha = report["results"], report["alpha"]
     several = len({entry["cell"] for entry in results}) < len(results)
-    table = _table("Cells", ["cell", "corpus"] if several else ["cell"], alpha)
+    counted = "labels" if report.get("units") else "words"
+    table = _table("Cells", ["cell", "corpus"] if several else ["cell"], alpha, counted)
     for entry in results:
         flat = {f"{kind}_{name}": value for kind in ("plug_in", "averaged") for name, value in entry[kind].items()}
         names = [entry["cell"], entry["corpus"]] if several else [entry["cell"]]
@@ -210,7 +213,7 @@ def _mark(entry: dict[str, Any]) -> str:
     return "■" if entry["seen"] else "▣"
 
 
-def _table(title: str, keys: "Sequence[str]", alpha: float | None, counted: str = "words") -> "Table":
+def _table(title: str, keys: "Sequence[str]", alpha: float | None, counted: str) -> "Table":
     from rich.table import Table
 
     table = Table("", *keys, title=title)

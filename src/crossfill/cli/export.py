@@ -34,5 +34,6 @@ def export(
         tagger = load(model, encoder)
         target = tagger.cell(cell)
         write(tagger, target, out, lambda stage: update(0, stage))
-    kind = "model.onnx" if onnx else "a token-classification checkpoint"
+    unit = tagger.model.inventory.unit(target.task)
+    kind = "model.onnx" if onnx else f"a {'token' if unit == 'word' else 'sequence'}-classification checkpoint"
     typer.echo(f"{out}: {kind} for {target}, with its tokenizer and a card")

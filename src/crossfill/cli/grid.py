@@ -66,7 +66,10 @@ def _as_json(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> dict[st
     note = bridge_note(grid.cells)
     return {
         "path": str(data),
-        "tasks": {task: {"labels": dict(sorted(_label_counts(grid, task).items()))} for task in grid.tasks},
+        "tasks": {
+            task: {"unit": grid.inventory.unit(task), "labels": dict(sorted(_label_counts(grid, task).items()))}
+            for task in grid.tasks
+        },
         "languages": {language: language_name(language) for language in grid.languages},
         "cells": {
             str(cell): [
@@ -99,6 +102,7 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> None:
     from crossfill.cli.matrix import labels_table, legend, matrices
     from crossfill.cli.reading import problems_table
     from crossfill.grid.bridges import bridge_note
+    from crossfill.grid.unit import Unit
 
     console = Console(highlight=False)
     n_cells = len(grid.tasks) * len(grid.languages)
@@ -115,7 +119,9 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> None:
         console.print(table)
         console.print()
     console.print(legend())
-    console.print(labels_table({task: _label_counts(grid, task) for task in grid.tasks}))
+    units = {task: grid.inventory.unit(task) for task in grid.tasks}
+    named = {task: task if unit is Unit.WORD else f"{task} ({unit}s)" for task, unit in units.items()}
+    console.print(labels_table({named[task]: _label_counts(grid, task) for task in grid.tasks}))
     if note := bridge_note(grid.cells):
         console.print()
         console.print(Text(note[0].upper() + note[1:] + "."))

@@ -56,6 +56,7 @@ def predict(
     """Tag text in any cell of a model's grid, seen or not, and say how sure every label is."""
     from crossfill.data.streams import format_of, read_items
     from crossfill.errors import DataError
+    from crossfill.grid.unit import Unit
     from crossfill.prediction.tagging import TaggingOptions
     from crossfill.tagger.tagger import CHUNK_SENTENCES, load
 
@@ -75,9 +76,14 @@ def predict(
         for target_cell in cells:
             if target_cell in tagger.adapted or target_cell.language in tagger.model.inventory.newcomers:
                 typer.echo(f"{target_cell}: {tagger.status(target_cell)}", err=True)
-        cutting = "words" if tokenised else "lines" if lines else "raw"
+        units = {tagger.model.inventory.unit(own.task) for own in cells}
+        if len(units) > 1:
+            told = ", ".join(f"{own} labels {tagger.model.inventory.unit(own.task)}s" for own in cells)
+            raise DataError(f"expected cells that label the same, got {told}; tag them one after the other")
+        unit = units.pop()
+        cutting = "words" if tokenised else "lines" if lines or unit is not Unit.WORD else "raw"
         name, blank_lines = str(path or "standard input"), target == "text"
-        items = read_items(stream, name, source, cells[0].language, cutting, blank_lines)
+        items = read_items(stream, name, source, cells[0].language, cutting, blank_lines, unit)
         waiting: list[Item] = []
 
         def sentences() -> "Iterator":

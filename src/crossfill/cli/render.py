@@ -4,7 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from crossfill.errors import DataError
 from crossfill.grid.unicode import on_one_line
+from crossfill.grid.unit import Unit
 
 if TYPE_CHECKING:
     from crossfill.data.conllu import ConlluSentence
@@ -17,7 +19,7 @@ _HEAD, _DEPREL = 6, 7
 
 def header(taggings: "Sequence[Tagging]", whole: bool) -> str:
     """The comment that names the token columns; the last column of each cell is its label."""
-    names = ["word"]
+    names = [str(taggings[0].unit)]
     for tagging in taggings:
         names += ["confidence", "entropy", "mutual_information"]
         names += ["distribution"] * whole + ["label_set"] * (tagging.sets is not None)
@@ -26,9 +28,13 @@ def header(taggings: "Sequence[Tagging]", whole: bool) -> str:
 
 
 def columns(taggings: "Sequence[Tagging]", whole: bool) -> str:
-    """Word, then confidence, entropy, mutual information and label of each cell, separated by tabs."""
+    """Word, then confidence, entropy, mutual information and label of each cell, separated by tabs.
+
+    Where cells label whole sentences or pairs, one line for each, and no blank line after it.
+    """
     lines = []
-    for i, word in enumerate(taggings[0].sentence.words):
+    words = taggings[0].unit is Unit.WORD
+    for i, word in enumerate(taggings[0].sentence.words if words else [" ‖ ".join(_texts(taggings[0]))]):
         row = [on_one_line(word)]
         for tagging in taggings:
             row += [f"{value:.4f}" for value in _numbers(tagging, i)]
@@ -37,16 +43,24 @@ def columns(taggings: "Sequence[Tagging]", whole: bool) -> str:
                 row.append("yes" if tagging.doubtful[i] else "no")
             row.append(tagging.labels[i])
         lines.append("\t".join(row) + "\n")
-    return "".join(lines) + "\n"
+    return "".join(lines) + "\n" * words
+
+
+def _texts(tagging: "Tagging") -> list[str]:
+    return [part.text for part in tagging.sentence.sentences]
 
 
 def json_line(item: "Item", taggings: "Sequence[Tagging]", whole: bool) -> str:
     """One JSON object: the input's other fields, words with offsets, and under `tags` an object for each cell."""
     sentence = taggings[0].sentence
-    found: dict[str, Any] = {**item.fields, "words": sentence.words}
-    if sentence.spaces:
-        found["spaces"] = sentence.spaces
-    found["offsets"] = sentence.offsets
+    found: dict[str, Any] = {**item.fields}
+    if sentence.unit is Unit.PAIR:
+        found |= zip(("premise", "hypothesis"), _texts(taggings[0]), strict=True)
+    else:
+        found["words"] = sentence.words
+        if sentence.spaces:
+            found["spaces"] = sentence.spaces
+        found["offsets"] = sentence.offsets
     found["tags"] = {str(tagging.cell): tagging.tags(whole) for tagging in taggings}
     return json.dumps(found, ensure_ascii=False) + "\n"
 
@@ -60,6 +74,10 @@ def conllu(
     """
     from crossfill.data.conllu import render
 
+    if sentence_level := [str(tagging.cell) for tagging in taggings if tagging.unit is not Unit.WORD]:
+        raise DataError(
+            f"expected cells that label words for CoNLL-U, got {', '.join(sentence_level)}; choose --format jsonl"
+        )
     source = item.conllu or _blank(taggings[0])
     rows, word = [], 0
     for row in source.rows:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crossfill.cli.terminal import visible
+from crossfill.grid.unit import Unit
 from crossfill.measures.metrics import TaskKind, span_types
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ FINDING = 0.5
 """Spans with a lower confidence are written as guesses, `(PER? 0.31 …)`, and not as findings, `[PER 0.82 …]`."""
 SURE = 0.9
 """Numbers from here on are green, from `FINDING` on yellow, and red below, on a terminal."""
+SHOWN = 0.05
+"""Other labels of a sentence or pair are named if they are at least so probable."""
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _COLOURS = ("cyan", "magenta", "blue", "bright_cyan", "bright_magenta", "bright_blue")
 
@@ -69,6 +72,9 @@ def pieces(tagging: "Tagging") -> Iterator[Piece]:
 
     The confidence of words outside brackets stands after them, in percent and in superscript, 99 at most.
     """
+    if tagging.unit is not Unit.WORD:
+        yield from _labelled(tagging)
+        return
     text, offsets = tagging.sentence.original, tagging.sentence.offsets
     first = {span.start: span for span in tagging.spans}
     last = {span.end - 1: span for span in tagging.spans}
@@ -90,6 +96,18 @@ def pieces(tagging: "Tagging") -> Iterator[Piece]:
         if i in last:
             yield "])"[last[i].confidence < FINDING], _style(last[i], tagging)
         place = end
+
+
+def _labelled(tagging: "Tagging") -> Iterator[Piece]:
+    """A sentence or pair after its label and the probabilities of its likeliest labels, with tabs between."""
+    label, confidence = tagging.labels[0], float(tagging.confidence[0])
+    yield label, f"bold {_colour(label, tagging)}".strip()
+    marked = tagging.doubtful is not None and bool(tagging.doubtful[0])
+    yield "?" * marked + (f" {{{','.join(tagging.label_sets[0])}}}" if tagging.sets is not None else ""), "red"
+    yield f"\t{confidence:.2f}", _sureness(confidence)
+    others = [(name, p) for name, p in tagging.distribution(0).items() if name != label and p >= SHOWN]
+    yield "\t" + (", ".join(f"{name} {p:.2f}" for name, p in others) or "–") + "\t", "bright_black"
+    yield tagging.sentence.text, ""
 
 
 def _opening(span: "Span") -> str:

@@ -1,12 +1,15 @@
 """Hugging Face datasets as tables of Arrow: Parquet files, and what `save_to_disk` writes; no script is ever run."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from crossfill.data.beside import Beside
+from crossfill.data.items import ItemColumns, as_row, find_columns, read_item
 from crossfill.data.lines import Lose, on_lines
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.unit import Unit
 
 if TYPE_CHECKING:
     import pyarrow
@@ -15,8 +18,8 @@ _WORDS = ("tokens", "words", "token", "word")
 _FEATURES = b"huggingface"
 
 
-def parse_parquet(data: bytes, where: str, task: str, names: tuple[str, ...], lose: Lose) -> Iterator[Sentence]:
-    """The sentences of a Parquet file; `names` are those of tags that are numbers, if the file has none."""
+def parse_parquet(data: bytes, where: str, task: str, beside: Beside, lose: Lose) -> Iterator[Sentence]:
+    """The sentences of a Parquet file; labels that are numbers have the names beside it, if the file has none."""
     arrow = _pyarrow()
     from pyarrow import parquet
 
@@ -25,10 +28,10 @@ def parse_parquet(data: bytes, where: str, task: str, names: tuple[str, ...], lo
         table.validate(full=True)
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{where}: expected a Parquet file; {_first_line(error)}; fetch it again") from None
-    return _sentences(table, where, task, names, lose)
+    return _sentences(table, where, task, beside, lose)
 
 
-def parse_arrow(data: bytes, where: str, task: str, names: tuple[str, ...], lose: Lose) -> Iterator[Sentence]:
+def parse_arrow(data: bytes, where: str, task: str, beside: Beside, lose: Lose) -> Iterator[Sentence]:
     """The sentences of an Arrow file, in the streaming format or the other."""
     arrow = _pyarrow()
     from pyarrow import ipc
@@ -39,19 +42,20 @@ def parse_arrow(data: bytes, where: str, task: str, names: tuple[str, ...], lose
         table.validate(full=True)
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{where}: expected an Arrow file; {_first_line(error)}; save it again") from None
-    return _sentences(table, where, task, names, lose)
+    return _sentences(table, where, task, beside, lose)
 
 
 def render_parquet(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
     """A Parquet file with columns `tokens`, `<task>_tags` and `spaces`, and the features that `datasets` reads.
 
-    `datasets` takes the numbers of labels from the first split that it reads: `labels` must be the same in all.
+    Sentences have columns `text` and `label`, pairs `premise`, `hypothesis` and `label`. `datasets` takes the numbers
+    of labels from the first split that it reads: `labels` must be the same in all.
     """
-    arrow = _pyarrow()
-    from pyarrow import parquet
-
     names = sorted(labels)
     numbers = {name: i for i, name in enumerate(names)}
+    if corpus.unit is not Unit.WORD:
+        return _render_items([as_row(sentence) for sentence in corpus], names)
+    arrow = _pyarrow()
     column = f"{task}_tags"
     features = {
         "tokens": {"feature": {"dtype": "string", "_type": "Value"}, "_type": "Sequence"},
@@ -71,14 +75,48 @@ def render_parquet(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
         column: [[numbers[label] for label in s.labels] for s in corpus],
         "spaces": [list(s.spaces) or [True] * len(s) for s in corpus],
     }
-    out = arrow.BufferOutputStream()
-    parquet.write_table(arrow.table(columns, schema=schema), out)
+    return _written(arrow.table(columns, schema=schema))
+
+
+def _render_items(rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> bytes:
+    arrow = _pyarrow()
+    texts = [name for name in (rows[0] if rows else ()) if name != "label"]
+    features: dict[str, Any] = {name: {"dtype": "string", "_type": "Value"} for name in texts}
+    features["label"] = {"names": list(names), "_type": "ClassLabel"}
+    schema = arrow.schema(
+        [*((name, arrow.string()) for name in texts), ("label", arrow.int64())],
+        {_FEATURES: json.dumps({"info": {"features": features}}).encode()},
+    )
+    columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in texts}
+    columns["label"] = [list(names).index(row["label"]) for row in rows]
+    return _written(arrow.table(columns, schema=schema))
+
+
+def _written(table: "pyarrow.Table") -> bytes:
+    from pyarrow import parquet
+
+    out = _pyarrow().BufferOutputStream()
+    parquet.write_table(table, out)
     return out.getvalue().to_pybytes()
 
 
-def _sentences(table: "pyarrow.Table", where: str, task: str, names: tuple[str, ...], lose: Lose) -> Iterator[Sentence]:
+def _items(table: "pyarrow.Table", found: ItemColumns, beside: Beside, lose: Lose) -> Iterator[Sentence]:
+    names = _names_of(table, found.label) or beside.labels
+    columns = [table.column(name).to_pylist() for name in (*found.texts, found.label)]
+    for number, (*texts, label) in enumerate(zip(*columns, strict=True), start=1):
+        try:
+            yield read_item(texts, label, names, beside.language)
+        except DataError as error:
+            lose(number, str(error))
+
+
+def _sentences(table: "pyarrow.Table", where: str, task: str, beside: Beside, lose: Lose) -> Iterator[Sentence]:
     columns: list[str] = table.column_names
     word = next((name for name in _WORDS if name in columns), None)
+    items = ItemColumns(beside.texts, beside.label) if beside.texts else find_columns(columns, task)
+    if word is None and items is not None:
+        yield from _items(table, items, beside, lose)
+        return
     wanted = (
         f"{task}_tags",
         task,
@@ -90,9 +128,10 @@ def _sentences(table: "pyarrow.Table", where: str, task: str, names: tuple[str, 
     tag = next((name for name in wanted if name in columns), None)
     if word is None or tag is None:
         raise DataError(
-            f"{where}: expected columns tokens and {wanted[0]}, got {', '.join(columns)[:80] or 'none'}; rename them"
+            f"{where}: expected columns tokens and {wanted[0]}, or text and label, got "
+            f"{', '.join(columns)[:80] or 'none'}; rename them"
         )
-    known = _names_of(table, tag) or names
+    known = _names_of(table, tag) or beside.labels
     spaced = table.column("spaces").to_pylist() if "spaces" in columns else [None] * table.num_rows
     rows = zip(table.column(word).to_pylist(), table.column(tag).to_pylist(), spaced, strict=True)
     for number, (words, tags, spaces) in enumerate(rows, start=1):

@@ -1,7 +1,7 @@
-"""Small files beside a corpus that say how to read it: `columns.txt` names its columns, `labels.txt` its tags."""
+"""Small files beside a corpus that say how to read it: `columns.txt` names its columns, `labels.txt` its labels."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crossfill.data.lines import decode
@@ -9,6 +9,10 @@ from crossfill.errors import DataError
 
 COLUMNS_FILE = "columns.txt"
 _COLUMNS = re.compile(r"word\s*=\s*([1-9][0-9]?)[\s,;]+tag\s*=\s*([1-9][0-9]?)")
+_ITEMS = re.compile(
+    r"(?:text\s*=\s*(?P<text>[^\s,;=]+)|premise\s*=\s*(?P<premise>[^\s,;=]+)[\s,;]+hypothesis\s*=\s*(?P<hypothesis>[^\s,;=]+))"
+    r"[\s,;]+label\s*=\s*(?P<label>[^\s,;=]+)"
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,10 @@ class Beside:
     """The language of its folder, where its text has to be cut into words."""
     split_words: bool = True
     """Whether words in which a span begins or ends are split there, or refused."""
+    texts: tuple[str, ...] = ()
+    """The column of sentences, or the two of pairs, by name or counted from 1; none where they are not named."""
+    label: str = ""
+    """The column of the labels of sentences or pairs."""
 
 
 NOTHING = Beside()
@@ -45,16 +53,23 @@ def look_beside(path: Path, root: Path, task: str) -> Beside:
     columns = next((file for folder in folders if (file := folder / COLUMNS_FILE).is_file()), None)
     names = [folder / name for folder in folders for name in label_files(task)]
     labels = next((file for file in names if file.is_file()), None)
-    word, tag = _columns(columns, str(columns.relative_to(root))) if columns else (0, 0)
-    return Beside(word, tag, _labels(labels, str(labels.relative_to(root))) if labels else ())
+    named = _columns(columns, str(columns.relative_to(root))) if columns else NOTHING
+    return replace(named, labels=_labels(labels, str(labels.relative_to(root)))) if labels else named
 
 
-def _columns(path: Path, where: str) -> tuple[int, int]:
+def _columns(path: Path, where: str) -> Beside:
     text = " ".join(line for line in _lines(path, where) if not line.startswith("#")).strip()
+    if items := _ITEMS.fullmatch(text):
+        texts = (items["text"],) if items["text"] else (items["premise"], items["hypothesis"])
+        if len({*texts, items["label"]}) == len(texts) + 1:
+            return Beside(texts=texts, label=items["label"])
     found = _COLUMNS.fullmatch(text)
     if found is None or found[1] == found[2]:
-        raise DataError(f"{where}: expected two columns, counted from 1, as word=1 tag=2; got '{text[:40]}'")
-    return int(found[1]), int(found[2])
+        raise DataError(
+            f"{where}: expected two columns, counted from 1, as word=1 tag=2; or those of sentences or pairs, as "
+            f"text=1 label=2 or premise=1 hypothesis=2 label=3; got '{text[:40]}'"
+        )
+    return Beside(int(found[1]), int(found[2]))
 
 
 def _labels(path: Path, where: str) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 
 from crossfill.data.labels import UPOS
-from crossfill.data.splits import texts
+from crossfill.data.splits import all_letters
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import EMPTY
+from crossfill.grid.unit import Unit
 
 Level = Literal["error", "warning", "recognised", "note", "unread"]
 """`error`: data that had to be left out; `warning`: data that looks wrong; `recognised`: columns that were not obvious;
@@ -68,6 +69,28 @@ def check_grid(grid: Grid) -> list[Problem]:
     return warnings
 
 
+def of_one_unit(
+    corpora: Mapping[Cell, tuple[Splits, ...]],
+) -> tuple[dict[Cell, tuple[Splits, ...]], list[Problem]]:
+    """The cells of each task with the unit that most of them have, and an error for each of the others."""
+    units = {cell: _unit(found) for cell, found in corpora.items()}
+    kept: dict[Cell, tuple[Splits, ...]] = {}
+    errors = []
+    for cell, found in corpora.items():
+        others = Counter(unit for other, unit in units.items() if other.task == cell.task)
+        usual = max(sorted(others), key=others.__getitem__)
+        if units[cell] is usual:
+            kept[cell] = found
+            continue
+        message = f"expected labels of {usual}s, as other corpora of {cell.task} have; got labels of {units[cell]}s; "
+        errors.append(Problem("error", str(cell), message + "give it a task of its own"))
+    return kept, errors
+
+
+def _unit(corpora: Iterable[Splits]) -> Unit:
+    return next((c.unit for splits in corpora for c in splits.parts.values() if len(c)), Unit.WORD)
+
+
 def _where(cell: Cell, splits: Splits, corpora: Sequence[Splits]) -> str:
     return str(cell) if len(corpora) == 1 else f"{cell} ({splits.name})"
 
@@ -80,8 +103,8 @@ def _unseen_labels(splits: Splits) -> Iterable[str]:
     for name in ("dev", "test"):
         labels: Counter[str] = getattr(splits, name).labels.counts()
         if new := sorted(set(labels) - known):
-            words = sum(labels[label] for label in new)
-            yield f"{_listed(new)} only in {name} ({words:,} {'word' if words == 1 else 'words'})"
+            n, unit = sum(labels[label] for label in new), getattr(splits, name).unit
+            yield f"{_listed(new)} only in {name} ({n:,} {unit}{'s' * (n != 1)})"
 
 
 def _not_upos(cell: Cell, splits: Splits) -> Iterable[str]:
@@ -96,9 +119,9 @@ def _not_upos(cell: Cell, splits: Splits) -> Iterable[str]:
 
 def _duplicates(splits: Splits) -> Iterable[str]:
     for name, corpus in splits.parts.items():
-        repeated = len(corpus) - len(set(texts(corpus)))
+        repeated = len(corpus) - len(set(all_letters(corpus)))
         if repeated > MOST_DUPLICATES * len(corpus):
-            yield f"{repeated:,} of {len(corpus):,} {name} sentences repeat another ({repeated / len(corpus):.0%})"
+            yield f"{repeated:,} of {len(corpus):,} {name} {corpus.items} repeat another ({repeated / len(corpus):.0%})"
 
 
 def _missing(cell: Cell, splits: Splits) -> Iterable[str]:
@@ -109,7 +132,8 @@ def _missing(cell: Cell, splits: Splits) -> Iterable[str]:
         yield f"{wordless / n_words:.0%} of the words are _: this corpus comes without its text"
     unlabelled = sum(corpus.labels.counts()["_"] for corpus in corpora)
     if unlabelled and ":" not in cell.task:
-        yield f"{unlabelled:,} of {n_words:,} words have no label (_)"
+        unit = next(corpus.unit for corpus in corpora if len(corpus))
+        yield f"{unlabelled:,} of {sum(corpus.n_labels for corpus in corpora):,} {unit}s have no label (_)"
 
 
 def _mixed(letters: Counter[str]) -> Iterable[str]:

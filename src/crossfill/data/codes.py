@@ -35,6 +35,8 @@ _EDITIONS = {
     "zh-min-nan": "nan",
     "zh-yue": "yue",
 }
+# codes of ISO 639-2 for groups of close languages, in which corpora are published (AmericasNLI)
+_GROUPS = {"nah": "Nahuatl", "oto": "Otomi"}
 _PRIVATE = re.compile(r"q[a-t][a-z]")  # qaa to qtz: UD uses them for code-switching and unlisted languages
 _REGION_OR_SCRIPT = re.compile(r"([a-z]{2,3})-(?:[a-z]{2}|[a-z]{4}|[0-9]{3})")
 
@@ -50,7 +52,7 @@ def find_language(code: str) -> str | None:
     if len(folded) == 2:
         found = pycountry.languages.get(alpha_2=folded)
     elif len(folded) == 3:
-        if is_private(folded):
+        if is_private(folded) or folded in _GROUPS:
             return folded
         found = pycountry.languages.get(alpha_3=folded) or pycountry.languages.get(bibliographic=folded)
     else:
@@ -89,7 +91,7 @@ def is_private(code: str) -> bool:
 def language_name(code: str) -> str:
     """The English name of an ISO 639-3 code, or the code itself where it has none."""
     found = pycountry.languages.get(alpha_3=code)
-    return re.sub(r" \(.*\)", "", found.name) if found else code
+    return re.sub(r" \(.*\)", "", found.name) if found else _GROUPS.get(code, code)
 
 
 def language_tag(code: str) -> str:

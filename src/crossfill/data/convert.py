@@ -1,24 +1,26 @@
 """Corpora from any format that is read into any that is written, one file or a whole data folder."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, remarks
+from crossfill.data import remarks
 from crossfill.data.beside import look_beside
 from crossfill.data.checks import Problem
 from crossfill.data.folder import corpus_names, tasks_of
-from crossfill.data.labels import LabelColumn, task_name
+from crossfill.data.labels import task_name
 from crossfill.data.layout import SourceFile, find_sources
 from crossfill.data.readers import READERS, read_corpus
 from crossfill.data.storage import Reading
+from crossfill.data.writers import ITEM_WRITERS, WRITERS, writer
 from crossfill.errors import DataError, unknown
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
-from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.sentence import Corpus
 
-_PLACES = {"pos": 3, "xpos": 4, "feats": 5, "deprel": 7, "misc": 9}
+ENDINGS = tuple(dict.fromkeys((*WRITERS, *ITEM_WRITERS)))
+"""Endings of files that are written."""
 
 
 def convert(source: Path, out: Path, cell: Cell, force: bool = False, split_words: bool = True) -> Reading:
@@ -26,8 +28,8 @@ def convert(source: Path, out: Path, cell: Cell, force: bool = False, split_word
 
     Words in which a span of characters begins or ends are split there, or, without `split_words`, refused.
     """
-    if out.suffix not in WRITERS:
-        raise DataError(f"{out}: " + unknown("ending", out.suffix, WRITERS))
+    if out.suffix not in ENDINGS:
+        raise DataError(f"{out}: " + unknown("ending", out.suffix, ENDINGS))
     if out.exists() and not force:
         raise DataError(f"{out}: expected no file of that name; name another, or give --force")
     packed = source.suffix.lower() == ".gz"
@@ -36,7 +38,9 @@ def convert(source: Path, out: Path, cell: Cell, force: bool = False, split_word
         raise DataError(f"{source}: " + unknown("ending", suffix, READERS))
     own = SourceFile(source, cell.task, cell.language, cell.task, "whole", source.absolute().parent, suffix)
     reading = _read(own, cell, str(source), source.absolute().parent, split_words)
-    write_atomically(out, WRITERS[out.suffix](reading.corpus, cell.task, reading.corpus.labels.distinct()))
+    write_atomically(
+        out, writer(out.suffix, reading.corpus.unit)(reading.corpus, cell.task, reading.corpus.labels.distinct())
+    )
     return reading
 
 
@@ -48,8 +52,8 @@ def convert_folder(
     `tasks` keeps only these, and may name further columns of UD treebanks. If a file cannot be read, nothing is
     written.
     """
-    if suffix not in WRITERS:
-        raise DataError(unknown("ending", suffix, WRITERS))
+    if suffix not in ENDINGS:
+        raise DataError(unknown("ending", suffix, ENDINGS))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise DataError(f"{out}: expected no folder of that name, or an empty one; name another")
     sources, told = find_sources(root)
@@ -75,7 +79,7 @@ def convert_folder(
     for task, corpus in made.values():
         labels[task] |= corpus.labels.distinct()
     for path, (task, corpus) in made.items():
-        write_atomically(path, WRITERS[suffix](corpus, task, labels[task]))
+        write_atomically(path, writer(suffix, corpus.unit)(corpus, task, labels[task]))
     return {path: corpus for path, (_, corpus) in made.items()}, told
 
 
@@ -94,40 +98,3 @@ def _place(source: SourceFile, task: str, corpus: str) -> Path:
     folder, name = task.replace(":", "_"), corpus.replace("/", "_")
     stem = name if source.split == "whole" else source.split if name == folder else f"{name}-{source.split}"
     return Path(folder, source.language, stem)
-
-
-def render_bio(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
-    """A word and its label on every line, a tab between."""
-    return bio.render(bio.TaggedSentence(s.words, s.labels) for s in corpus).encode()
-
-
-def render_conllu(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
-    """CoNLL-U with the labels in the column that the task names, or under the task's name in MISC (`NER=B-PER`)."""
-    named = task if LabelColumn.names(task) else f"misc:{task.upper()}"
-    return conllu.render(conllu.ConlluSentence((), _rows(sentence, named)) for sentence in corpus).encode()
-
-
-def _rows(sentence: Sentence, task: str) -> list[list[str]]:
-    name, _, key = task.partition(":")
-    spaces: Sequence[bool] = sentence.spaces or (True,) * len(sentence)
-    rows = []
-    for i, (word, label, space) in enumerate(zip(sentence.words, sentence.labels, spaces, strict=True), start=1):
-        if set(label) & set("|\t\n "):
-            raise DataError(f"expected labels without spaces and | in CoNLL-U, got '{label[:40]}'; write .bio instead")
-        row = [str(i), word, *"________"]
-        if label != "_":
-            row[_PLACES[name]] = f"{key}={label}" if key else label
-        if not space:
-            row[9] = "SpaceAfter=No" if row[9] == "_" else f"{row[9]}|SpaceAfter=No"
-        rows.append(row)
-    return rows
-
-
-WRITERS: dict[str, Callable[[Corpus, str, Collection[str]], bytes]] = {
-    ".bio": render_bio,
-    ".conllu": render_conllu,
-    ".jsonl": json_corpora.render,
-    ".parquet": arrow_tables.render_parquet,
-    ".spacy": docbin.render,
-}
-"""Writers of corpora by the ending of a file: given a corpus, its task, and all labels of the task in any corpus."""

@@ -10,14 +10,16 @@ source. One rule holds over all corpora of a language, whichever cells are seen 
 3. What is left of corpora with only a test set shares no text with other test sets: where 1 and 2 do not bring that
    about (corpora of very few sentences), the shared text is left out of them.
 
-Sentences are the same text if their letters are the same, however they were cut into words.
+Sentences are the same text if their letters are the same, however they were cut into words. A pair has the text of both
+of its sentences: it is left out of training if either is evaluation text. Where pairs are parted in halves, it is by
+their first sentence.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from crossfill.data.splits import fraction, letters
+from crossfill.data.splits import all_letters, fraction
 from crossfill.grid.cells import Cell, Splits
 from crossfill.grid.sentence import Corpus
 
@@ -70,12 +72,17 @@ class _Member:
     def __init__(self, cell: Cell, splits: Splits) -> None:
         self.cell, self.splits, self.crossing = cell, splits, Crossing(cell, splits.name)
         self.parts = splits.parts
-        self.texts = {name: list(letters(corpus)) for name, corpus in self.parts.items()}
+        self.texts = {name: list(all_letters(corpus)) for name, corpus in self.parts.items()}
 
     @property
     def is_lonely(self) -> bool:
         """Whether it has a test set and nothing to train on but that."""
         return bool(self.texts["test"]) and not any(self.texts[split] for split in _TRAINING)
+
+    @property
+    def tested(self) -> set[str]:
+        """The text that it tests."""
+        return {text for own in self.texts["test"] for text in own}
 
     def trains_with(self, other: "_Member") -> bool:
         """Whether the two train on their test sets, or are tested on them, always together."""
@@ -88,20 +95,20 @@ class _Member:
 
     def leave_out(self, split: str, held_out: Mapping[str, Collection[str]]) -> None:
         """Leave out what is held out, which maps a text to the tasks that hold it out."""
-        found = [text for text in self.texts[split] if text in held_out]
-        if found:
-            self.crossing.left_out[split] += len(found)
-            self.crossing.tasks.update(task for text in found for task in held_out[text])
-            self.keep(split, [i for i, text in enumerate(self.texts[split]) if text not in held_out])
+        shared = {i: held for i, own in enumerate(self.texts[split]) if (held := [t for t in own if t in held_out])}
+        if shared:
+            self.crossing.left_out[split] += len(shared)
+            self.crossing.tasks.update(task for held in shared.values() for text in held for task in held_out[text])
+            self.keep(split, [i for i in range(len(self.texts[split])) if i not in shared])
 
     def train_on(self, chosen: Collection[str]) -> None:
         """Move test sentences with these texts to the training set."""
-        taken = [i for i, text in enumerate(self.texts["test"]) if text in chosen]
+        taken = [i for i, own in enumerate(self.texts["test"]) if own[0] in chosen]
         if taken:
             self.crossing.moved += len(taken)
             self.parts["train"] = Corpus.joined((self.parts["train"], self.parts["test"].take(taken)))
             self.texts["train"] += [self.texts["test"][i] for i in taken]
-            self.keep("test", [i for i, text in enumerate(self.texts["test"]) if text not in chosen])
+            self.keep("test", [i for i, own in enumerate(self.texts["test"]) if own[0] not in chosen])
 
     def result(self) -> Splits:
         """The splits as they are now; those it was made from if nothing was changed."""
@@ -113,8 +120,8 @@ class _Member:
 def _part_lonely(members: Sequence[_Member]) -> None:
     """Part corpora with only a test set in halves by their text, where others are tested on some of the same."""
     shared = _shared_tests(members)
-    parted = [member for member in members if member.is_lonely and not shared.keys().isdisjoint(member.texts["test"])]
-    chosen = {text for member in parted for text in member.texts["test"] if fraction(text) < 0.5}
+    parted = [member for member in members if member.is_lonely and not shared.keys().isdisjoint(member.tested)]
+    chosen = {own[0] for member in parted for own in member.texts["test"] if fraction(own[0]) < 0.5}
     for member in members:
         member.train_on(chosen)
 
@@ -124,8 +131,9 @@ def _leave_out(members: Sequence[_Member], split: str, held_out_in: Iterable[str
     held_out: dict[str, set[str]] = defaultdict(set)
     for member in members:
         for other in held_out_in:
-            for text in member.texts[other]:
-                held_out[text].add(member.cell.task)
+            for own in member.texts[other]:
+                for text in own:
+                    held_out[text].add(member.cell.task)
     for member in members:
         member.leave_out(split, held_out)
 
@@ -143,7 +151,7 @@ def _shared_tests(members: Sequence[_Member]) -> dict[str, list[_Member]]:
     """Texts that would be trained on and tested on at once in some partition, with the corpora they test."""
     tested: dict[str, list[_Member]] = defaultdict(list)
     for member in members:
-        for text in set(member.texts["test"]):
+        for text in member.tested:
             tested[text].append(member)
     return {
         text: found

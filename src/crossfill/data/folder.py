@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from crossfill.data import bio, remarks, storage
+from crossfill.data import remarks, storage
 from crossfill.data.beside import look_beside
-from crossfill.data.checks import Problem
+from crossfill.data.checks import Problem, of_one_unit
 from crossfill.data.crossing import keep_apart
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, find_sources
@@ -18,10 +18,12 @@ from crossfill.data.storage import Reading
 from crossfill.data.texts import FOLDER as TEXT_FOLDER
 from crossfill.data.texts import read_texts
 from crossfill.data.unread import summed
+from crossfill.data.writers import writer
 from crossfill.errors import DataError, unknown
 from crossfill.files import default_cache, write_atomically
 from crossfill.grid.cells import SPLITS, Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus
+from crossfill.grid.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -104,11 +106,17 @@ def read_folder(
             message = f"expected {name} in files by split (train, dev, test) or in one without, got both: {found}; "
             problems.append(Problem("error", str(cell), message + "remove one, or name it <corpus>-train"))
             continue
+        if len(units := {reading.corpus.unit for _, reading in files if len(reading.corpus)}) > 1:
+            message = f"expected {name} with labels of one unit, got {' and '.join(sorted(units))}s; part its files"
+            problems.append(Problem("error", str(cell), message))
+            continue
         splits, told = _splits(cell, name, files, seed)
         problems += told
         problems += remarks.on_columns([(str(source.path.relative_to(root)), found) for source, found in files])
         problems += remarks.on_corpus(cell, [found for _, found in files])
         corpora[cell] = (*corpora.get(cell, ()), splits)
+    corpora, mixed = of_one_unit(corpora)
+    problems += mixed
     corpora, crossings = keep_apart(corpora)
     problems += remarks.on_crossings(crossings, corpora)
     corpora = {cell: kept for cell, found in corpora.items() if (kept := _capped(found, max_train, seed))}
@@ -124,7 +132,10 @@ def read_folder(
 
 
 def write_grid(grid: Grid, folder: Path) -> None:
-    """Write every corpus as `<task>/<language>/<split>.bio`, or as `<corpus>-<split>.bio` where a cell has several."""
+    """Write every corpus as `<task>/<language>/<split>.bio`, or as `<corpus>-<split>.bio` where a cell has several.
+
+    Sentences and pairs with their labels are written as `.tsv`.
+    """
     if folder.exists() and any(folder.iterdir()):
         raise DataError(f"{folder}: expected no folder of that name, or an empty one; name another")
     for cell in grid.cells:
@@ -132,10 +143,10 @@ def write_grid(grid: Grid, folder: Path) -> None:
         for splits in corpora:
             prefix = f"{splits.name}-" if len(corpora) > 1 else ""
             for split, corpus in splits.parts.items():
-                sentences = [bio.TaggedSentence(s.words, s.labels) for s in corpus]
-                if sentences:
-                    path = folder / cell.task / cell.language / f"{prefix}{split}.bio"
-                    write_atomically(path, bio.render(sentences).encode())
+                suffix = ".bio" if corpus.unit is Unit.WORD else ".tsv"
+                if len(corpus):
+                    path = folder / cell.task / cell.language / f"{prefix}{split}{suffix}"
+                    write_atomically(path, writer(suffix, corpus.unit)(corpus, cell.task, ()))
 
 
 def tasks_of(source: SourceFile, wanted: Sequence[str]) -> list[str]:

@@ -2,18 +2,21 @@
 
 Read as they are exported: Prodigy (`text`, `spans`, `tokens`, `answer`), Doccano (`text`, `label` or `entities`), Label
 Studio (`data`, `annotations`; or its short form, `text` and `label`), and words with labels (`words` or `tokens`;
-`labels`, `tags` or `<task>_tags`).
+`labels`, `tags` or `<task>_tags`). Text with one label is a labelled sentence (`text`, `label`), and `premise` and
+`hypothesis` with one are a pair (`items` has all names).
 """
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from crossfill.data.items import as_row, find_columns, read_item
 from crossfill.data.lines import Lose, decode, on_lines
 from crossfill.data.spans import Span, cut_with_spans, sentences_with_spans, spans_of
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.unit import Unit
 
 _SPAN_KEYS = ("spans", "entities", "label", "labels")
 _STARTS, _ENDS = ("start", "start_offset"), ("end", "end_offset")
@@ -21,16 +24,23 @@ _NAMES = ("label", "labels", "tag", "type")
 
 
 def parse(
-    data: bytes, where: str, task: str, language: str, lose: Lose, tell: Lose | None = None
+    data: bytes,
+    where: str,
+    task: str,
+    language: str,
+    lose: Lose,
+    tell: Lose | None = None,
+    names: Sequence[str] = (),
 ) -> Iterator[Sentence]:
     """The sentences of a file; text is cut into words by the rules of `language`.
 
     A word in which a span begins or ends is split there and told with its line, or, without `tell`, is an error. Words
-    that the file gives are never split.
+    that the file gives are never split. `names` are those of labels of sentences that are numbers.
     """
     for number, found in _objects(data, where, lose):
         try:
-            sentences, split = _sentences(found, task, language, tell is not None)
+            item = _item(found, task, language, names)
+            sentences, split = ([item], []) if item else _sentences(found, task, language, tell is not None)
             kept = [on_lines(sentence) for sentence in sentences]
         except DataError as error:
             lose(number, str(error))
@@ -44,6 +54,9 @@ def render(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  #
     """A JSON object on every line: words, labels, the text with the words' offsets, and spans if the task has any."""
     lines = []
     for sentence in corpus:
+        if sentence.unit is not Unit.WORD:
+            lines.append(json.dumps({**as_row(sentence), "task": task}, ensure_ascii=False))
+            continue
         values: dict[str, Any] = {
             "text": sentence.text,
             "words": sentence.words,
@@ -76,6 +89,26 @@ def _objects(data: bytes, where: str, lose: Lose) -> Iterator[tuple[int, dict[st
             yield number, item
         else:
             lose(number, f"expected a JSON object, got {type(item).__name__}; put words and labels in an object")
+
+
+def _item(found: dict[str, Any], task: str, language: str, names: Sequence[str]) -> Sentence | None:
+    """The sentence or pair of an object that has one label; none if it labels words."""
+    columns = find_columns((name for name, value in found.items() if _is_one(value)), task)
+    if columns is None or found.get("answer", "accept") != "accept":
+        return None
+    label: Any = found[columns.label]
+    if isinstance(label, list):
+        if "words" in found or "tokens" in found:  # a sentence of one word
+            return None
+        label = label[0]
+    return read_item([found[name] for name in columns.texts], label, names, language)
+
+
+def _is_one(value: Any) -> bool:
+    """Whether a value can be a text or a label; Doccano writes one label as a list of one string."""
+    if isinstance(value, list):
+        return len(value) == 1 and isinstance(value[0], str)
+    return isinstance(value, str | int | None)
 
 
 def _sentences(found: dict[str, Any], task: str, language: str, split_words: bool) -> tuple[list[Sentence], list[str]]:

@@ -5,18 +5,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora
+from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, sentence_tables
 from crossfill.data.beside import NOTHING, Beside
 from crossfill.data.columns import recognise
 from crossfill.data.evidence import kind_of
 from crossfill.data.gzipped import MAGIC, unpacked
 from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag
 from crossfill.data.lines import BadLines, decode
+from crossfill.data.separated import SeparatedTable
 from crossfill.data.storage import Reading
 from crossfill.data.table import Table
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.unicode import is_composed
+from crossfill.grid.unit import Unit
 
 Reader = Callable[[bytes, str, str, Beside], Reading]
 """Reads a corpus from the bytes of a file, its name for error messages, the task to read, and what stands beside it."""
@@ -48,8 +50,15 @@ def read_conllu(data: bytes, where: str, task: str, beside: Beside = NOTHING) ->
 
 
 def read_columns(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
-    """Read words and labels from token columns; span tags of any scheme and case become IOB2."""
-    table, bad = Table.of(decode(data, where)), BadLines(where)
+    """Read words and labels from token columns; span tags of any scheme and case become IOB2.
+
+    A table with a header and a sentence or a pair in every row is read as such: see `sentence_tables`.
+    """
+    lines, bad = decode(data, where), BadLines(where)
+    items = SeparatedTable.of(lines, "\t")
+    if sentence_tables.holds_items(items, task, beside):
+        return _collected(sentence_tables.parse(items, where, task, beside, bad), task, bad)
+    table = Table.of(lines)
     columns = recognise(table, task, beside, where)
     tagged, prefix = bio.without_prefix(list(bio.sentences(table, columns, where, bad)))
     bad.check(len(tagged))
@@ -57,23 +66,31 @@ def read_columns(data: bytes, where: str, task: str, beside: Beside = NOTHING) -
     return replace(found, prefix=prefix, columns=columns.how, doubtful=columns.doubtful, **_told(bad))
 
 
+def read_comma_separated(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
+    """Read sentences or pairs with their labels from a table with a header, whose columns commas separate."""
+    bad = BadLines(where)
+    table = SeparatedTable.of(decode(data, where), ",")
+    return _collected(sentence_tables.parse(table, where, task, beside, bad), task, bad)
+
+
 def read_json(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
-    """Read words and labels, or text and spans, from JSON objects."""
+    """Read words and labels, text and spans, or sentences or pairs with their labels, from JSON objects."""
     bad, cut = BadLines(where), BadLines(where)
-    sentences = json_corpora.parse(data, where, task, beside.language, bad, cut if beside.split_words else None)
+    tell = cut if beside.split_words else None
+    sentences = json_corpora.parse(data, where, task, beside.language, bad, tell, beside.labels)
     return replace(_collected(sentences, task, bad), cut=tuple(cut.lost), n_cut=cut.n_lost)
 
 
 def read_parquet(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
-    """Read words and labels from a Parquet file of a Hugging Face dataset."""
+    """Read words and labels, or sentences or pairs with theirs, from a Parquet file of a Hugging Face dataset."""
     bad = BadLines(where)
-    return _collected(arrow_tables.parse_parquet(data, where, task, beside.labels, bad), task, bad)
+    return _collected(arrow_tables.parse_parquet(data, where, task, beside, bad), task, bad)
 
 
 def read_arrow(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:
-    """Read words and labels from an Arrow file, as `save_to_disk` of Hugging Face datasets writes it."""
+    """As `read_parquet`, from an Arrow file, as `save_to_disk` of Hugging Face datasets writes it."""
     bad = BadLines(where)
-    return _collected(arrow_tables.parse_arrow(data, where, task, beside.labels, bad), task, bad)
+    return _collected(arrow_tables.parse_arrow(data, where, task, beside, bad), task, bad)
 
 
 def read_docbin(data: bytes, where: str, task: str, beside: Beside = NOTHING) -> Reading:  # noqa: ARG001
@@ -83,7 +100,9 @@ def read_docbin(data: bytes, where: str, task: str, beside: Beside = NOTHING) ->
 
 
 def labelled(sentences: Sequence[Sentence], task: str) -> Reading:
-    """The corpus of these sentences; span tags of any scheme and case become IOB2."""
+    """The corpus of these sentences; span tags of any scheme and case become IOB2, labels of other units stay."""
+    if sentences and sentences[0].unit is not Unit.WORD:
+        return composed(Corpus.from_sentences(sentences))
     counts = Counter(tag for sentence in sentences for tag in sentence.labels)
     upper = recased(counts, task)
     tags = [tuple(upper.get(tag, tag) for tag in s.labels) if upper else s.labels for s in sentences]
@@ -136,9 +155,10 @@ def composed(corpus: Corpus) -> Reading:
 
 
 COLUMNS = (".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll")
-PLAIN = (".tsv", ".txt", "", ".json")
+PLAIN = (".tsv", ".csv", ".txt", "", ".json")
 """Suffixes of corpora only if the file is named after a split."""
-TEXT = (".jsonl", ".ndjson", ".json")
+JSON = (".jsonl", ".ndjson", ".json")
+TEXT = (*JSON, *PLAIN, ".parquet", ".arrow")
 """Suffixes of files whose text may have to be cut into words, by the rules of its language."""
 READERS: dict[str, Reader] = {
     ".conllu": read_conllu,
@@ -146,5 +166,6 @@ READERS: dict[str, Reader] = {
     ".arrow": read_arrow,
     ".spacy": read_docbin,
     **dict.fromkeys((*COLUMNS, *PLAIN), read_columns),
-    **dict.fromkeys(TEXT, read_json),
+    ".csv": read_comma_separated,
+    **dict.fromkeys(JSON, read_json),
 }

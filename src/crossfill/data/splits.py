@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
@@ -57,15 +57,24 @@ def for_calibration(grid: Grid, share: float, cells: Iterable[Cell]) -> dict[Cel
 
 
 def texts(corpus: Corpus) -> Iterator[str]:
-    """Each sentence as one string, with its words separated by line ends."""
-    words, offsets = list(corpus.words), corpus.offsets.tolist()
-    return ("\n".join(words[start:end]) for start, end in pairwise(offsets))
+    """Each sentence as one string, with its words separated by line ends; of a pair the first sentence."""
+    text = corpus.text()
+    words, offsets = list(text.words), text.offsets.tolist()
+    found = ("\n".join(words[start:end]) for start, end in pairwise(offsets))
+    return islice(found, None, None, corpus.unit.n_sentences)
 
 
 def letters(corpus: Corpus) -> Iterator[str]:
-    """Each sentence as one string without its spaces: the same however it was cut into words."""
-    words, offsets = list(corpus.words), corpus.offsets.tolist()
-    return ("".join(words[start:end]) for start, end in pairwise(offsets))
+    """Each sentence as one string without its spaces: the same however it was cut into words; of a pair the first."""
+    return (parts[0] for parts in all_letters(corpus))
+
+
+def all_letters(corpus: Corpus) -> Iterator[tuple[str, ...]]:
+    """The letters of each sentence, or of the two of each pair."""
+    text = corpus.text()
+    words, offsets = list(text.words), text.offsets.tolist()
+    found = ("".join(words[start:end]) for start, end in pairwise(offsets))
+    return zip(*[found] * corpus.unit.n_sentences, strict=True)
 
 
 def fraction(text: str) -> float:

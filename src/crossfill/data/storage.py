@@ -15,9 +15,11 @@ import numpy as np
 
 from crossfill.data.labels import Scheme
 from crossfill.files import write_atomically
-from crossfill.grid.sentence import Column, Corpus
+from crossfill.grid.column import Column
+from crossfill.grid.sentence import Corpus
+from crossfill.grid.unit import Unit
 
-_MAGIC = b"crossfill corpus 1\n"
+_MAGIC = b"crossfill corpus 2\n"
 _DIGEST = 16
 _ALIGN = 8
 _DTYPES = {
@@ -27,6 +29,7 @@ _DTYPES = {
     "label_codes": "<i4",
     "spaces": "?",
     "offsets": "<i8",
+    "seconds": "<i8",
 }
 
 
@@ -85,6 +88,8 @@ def load(path: Path) -> Reading | None:
         Column(_strings(columns["labels"]), columns["label_codes"]),
         columns["spaces"],
         columns["offsets"],
+        Unit(header["unit"]),
+        columns["seconds"],
     )
     told = header["reading"]
     told |= {name: tuple((line, what) for line, what in told[name]) for name in ("lost", "cut")}
@@ -101,9 +106,10 @@ def save(path: Path, reading: Reading) -> None:
         "label_codes": corpus.labels.codes,
         "spaces": corpus.spaces,
         "offsets": corpus.offsets,
+        "seconds": corpus.seconds,
     }
     told = {name: value for name, value in asdict(reading).items() if name != "corpus"}
-    header = {"reading": told, "lengths": {name: len(column) for name, column in columns.items()}}
+    header = {"reading": told, "unit": corpus.unit, "lengths": {name: len(column) for name, column in columns.items()}}
     # spaces in the header align the columns for their types
     lead = len(_MAGIC) + _DIGEST + 8
     text = json.dumps(header).encode()

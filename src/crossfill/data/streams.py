@@ -10,11 +10,13 @@ from typing import Any, Literal, get_args
 
 from crossfill.data.bio import is_skipped, split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
+from crossfill.data.items import PAIR_NAMES
 from crossfill.data.labels import LabelColumn
 from crossfill.data.lines import blocks, stream
 from crossfill.data.segmentation import split_at_spaces, split_text, split_words
 from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.unit import Unit
 
 Format = Literal["text", "conllu", "bio", "jsonl"]
 Cutting = Literal["raw", "lines", "words"]
@@ -61,10 +63,12 @@ def read_items(
     language: str,
     cutting: Cutting = "raw",
     blank_lines: bool = False,
+    unit: Unit = Unit.WORD,
 ) -> Iterator[Item]:
     """The sentences of an open file; `where` names it in errors, raw text is split by the rules of `language`.
 
-    With `blank_lines`, a blank line of raw text is an item without words.
+    With `blank_lines`, a blank line of raw text is an item without words. If the `unit` is a pair, text has its two
+    sentences on a line with a tab between, and JSON has them as `premise` and `hypothesis`.
     """
     readers: dict[Format, Callable[[], Iterator[Item]]] = {
         "text": lambda: _text(file, where, language, cutting, blank_lines),
@@ -72,6 +76,10 @@ def read_items(
         "bio": lambda: _columns(file, where),
         "jsonl": lambda: _json_lines(file, where, language, cutting),
     }
+    if unit is Unit.PAIR:
+        if form not in ("text", "jsonl"):
+            raise DataError(f"{where}: expected pairs as text (premise<TAB>hypothesis) or jsonl, got {form}")
+        readers[form] = lambda: _pairs(file, where, form, language, cutting)
     for item in readers[form]():
         if len(item.sentence) > MOST_WORDS:
             raise DataError(
@@ -148,7 +156,7 @@ def _json_lines(file: BufferedIOBase, where: str, language: str, cutting: Cuttin
             raise DataError(f"{where}:{number}: {error}") from None
 
 
-def _json_object(line: str, language: str, cutting: Cutting) -> Iterator[Item]:
+def _object(line: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
         if "\\u" in line:
@@ -160,6 +168,11 @@ def _json_object(line: str, language: str, cutting: Cutting) -> Iterator[Item]:
         raise DataError(f"expected a JSON object on every line; {error}") from None
     if not isinstance(found, dict):
         raise DataError(f"expected a JSON object, got {type(found).__name__}")
+    return found
+
+
+def _json_object(line: str, language: str, cutting: Cutting) -> Iterator[Item]:
+    found = _object(line)
     words, text = found.get("words", found.get("tokens")), found.get("text")
     rest = {key: value for key, value in found.items() if key not in _READ_KEYS}
     if isinstance(words, list) and all(isinstance(word, str) for word in words):
@@ -178,7 +191,7 @@ def _given(words: tuple[str, ...], found: dict[str, Any]) -> Sentence:
         raise DataError("expected spaces as a list of true and false")
     if not isinstance(text, str):
         return Sentence(words, (), tuple(spaces))
-    bounds = _pairs(found["offsets"], len(words)) if "offsets" in found else _places(words, text)
+    bounds = _bounds(found["offsets"], len(words)) if "offsets" in found else _places(words, text)
     if bounds is None:
         return Sentence(words, (), tuple(spaces))
     cut = Sentence.cut(text, bounds)
@@ -188,7 +201,26 @@ def _given(words: tuple[str, ...], found: dict[str, Any]) -> Sentence:
     return replace(cut, spaces=tuple(spaces)) if spaces else cut
 
 
-def _pairs(offsets: Any, n_words: int) -> list[tuple[int, int]]:
+def _pairs(file: BufferedIOBase, where: str, form: Format, language: str, cutting: Cutting) -> Iterator[Item]:
+    """A pair on every line that is not blank."""
+    for number, line in enumerate(stream(file, where), start=1):
+        if not line.strip():
+            continue
+        try:
+            fields = _object(line) if form == "jsonl" else {}
+            both = next(((a, b) for a, b in PAIR_NAMES if a in fields and b in fields), ())
+            texts = [fields[name] for name in both] if form == "jsonl" else line.split("\t")
+            if len(texts) != 2 or not all(isinstance(text, str) and text.strip() for text in texts):
+                wanted = '"premise" and "hypothesis"' if form == "jsonl" else "premise<TAB>hypothesis"
+                raise DataError(f"expected two sentences, {wanted}; got {line[:60]}")
+            first, second = (next(_sentences(text, language, cutting)) for text in texts)
+            rest = {name: value for name, value in fields.items() if name not in both}
+            yield Item(Sentence.pair(first, second), fields=rest or {"line": number})
+        except DataError as error:
+            raise DataError(f"{where}:{number}: {error}") from None
+
+
+def _bounds(offsets: Any, n_words: int) -> list[tuple[int, int]]:
     pairs = [tuple(pair) for pair in offsets if isinstance(pair, list)] if isinstance(offsets, list) else []
     whole = all(len(pair) == 2 and all(type(place) is int for place in pair) for pair in pairs)
     if not whole or len(pairs) != n_words:

@@ -19,11 +19,15 @@ from pydantic import Field
 
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.unit import Unit
 from crossfill.settings import Settings
 
-TaskName = Literal["pos", "ner", "chunk", "deprel"]
+TaskName = Literal["pos", "ner", "chunk", "deprel", "theme", "change"]
 Side = Literal["nominal", "verbal"]
 TASKS: tuple[TaskName, ...] = ("pos", "ner", "chunk", "deprel")
+SENTENCE_TASKS: tuple[TaskName, ...] = ("theme", "change")
+"""`theme` labels sentences: whether they have more names than adjectives. `change` labels pairs: whether the second has
+more names than the first. Both depend on which derivation makes names, and which inflection nominal words have."""
 
 CONSONANTS, VOWELS = "ptkbdgmnslrvzh", "aeiou"
 SOUND_CHANGES = ("p→b", "t→d", "k→g", "s→z", "v→b", "h→", "e→i", "o→u", "l→r", "n→m")
@@ -53,6 +57,8 @@ class SyntheticConfig(Settings):
     """Roots in a family's lexicon; their frequencies follow Zipf's law."""
     diversity: Annotated[float, Field(ge=0, le=1)] = 1.0
     """From 0 (all languages have the same settings) to 1 (those of two families are independent)."""
+    tasks: tuple[TaskName, ...] = TASKS
+    """The tasks of the grid; `theme` labels sentences, and `change` pairs of sentences."""
 
 
 class Word(NamedTuple):
@@ -111,7 +117,7 @@ def synthetic_grid(config: SyntheticConfig, seed: int) -> SyntheticGrid:
             ),
         )
         for language in languages
-        for task in TASKS
+        for task in config.tasks
     }
     return SyntheticGrid(Grid(corpora), languages)
 
@@ -151,10 +157,30 @@ def _root(rng: random.Random) -> str:
 
 def _corpus(language: Language, task: TaskName, n_sentences: int, rng: random.Random) -> Corpus:
     sentences = (_sentence(language, rng) for _ in range(n_sentences))
+    if task in SENTENCE_TASKS:
+        return Corpus.from_sentences(_item(task, words, language, rng) for words in sentences)
     return Corpus.from_sentences(
         Sentence(tuple(word.form for word in words), tuple(getattr(word, task) for word in words))
         for words in sentences
     )
+
+
+def _item(task: TaskName, words: Sequence[Word], language: Language, rng: random.Random) -> Sentence:
+    """A sentence with its theme, or with another one and what changes between them."""
+    first = Sentence(tuple(word.form for word in words))
+    if task == "theme":
+        gap = _count(words, "PROPN") - _count(words, "ADJ")
+        return Sentence(
+            first.words, (("qualities", "neither", "names")[(gap > 0) - (gap < 0) + 1],), unit=Unit.SENTENCE
+        )
+    other = _sentence(language, rng)
+    gap = _count(other, "PROPN") - _count(words, "PROPN")
+    label = ("fewer", "as_many", "more")[(gap > 0) - (gap < 0) + 1]
+    return Sentence.pair(first, Sentence(tuple(word.form for word in other)), label)
+
+
+def _count(words: Sequence[Word], tag: str) -> int:
+    return sum(word.pos == tag for word in words)
 
 
 def _sentence(language: Language, rng: random.Random) -> list[Word]:

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from crossfill.config import SentencePooling
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus
 
@@ -43,6 +44,10 @@ class Encoder(nn.Module, ABC):
 
     n_features: int
     """Size of a word's vector."""
+    n_extra: int = 0
+    """Columns at its end that sentences and pairs do not have: −1 in theirs."""
+    sentences: SentencePooling = "mean"
+    """How the vectors of words become those of sentences (`encoders.pooling`)."""
 
     @abstractmethod
     def prepare(self, corpus: Corpus, language: str = "") -> Inputs:

@@ -25,6 +25,12 @@ def build_encoder(
             "encoder.surface: expected a frozen pretrained encoder, got one that trains and learns these itself; "
             "set encoder.pretrained.mode=frozen or encoder.surface=false"
         )
+    found = _built(config, languages, cache, quiet, weights)
+    found.sentences = config.encoder.sentences
+    return found
+
+
+def _built(config: Config, languages: Sequence[str], cache: Path | bool, quiet: bool, weights: bool) -> Encoder:
     if config.encoder.name == "compact":
         return CompactEncoder(config.encoder)
     if config.encoder.pretrained.mode == "frozen":

@@ -173,7 +173,7 @@ class FrozenEncoder(CentredEncoder):
                 f"encoder '{self.source.name}': expected the one this model was trained over, found other weights in "
                 f"{self.source.folder}; name the right one or train again"
             )
-        text = corpus.text_hash()
+        corpus, text = corpus.text(), corpus.text_hash()
         if text in self._opened:
             return self._opened[text]
         stored: list[Corpus] = []

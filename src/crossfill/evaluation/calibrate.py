@@ -11,6 +11,7 @@ from crossfill.config import Config
 from crossfill.data.splits import for_calibration
 from crossfill.evaluation.results import PredictionKind
 from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.unit import Unit
 from crossfill.measures.metrics import Labelling
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration
@@ -31,6 +32,8 @@ class PredictedCell:
     plug_in: Float[np.ndarray, "words labels"]
     averaged: Float[np.ndarray, "words labels"]
     """The same with Bayesian model averaging; the plug-in probabilities for methods without a posterior."""
+    unit: Unit = Unit.WORD
+    """What the labels are of: words, or sentences or pairs, of which each has one."""
 
     def sample(self, kind: PredictionKind = "plug_in") -> Sample:
         """One kind of prediction, to fit a rule or a calibration to."""
@@ -38,14 +41,14 @@ class PredictedCell:
 
     def score(self, rule: Rule | None = None) -> float:
         """The task's headline score of the plug-in prediction, from 0 to 1."""
-        chosen = (rule or Rule()).choose(self.plug_in, self.lengths, self.labels)
-        return Labelling(self.gold, chosen, self.labels, self.lengths).scores()["score"]
+        chosen = (rule or Rule()).choose(self.plug_in, self.lengths, self.labels, self.unit)
+        return Labelling(self.gold, chosen, self.labels, self.lengths, self.unit).scores()["score"]
 
 
 def predict_cell(model: Model, cell: Cell, parts: Sequence[Labelled], config: Config) -> PredictedCell:
     """Predict labelled sentences of a cell with posterior means, and averaged over samples."""
     settings = config.prediction
-    features = [encode(model, data.inputs) for data in parts]
+    features = [encode(model, data.inputs, cell.task) for data in parts]
     made: list[list[np.ndarray]] = []
     for n_samples in (0, settings.samples if model.heads.has_posterior else 0):
         found = [predict_features(model, part, cell, n_samples, settings.seed) for part in features]
@@ -54,10 +57,11 @@ def predict_cell(model: Model, cell: Cell, parts: Sequence[Labelled], config: Co
     return PredictedCell(
         cell,
         model.inventory.labels[cell.task],
-        np.concatenate([data.inputs.lengths.numpy() for data in parts]),
+        np.concatenate([data.lengths.numpy() for data in parts]),
         np.concatenate([data.labels.numpy() for data in parts]),
         plug_in,
         averaged,
+        model.inventory.unit(cell.task),
     )
 
 
@@ -68,7 +72,7 @@ def calibrate_on(cells: Sequence[PredictedCell], unknown: bool = True) -> Calibr
         of_task[found.cell.task].append(found)
     plug_in, averaged = (
         {
-            task: TaskCalibration.of([found.sample(kind) for found in own], own[0].labels, decide=unknown)
+            task: TaskCalibration.of([found.sample(kind) for found in own], own[0].labels, unknown, own[0].unit)
             for task, own in sorted(of_task.items())
         }
         for kind in ("plug_in", "averaged")

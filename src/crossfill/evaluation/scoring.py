@@ -12,6 +12,7 @@ from crossfill.config import Config
 from crossfill.evaluation.results import CellResult, SetResult
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
+from crossfill.grid.unit import Unit
 from crossfill.measures import uncertainty
 from crossfill.measures.metrics import Labelling, score
 from crossfill.model import Model
@@ -68,19 +69,19 @@ def evaluate_corpus(
 ) -> CellResult:
     """The result on one corpus of a cell."""
     data = prepare(model.encoder, model.inventory, cell, corpus)
-    features = encode(model, data.inputs)
+    features = encode(model, data.inputs, cell.task)
     settings = config.prediction
     plug_in = predict_features(model, features, cell, n_samples=0)
     sampled = settings.samples and model.heads.has_posterior
     averaged = predict_features(model, features, cell, settings.samples, settings.seed) if sampled else plug_in
-    gold, labels = data.labels.numpy(), model.inventory.labels[cell.task]
+    gold, labels, lengths = data.labels.numpy(), model.inventory.labels[cell.task], data.lengths.numpy()
     shift = model.heads.shifts.get(cell, 0.0)
     plug_in_rule, averaged_rule = (
         rule_for(calibration and calibration.of(cell.task, n), settings.decision, shift=shift)
         for n in (0, settings.samples)
     )
-    chosen = plug_in_rule.choose(plug_in.probabilities.cpu().numpy(), corpus.lengths, labels)
-    labelling = Labelling(gold, chosen, labels, corpus.lengths)
+    chosen = plug_in_rule.choose(plug_in.probabilities.cpu().numpy(), lengths, labels, data.unit)
+    labelling = Labelling(gold, chosen, labels, lengths, data.unit)
     confidence = averaged.confidence.cpu().numpy()
     correct = averaged.labels.cpu().numpy() == gold
     bins = uncertainty.reliability(confidence, correct)
@@ -91,8 +92,8 @@ def evaluate_corpus(
         seen=cell in model.seen,
         n_sentences=len(corpus),
         n_words=len(gold),
-        plug_in=measure(plug_in, gold, labels, corpus.lengths, plug_in_rule),
-        averaged=measure(averaged, gold, labels, corpus.lengths, averaged_rule),
+        plug_in=measure(plug_in, gold, labels, lengths, plug_in_rule, data.unit),
+        averaged=measure(averaged, gold, labels, lengths, averaged_rule, data.unit),
         by_label=labelling.by_label(),
         entropies=study_entropies(model, features, cell, plug_in, settings.seed),
         reliability={field.name: getattr(bins, field.name).tolist() for field in fields(bins)},
@@ -108,14 +109,15 @@ def measure(
     labels: tuple[str, ...],
     lengths: Int[np.ndarray, "sentences"],
     rule: Rule = ARGMAX,
+    unit: Unit = Unit.WORD,
 ) -> dict[str, float]:
     """Every measure of a prediction, by name; scores are those of the rule's decisions, `argmax` stands beside them."""
     probabilities = prediction.probabilities.cpu().numpy()
     likeliest, confidence = prediction.labels.cpu().numpy(), prediction.confidence.cpu().numpy()
-    chosen = rule.choose(probabilities, lengths, labels)
+    chosen = rule.choose(probabilities, lengths, labels, unit)
     correct = likeliest == gold
-    return Labelling(gold, chosen, labels, lengths).scores() | {
-        "argmax": score(gold, likeliest, labels, lengths),
+    return Labelling(gold, chosen, labels, lengths, unit).scores() | {
+        "argmax": score(gold, likeliest, labels, lengths, unit),
         "nll": uncertainty.nll(probabilities, gold),
         "brier": uncertainty.brier(probabilities, gold),
         "ece": uncertainty.reliability(confidence, correct).error(),

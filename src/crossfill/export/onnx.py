@@ -15,6 +15,7 @@ from crossfill.errors import ExportError
 from crossfill.export.parts import Parts, Tell, take_apart, write_labels, write_surroundings
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
+from crossfill.grid.unit import Unit
 from crossfill.tagger.tagger import Tagger
 
 if TYPE_CHECKING:
@@ -49,13 +50,21 @@ print([names[str(label)] for label in logits[0].argmax(-1)])
 ```"""
 
 
+_OF_SENTENCES = """
+
+The task labels sentences: `logits` are sentences × labels, from the {pooled} of a sentence. Words without a
+piece count, so padding is −2 in `first_piece` and `last_piece`, not −1; and the last line above is
+`print([names[str(label)] for label in logits.argmax(-1)])`."""
+
+
 class TaggingGraph(nn.Module):
-    """The network, the pooling of its states to words, and the head, as one module over tensors."""
+    """The network, the pooling of its states to words or sentences, and the head, as one module over tensors."""
 
     def __init__(self, parts: Parts) -> None:
         super().__init__()
         self.network = parts.words.network.network
         self.mix, self.pooling = parts.layer_mix, parts.words.config.pooling
+        self.unit, self.sentences = parts.unit, parts.sentences
         self.layer = None if parts.words.layer == parts.words.network.n_layers else parts.words.layer
         self.head = nn.Linear(parts.weight.shape[1], parts.weight.shape[0])
         self.head.weight = nn.Parameter(parts.weight, requires_grad=False)
@@ -67,8 +76,8 @@ class TaggingGraph(nn.Module):
         attention_mask: Int[Tensor, "sentences pieces"],
         first_piece: Int[Tensor, "sentences words"],
         last_piece: Int[Tensor, "sentences words"],
-    ) -> Float[Tensor, "sentences words labels"]:
-        """The logits of each word."""
+    ) -> Float[Tensor, "sentences words labels"] | Float[Tensor, "sentences labels"]:
+        """The logits of each word, or of each sentence."""
         every = self.mix or self.layer is not None
         found = self.network(input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=every)
         states = found.last_hidden_state
@@ -87,6 +96,14 @@ class TaggingGraph(nn.Module):
             case _:
                 inside = ((places >= first) & (places <= last) & (first >= 0)).to(states.dtype)
                 shares = inside / inside.sum(-1, keepdim=True).clamp(min=1.0)
+        if self.unit is Unit.SENTENCE:
+            # share of each word in its sentence: sentences × 1 × words
+            n_words = (first_piece >= -1).sum(-1, keepdim=True)
+            inside = first_piece >= -1
+            if self.sentences == "last":
+                inside = inside & (torch.arange(first_piece.shape[1], device=input_ids.device) == n_words - 1)
+            own = (inside / inside.sum(-1, keepdim=True).clamp(min=1)).to(states.dtype).unsqueeze(1)
+            return self.head(own @ shares @ states).squeeze(1)
         return self.head(shares @ states)
 
 
@@ -98,7 +115,10 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _stag
         raise ExportError("expected onnxscript and onnxruntime, found none; pip install 'crossfill[onnx]'") from None
     tell("loading the encoder")
     parts = take_apart(tagger, cell)
-    write_surroundings(parts, tagger, out, _USAGE.format(most=parts.words.config.max_pieces))
+    usage = _USAGE.format(most=parts.words.config.max_pieces)
+    if parts.unit is Unit.SENTENCE:
+        usage += _OF_SENTENCES.format(pooled="mean over the words" if parts.sentences == "mean" else "last word")
+    write_surroundings(parts, tagger, out, usage)
     write_labels(parts, out)
     write_atomically(out / "tokenizer.json", reading_all_as_text(parts.words.cutter.tokenizer).to_str().encode())
     graph = TaggingGraph(parts).eval()

@@ -12,6 +12,7 @@ from torch import Tensor
 from crossfill.adaptation.cell import adapt_cell
 from crossfill.adaptation.features import with_parameters
 from crossfill.adaptation.heads import source_of, without_adapted
+from crossfill.config import SentencePooling
 from crossfill.encoders import hub
 from crossfill.encoders.finetuned import FinetunedEncoder
 from crossfill.encoders.frozen import FrozenEncoder
@@ -19,6 +20,7 @@ from crossfill.encoders.huggingface import WordEncoder
 from crossfill.errors import ExportError
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
+from crossfill.grid.unit import Unit
 from crossfill.model import Classifier, Head
 from crossfill.tagger.tagger import Tagger
 
@@ -28,7 +30,10 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Parts:
-    """The tagger of a cell: logits = W s + b, with s the pooled states of one layer, or of all layers concatenated."""
+    """The tagger of a cell: logits = W s + b, with s the pooled states of one layer, or of all layers concatenated.
+
+    Where the task labels sentences, s is the mean over the words of a sentence, or the last of them (`sentences`).
+    """
 
     cell: Cell
     words: WordEncoder
@@ -37,6 +42,8 @@ class Parts:
     weight: Float[Tensor, "labels states"]
     bias: Float[Tensor, "labels"]
     labels: tuple[str, ...]
+    unit: Unit = Unit.WORD
+    sentences: SentencePooling = "mean"
 
     @property
     def layer_mix(self) -> bool:
@@ -60,6 +67,12 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
             "expected a model that reads its encoder's vectors alone, got one that also reads the surface of words, "
             "which other software does not compute; train one to export with --set encoder.surface=false"
         )
+    unit = tagger.model.inventory.unit(cell.task)
+    if unit is Unit.PAIR:
+        raise ExportError(
+            f"{cell}: expected a task that labels words or sentences, got one that labels pairs: its head reads "
+            "|u − v| and u ⊙ v, which no stock model computes; serve it with crossfill serve"
+        )
     head = _affine_head(tagger, cell)
     if not isinstance(head, Head) or head.n_samples != 1:
         raise ExportError(f"expected one affine head, got several or a deeper one: method {tagger.config.method}")
@@ -75,7 +88,8 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
             bias = bias - weight @ encoder.mean[row]
     else:
         words = encoder.words.eval()
-    return Parts(cell, words, encoder.source.folder, weight, bias, tagger.model.inventory.labels[cell.task])
+    labels = tagger.model.inventory.labels[cell.task]
+    return Parts(cell, words, encoder.source.folder, weight, bias, labels, unit, encoder.sentences)
 
 
 def _affine_head(tagger: Tagger, cell: Cell) -> Classifier:
@@ -110,9 +124,10 @@ def _card(parts: Parts, tagger: Tagger, usage: str) -> str:
         f"- {r.corpus}: score {100 * r.score:.1f}, NLL {r.plug_in['nll']:.3f}, ECE {r.plug_in['ece']:.3f}"
         for r in scores
     )
+    what = "token" if parts.unit is Unit.WORD else "text"
     return (
-        f"---\npipeline_tag: token-classification\nlanguage:\n- {parts.cell.language}\n---\n\n"
-        f"# {parts.cell.task} in {parts.cell.language}\n\nA token classifier exported from a crossfill model "
+        f"---\npipeline_tag: {what}-classification\nlanguage:\n- {parts.cell.language}\n---\n\n"
+        f"# {parts.cell.task} in {parts.cell.language}\n\nA {what} classifier exported from a crossfill model "
         f"(method `{tagger.config.method}`, posterior means plugged in); {seen}. Averaged prediction, and with it the "
         f"model's doubt about its own parameters, needs crossfill itself.\n\n{usage}\n\n"
         f"## Scores\n\n{measured or 'Not measured.'}\n\nLabels: {', '.join(parts.labels)}\n"

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from crossfill.errors import ExportError
 from crossfill.export.parts import Parts, Tell, take_apart, write_surroundings
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.unit import Unit
 from crossfill.tagger.tagger import Tagger
 
 if TYPE_CHECKING:
@@ -33,8 +34,21 @@ A word that spells a special token of the tokenizer (`[SEP]`, `<pad>`) is split 
 the same, which this format cannot change; crossfill and its ONNX export read it as text."""
 
 
+_SENTENCE_USAGE = """```python
+from transformers import pipeline
+
+label = pipeline("text-classification", model="this-folder")
+label("A sentence.")
+```
+
+The label is read at the last token: give the pipeline one text at a time."""
+
+
 def export_stock(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _stage: None) -> None:
-    """Write the tagger of a cell as a token-classification checkpoint; ExportError if that cannot represent it."""
+    """Write the tagger of a cell as a stock checkpoint; ExportError if none can represent it.
+
+    It is one for token classification, or for sequence classification if the task labels sentences.
+    """
     tell("loading the encoder")
     parts = take_apart(tagger, cell)
     _check(parts)
@@ -43,7 +57,7 @@ def export_stock(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _sta
     tell("comparing its logits with the model's")
     _verify(parts, model)
     tell(f"writing {out}")
-    write_surroundings(parts, tagger, out, _USAGE)
+    write_surroundings(parts, tagger, out, _USAGE if parts.unit is Unit.WORD else _SENTENCE_USAGE)
     model.save_pretrained(out)
     _read_special_tokens_as_text(out / "tokenizer_config.json")
 
@@ -56,32 +70,38 @@ def _read_special_tokens_as_text(path: Path) -> None:
 
 def _check(parts: Parts) -> None:
     config, n_layers = parts.words.config, parts.words.network.n_layers
+    kind = "token" if parts.unit is Unit.WORD else "sequence"
     reasons = []
-    if config.pooling != "first":
+    if parts.unit is Unit.SENTENCE and (parts.sentences, config.pooling) != ("last", "last"):
+        found = (
+            "mean of a sentence's words" if parts.sentences == "mean" else f"{config.pooling} piece of its last word"
+        )
+        reasons.append(f"its head reads the {found}, and those classes read one token ([CLS] or the last)")
+    if parts.unit is Unit.WORD and config.pooling != "first":
         reasons.append(f"words are read from their {config.pooling} piece, and pipelines take the first")
     if parts.layer_mix or parts.words.layer != n_layers:
         found = "a mix of layers" if parts.layer_mix else f"layer {parts.words.layer} of {n_layers}"
-        reasons.append(f"heads read {found}, and token-classification classes read the last")
+        reasons.append(f"heads read {found}, and {kind}-classification classes read the last")
     if reasons:
         raise ExportError(
-            f"{parts.cell}: a transformers token-classification checkpoint cannot carry this model: "
+            f"{parts.cell}: a transformers {kind}-classification checkpoint cannot carry this model: "
             f"{'; '.join(reasons)}; export it with --onnx, where pooling is part of the graph"
         )
 
 
 def _assemble(parts: Parts) -> "PreTrainedModel":
-    from transformers import AutoModelForTokenClassification
+    from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
 
+    auto = AutoModelForTokenClassification if parts.unit is Unit.WORD else AutoModelForSequenceClassification
     network = parts.words.network.network
     settings = type(network.config).from_dict(network.config.to_dict())
     settings.id2label = dict(enumerate(parts.labels))
     settings.label2id = {label: i for i, label in enumerate(parts.labels)}
     try:
-        model = AutoModelForTokenClassification.from_config(settings, trust_remote_code=False, dtype=torch.float32)
+        model = auto.from_config(settings, trust_remote_code=False, dtype=torch.float32)
     except ValueError:
-        raise ExportError(
-            f"{parts.cell}: transformers has no token-classification class for {settings.model_type}; use --onnx"
-        ) from None
+        kind = auto.__name__.removeprefix("AutoModelFor")
+        raise ExportError(f"{parts.cell}: transformers has no {kind} for {settings.model_type}; use --onnx") from None
     own, base = network.state_dict(), getattr(model, model.base_model_prefix)
     wanted = base.state_dict()
     missing = [name for name in wanted if name not in own and "pooler" not in name]
@@ -89,17 +109,33 @@ def _assemble(parts: Parts) -> "PreTrainedModel":
         raise ExportError(f"{parts.cell}: expected the encoder's weights in {type(model).__name__}, not {missing[0]}")
     base.load_state_dict({name: tensor for name, tensor in own.items() if name in wanted}, strict=False)
     heads = [m for m in (getattr(model, "classifier", None), getattr(model, "score", None)) if isinstance(m, nn.Linear)]
-    if not heads or heads[0].bias is None or heads[0].weight.shape != parts.weight.shape:
-        raise ExportError(f"{parts.cell}: {type(model).__name__} has no affine classifier with a bias; use --onnx")
+    if not heads or heads[0].weight.shape != parts.weight.shape:
+        raise ExportError(f"{parts.cell}: {type(model).__name__} has no affine classifier; use --onnx")
     with torch.no_grad():
         heads[0].weight.copy_(parts.weight)
-        heads[0].bias.copy_(parts.bias)
+        if heads[0].bias is not None:
+            heads[0].bias.copy_(parts.bias)
+        else:
+            _fold_bias(parts, base, type(model).__name__)
     return model.eval()
+
+
+def _fold_bias(parts: Parts, base: nn.Module, name: str) -> None:
+    """Give the head's bias b to the network's last normalisation, as W δ with δ = W⁺ b: some heads have none."""
+    norms = [module for module in base.children() if isinstance(module, nn.LayerNorm)]
+    if not norms or norms[-1].bias is None:
+        raise ExportError(
+            f"{parts.cell}: {name} has no bias in its head, nor in the normalisation below it; use --onnx"
+        )
+    norms[-1].bias += torch.linalg.pinv(parts.weight.double()).to(parts.bias.dtype) @ parts.bias
 
 
 @torch.inference_mode()
 def _verify(parts: Parts, model: "PreTrainedModel") -> None:
     """Check that the checkpoint gives this model's logits: some classes add layers between encoder and head."""
+    if parts.unit is Unit.SENTENCE:
+        _compare(parts, model, *_sentence_logits(parts, model))
+        return
     inputs = parts.words.cutter.cut(Corpus.from_sentences(Sentence(words) for words in _PROBE))
     expected = parts.words(inputs) @ parts.weight.T + parts.bias
     found = []
@@ -109,7 +145,21 @@ def _verify(parts: Parts, model: "PreTrainedModel") -> None:
     pieces = torch.cat([logits for _, logits in found])[torch.cat([places for places, _ in found]).argsort()]
     first, _ = inputs.word_pieces()
     kept = inputs.first >= 0
-    gap = float((pieces[first][kept] - expected[kept]).abs().max()) if bool(kept.any()) else 0.0
+    _compare(parts, model, pieces[first][kept], expected[kept])
+
+
+def _sentence_logits(parts: Parts, model: "PreTrainedModel") -> tuple[Tensor, Tensor]:
+    """The checkpoint's logits of some sentences, read as its pipeline reads them, and the model's own."""
+    found, expected = [], []
+    for words in _PROBE:
+        inputs = parts.words.cutter.cut(Corpus.from_sentences([Sentence(words)]))
+        found.append(model(input_ids=inputs.ids[None]).logits[0])
+        expected.append(parts.words(inputs)[-1] @ parts.weight.T + parts.bias)
+    return torch.stack(found), torch.stack(expected)
+
+
+def _compare(parts: Parts, model: "PreTrainedModel", found: Tensor, expected: Tensor) -> None:
+    gap = float((found - expected).abs().max()) if len(found) else 0.0
     if gap > _TOLERANCE * max(1.0, float(expected.abs().max())):
         raise ExportError(
             f"{parts.cell}: {type(model).__name__} does more than apply a head to the encoder's states "

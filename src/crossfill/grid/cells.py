@@ -8,7 +8,9 @@ from hashlib import blake2b
 import numpy as np
 
 from crossfill.errors import DataError, unknown
-from crossfill.grid.sentence import EMPTY, Column, Corpus
+from crossfill.grid.column import Column
+from crossfill.grid.sentence import EMPTY, Corpus
+from crossfill.grid.unit import Unit
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -74,6 +76,8 @@ class Inventory:
     languages: tuple[str, ...]
     newcomers: frozenset[str] = frozenset()
     """The languages without any corpus, of which there is only text."""
+    units: Mapping[str, Unit] = field(default_factory=dict)
+    """What each task labels; words if it is not here."""
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -83,6 +87,14 @@ class Inventory:
         if task not in self.labels:
             raise DataError(unknown("task", task, self.labels))
         return self.tasks.index(task)
+
+    def unit(self, task: str) -> Unit:
+        """What a task labels."""
+        return self.units.get(task, Unit.WORD)
+
+    def head_shapes(self, n_features: int) -> list[tuple[int, int]]:
+        """Labels and inputs of the head of each task, over an encoder with `n_features` for a word."""
+        return [(len(labels), self.unit(task).width(n_features)) for task, labels in self.labels.items()]
 
     def language_index(self, language: str) -> int:
         index = self._language_rows.get(language)
@@ -141,15 +153,22 @@ class Grid:
     def inventory(self) -> Inventory:
         """Tasks with their labels, the union over their corpora, sorted; and all languages with corpora or text."""
         labels: dict[str, set[str]] = {task: set() for task in self.tasks}
+        units: dict[str, Unit] = {}
         for cell, corpora in self.corpora.items():
             for splits in corpora:
-                for corpus in splits.parts.values():
+                for corpus in filter(len, splits.parts.values()):
                     labels[cell.task] |= corpus.labels.distinct()
+                    if units.setdefault(cell.task, corpus.unit) is not corpus.unit:
+                        raise DataError(
+                            f"{cell}: expected labels of {units[cell.task]}s, as in other corpora of {cell.task}; got "
+                            f"labels of {corpus.unit}s; give it a task of its own"
+                        )
         languages = tuple(sorted({*self.languages, *self.texts}))
         return Inventory(
             {task: tuple(sorted(found)) for task, found in labels.items()},
             languages,
             frozenset(self.texts) - set(self.languages),
+            {task: unit for task, unit in units.items() if unit is not Unit.WORD},
         )
 
     def __getitem__(self, cell: Cell) -> tuple[Splits, ...]:

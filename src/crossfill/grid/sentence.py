@@ -1,8 +1,7 @@
 """Sentences and corpora: produced by `data`, read by `encoders`."""
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import overload
@@ -10,30 +9,45 @@ from typing import overload
 import numpy as np
 
 from crossfill.errors import DataError
+from crossfill.grid.column import Column
 from crossfill.grid.unicode import composed, is_composed
+from crossfill.grid.unit import Unit
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """One sentence: its words, their labels in one task, where there are spaces between them, and where it stood.
 
-    Sentences with the same words, labels and spaces are equal, wherever they stood.
+    What tasks of other units label is a sentence, too: with one label for all its words, and for a pair with the words
+    of both sentences. Sentences with the same words, labels and spaces are equal, wherever they stood.
     """
 
     words: tuple[str, ...]
     labels: tuple[str, ...] = ()
-    """One label per word, or none at all for unlabelled text."""
+    """One label per word, or one in all for other units; none at all for unlabelled text."""
     spaces: tuple[bool, ...] = ()
     """Whether a space follows each word; empty when one follows every word."""
     source: str = field(default="", compare=False, repr=False)
     """The text that the words were cut from, with the sentences around them; empty if they came as words."""
     starts: tuple[int, ...] = field(default=(), compare=False)
     """Where each word starts in `source`, in characters (Unicode code points)."""
+    unit: Unit = Unit.WORD
+    """What its labels are of."""
+    second: int = 0
+    """The number of the word with which the second sentence of a pair begins; 0 unless it is a pair."""
 
     def __post_init__(self) -> None:
-        for name, values in (("labels", self.labels), ("spaces", self.spaces), ("starts", self.starts)):
+        labels = ("labels", self.labels) if self.unit is Unit.WORD else ("labels", ())
+        for name, values in (labels, ("spaces", self.spaces), ("starts", self.starts)):
             if values and len(values) != len(self.words):
                 raise DataError(f"expected {len(self.words)} {name}, one per word, got {len(values)}: {self.text[:60]}")
+        if self.unit is not Unit.WORD and len(self.labels) > 1:
+            raise DataError(f"expected one label for a {self.unit}, got {len(self.labels)}: {self.text[:60]}")
+        if (self.unit is Unit.PAIR) != (0 < self.second < len(self.words)):
+            raise DataError(
+                f"expected two sentences with words in a pair, and one otherwise; got a {self.unit} of "
+                f"{len(self.words)} words with a second sentence at {self.second}: {self.text[:60]}"
+            )
         end = 0
         for word, start in zip(self.words, self.starts, strict=False):
             if start < end:
@@ -42,6 +56,21 @@ class Sentence:
                 found = self.source[start : start + len(word)]
                 raise DataError(f"expected '{word[:60]}' at character {start} of the text, got '{found[:60]}'")
             end = start + len(word)
+
+    @classmethod
+    def pair(cls, first: "Sentence", second: "Sentence", label: str | None = None) -> "Sentence":
+        """Two sentences as one pair."""
+        spaces: tuple[bool, ...] = ()
+        if first.spaces or second.spaces:
+            before, after = (s.spaces or (True,) * len(s) for s in (first, second))
+            spaces = (*before, *after)
+        return cls(
+            (*first.words, *second.words),
+            () if label is None else (label,),
+            spaces,
+            unit=Unit.PAIR,
+            second=len(first),
+        )
 
     @classmethod
     def cut(cls, source: str, bounds: Iterable[tuple[int, int]]) -> "Sentence":
@@ -55,8 +84,18 @@ class Sentence:
         return len(self.words)
 
     @property
+    def sentences(self) -> tuple["Sentence", ...]:
+        """The two sentences of a pair, without labels; else the sentence itself."""
+        if self.unit is not Unit.PAIR:
+            return (self,)
+        parts = (slice(0, self.second), slice(self.second, None))
+        return tuple(Sentence(self.words[part], (), self.spaces[part]) for part in parts)
+
+    @property
     def text(self) -> str:
-        """The sentence with single spaces, rebuilt from words and spaces."""
+        """The sentence with single spaces, rebuilt from words and spaces; the two of a pair with a tab between."""
+        if self.unit is Unit.PAIR:
+            return "\t".join(part.text for part in self.sentences)
         if len(self.spaces) != len(self.words):
             return " ".join(self.words)
         gaps = (*self.spaces[:-1], False)
@@ -75,86 +114,30 @@ class Sentence:
         found, start = [], 0
         for i, word in enumerate(self.words):
             found.append((start, start + len(word)))
-            start += len(word) + (self.spaces[i] if self.spaces else True)
+            start += len(word) + (self.spaces[i] if self.spaces and i + 1 != self.second else True)
         return tuple(found)
-
-
-class Column(Sequence[str]):
-    """Many strings, each distinct one stored once: string i is `vocabulary[codes[i]]`."""
-
-    __slots__ = ("codes", "vocabulary")
-
-    def __init__(self, vocabulary: tuple[str, ...], codes: np.ndarray) -> None:
-        self.vocabulary, self.codes = vocabulary, codes
-
-    @classmethod
-    def of(cls, values: Iterable[str]) -> "Column":
-        """The column of these strings, with its vocabulary in order of appearance."""
-        ids: dict[str, int] = {}
-        codes = np.fromiter((ids.setdefault(value, len(ids)) for value in values), dtype=np.int32)
-        return cls(tuple(ids), codes)
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
-        if isinstance(index, slice):
-            return tuple(map(self.vocabulary.__getitem__, self.codes[index].tolist()))
-        return self.vocabulary[self.codes[index]]
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self.vocabulary.__getitem__, self.codes.tolist())
-
-    @classmethod
-    def joined(cls, columns: Sequence["Column"]) -> "Column":
-        """These columns, one after the other."""
-        ids: dict[str, int] = {}
-        parts = [
-            np.array([ids.setdefault(text, len(ids)) for text in column.vocabulary], dtype=np.int32)[column.codes]
-            for column in columns
-        ]
-        return cls(tuple(ids), np.concatenate(parts))
-
-    def take(self, positions: np.ndarray) -> "Column":
-        """The strings at these positions."""
-        return Column(self.vocabulary, self.codes[positions])
-
-    def map(self, change: Callable[[str], str]) -> "Column":
-        """Apply `change` to every string, once per distinct string."""
-        changed = Column.of(change(text) for text in self.vocabulary)
-        return Column(changed.vocabulary, changed.codes[self.codes])
-
-    def positions_in(self, places: Mapping[str, int]) -> np.ndarray:
-        """The position of every string in `places`; −1 for strings that are not there."""
-        return np.array([places.get(text, -1) for text in self.vocabulary], dtype=np.int64)[self.codes]
-
-    def counts(self) -> Counter[str]:
-        """How often each string occurs."""
-        found = np.bincount(self.codes, minlength=len(self.vocabulary)).tolist()
-        counts: Counter[str] = Counter()
-        for text, n in zip(self.vocabulary, found, strict=True):
-            if n:
-                counts[text] += n
-        return counts
-
-    def distinct(self) -> set[str]:
-        """The distinct strings that occur."""
-        return set(self.counts())
 
 
 class Corpus(Sequence[Sentence]):
     """A sequence of sentences in flat columns, so that a whole corpus can be mapped into memory at once.
 
-    Sentence i has the words `words[offsets[i]:offsets[i + 1]]`, and likewise for `labels` and `spaces`.
+    Sentence i has the words `words[offsets[i]:offsets[i + 1]]`, and likewise for `labels` and `spaces`. In tasks of
+    other units it has the label `labels[i]`, and a pair is one sentence here, the second half of which begins at its
+    word `seconds[i]`.
     """
 
-    def __init__(self, words: Column, labels: Column, spaces: np.ndarray, offsets: np.ndarray) -> None:
-        """`labels` and `spaces` are as long as `words`, or empty (unlabelled; a space after every word)."""
+    def __init__(
+        self,
+        words: Column,
+        labels: Column,
+        spaces: np.ndarray,
+        offsets: np.ndarray,
+        unit: Unit = Unit.WORD,
+        seconds: np.ndarray | None = None,
+    ) -> None:
+        """`spaces` is as long as `words`, or empty (a space after every word); `labels` may be empty (unlabelled)."""
         self.words, self.labels, self.spaces, self.offsets = words, labels, spaces, offsets
+        self.unit, self.seconds = unit, np.empty(0, dtype=np.int64) if seconds is None else seconds
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence]) -> "Corpus":
@@ -165,6 +148,7 @@ class Corpus(Sequence[Sentence]):
         labelled = [s for s in kept if s.labels]
         if labelled and any(len(s) for s in kept if not s.labels):
             raise DataError(f"expected labels in every sentence, got them in {len(labelled)} of {len(kept)}")
+        unit = _one_unit(s.unit for s in kept)
         spaced = any(s.spaces for s in kept)
         spaces = [space for s in kept for space in (s.spaces or (True,) * len(s))] if spaced else []
         return cls(
@@ -172,12 +156,18 @@ class Corpus(Sequence[Sentence]):
             labels=Column.of(label for s in kept for label in s.labels),
             spaces=np.array(spaces, dtype=np.bool_),
             offsets=offsets,
+            unit=unit,
+            seconds=np.array([s.second for s in kept] if unit is Unit.PAIR else [], dtype=np.int64),
         )
 
     @classmethod
     def from_text(cls, sentences: Iterable[Sentence]) -> "Corpus":
-        """The text of these sentences as encoders expect it: without labels, in Unicode's composed form (NFC)."""
-        return cls.from_sentences(Sentence(s.words, (), s.spaces) for s in sentences).composed()
+        """The text of these sentences as encoders expect it: without labels, in Unicode's composed form (NFC).
+
+        A pair gives two sentences.
+        """
+        parts = (part for s in sentences for part in s.sentences)
+        return cls.from_sentences(Sentence(s.words, (), s.spaces) for s in parts).composed()
 
     @classmethod
     def joined(cls, parts: Iterable["Corpus"]) -> "Corpus":
@@ -195,12 +185,14 @@ class Corpus(Sequence[Sentence]):
             labels=Column.joined([corpus.labels for corpus in corpora]),
             spaces=np.concatenate([corpus.all_spaces() for corpus in corpora]) if spaced else EMPTY.spaces,
             offsets=np.concatenate([[0], np.cumsum(lengths)]),
+            unit=_one_unit(corpus.unit for corpus in corpora),
+            seconds=np.concatenate([corpus.seconds for corpus in corpora]),
         )
 
     def __repr__(self) -> str:
         shown = f": {' '.join(self.words[: min(8, int(self.offsets[1]))])}" if len(self) else ""
         labelled = "" if len(self.labels) or not self.n_words else ", unlabelled"
-        return f"<Corpus of {len(self):,} sentences, {self.n_words:,} words{labelled}{shown}{' …' * bool(shown)}>"
+        return f"<Corpus of {len(self):,} {self.items}, {self.n_words:,} words{labelled}{shown}{' …' * bool(shown)}>"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -216,7 +208,14 @@ class Corpus(Sequence[Sentence]):
             raise IndexError(f"sentence {index} of a corpus of {len(self)}")
         position = index % len(self)
         start, end = int(self.offsets[position]), int(self.offsets[position + 1])
-        return Sentence(self.words[start:end], self.labels[start:end], tuple(self.spaces[start:end].tolist()))
+        labels = slice(start, end) if self.unit is Unit.WORD else slice(position, position + 1)
+        return Sentence(
+            self.words[start:end],
+            self.labels[labels],
+            tuple(self.spaces[start:end].tolist()),
+            unit=self.unit,
+            second=int(self.seconds[position]) if self.unit is Unit.PAIR else 0,
+        )
 
     def __iter__(self) -> Iterator[Sentence]:
         return (self[i] for i in range(len(self)))
@@ -228,18 +227,43 @@ class Corpus(Sequence[Sentence]):
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         # every word keeps its distance from the start of its sentence
         positions = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
-        labels = self.labels.take(positions) if len(self.labels) else self.labels
+        labelled = positions if self.unit is Unit.WORD else chosen
+        labels = self.labels.take(labelled) if len(self.labels) else self.labels
         spaces = self.spaces[positions] if len(self.spaces) else self.spaces
-        return Corpus(self.words.take(positions), labels, spaces, offsets)
+        seconds = self.seconds[chosen] if self.unit is Unit.PAIR else self.seconds
+        return Corpus(self.words.take(positions), labels, spaces, offsets, self.unit, seconds)
 
     @property
     def n_words(self) -> int:
         return len(self.words)
 
     @property
+    def items(self) -> str:
+        """What it is a sequence of, in words."""
+        return "pairs" if self.unit is Unit.PAIR else "sentences"
+
+    @property
     def lengths(self) -> np.ndarray:
-        """Words per sentence."""
+        """Words per sentence, or per pair."""
         return np.diff(self.offsets)
+
+    @property
+    def n_labels(self) -> int:
+        """Labels that it has, or would have: one for each word, sentence or pair."""
+        return self.n_words if self.unit is Unit.WORD else len(self)
+
+    @property
+    def labels_per_sentence(self) -> np.ndarray:
+        """Labels of each sentence or pair: one for each word, or one in all."""
+        return self.lengths if self.unit is Unit.WORD else np.ones(len(self), dtype=np.int64)
+
+    def text(self) -> "Corpus":
+        """The sentences as encoders read them: without labels, those of pairs one by one, first and second in turn."""
+        offsets = self.offsets
+        if self.unit is Unit.PAIR:
+            starts = np.stack([offsets[:-1], offsets[:-1] + self.seconds], axis=1).ravel()
+            offsets = np.append(starts, offsets[-1])
+        return Corpus(self.words, Column((), np.empty(0, dtype=np.int32)), self.spaces, offsets)
 
     def all_spaces(self) -> np.ndarray:
         """Whether a space follows each word."""
@@ -249,14 +273,22 @@ class Corpus(Sequence[Sentence]):
         """The corpus with its words in Unicode's composed form (NFC), as vocabularies expect them."""
         if all(map(is_composed, self.words.vocabulary)):
             return self
-        return Corpus(self.words.map(composed), self.labels, self.spaces, self.offsets)
+        return Corpus(self.words.map(composed), self.labels, self.spaces, self.offsets, self.unit, self.seconds)
 
     def text_hash(self) -> str:
         """A hash of words, spaces and sentence boundaries, not of labels: tasks that label the same text share it."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.offsets, dtype="<i8").tobytes())
+        digest = hashlib.sha256(np.ascontiguousarray(self.text().offsets, dtype="<i8").tobytes())
         digest.update("\x1f".join(self.words).encode("utf-8", "surrogatepass") + b"\x1e")
         digest.update(np.ascontiguousarray(self.all_spaces(), dtype=np.uint8).tobytes())
         return digest.hexdigest()
+
+
+def _one_unit(units: Iterable[Unit]) -> Unit:
+    """The unit of all of these; words if there are none."""
+    found = sorted(set(units))
+    if len(found) > 1:
+        raise DataError(f"expected labels of one unit, got some of {' and some of '.join(found)}s")
+    return found[0] if found else Unit.WORD
 
 
 EMPTY = Corpus.from_sentences(())

@@ -11,6 +11,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
+from crossfill.grid.unit import Unit
+
 Metric = Literal["accuracy", "span_f1", "token_f1"]
 
 
@@ -23,10 +25,14 @@ class TaskKind(StrEnum):
     """Labels that include `_` for no value; scored by micro-F1 over the other labels."""
     SPANS = "spans"
     """Spans of words in IOB2; decoded as valid sequences, scored by strict span F1."""
+    CLASSES = "classes"
+    """One label for a whole sentence or pair; scored by accuracy."""
 
     @classmethod
-    def of(cls, labels: Sequence[str]) -> "TaskKind":
-        """The kind of a task with these labels."""
+    def of(cls, labels: Sequence[str], unit: Unit = Unit.WORD) -> "TaskKind":
+        """The kind of a task with this unit and these labels."""
+        if unit is not Unit.WORD:
+            return cls.CLASSES
         if "O" in labels and all(label == "O" or label[:2] in ("B-", "I-") for label in labels):
             return cls.SPANS
         return cls.VALUES if "_" in labels else cls.TAGS
@@ -38,8 +44,14 @@ class TaskKind(StrEnum):
             TaskKind.TAGS: "accuracy",
             TaskKind.VALUES: "token_f1",
             TaskKind.SPANS: "span_f1",
+            TaskKind.CLASSES: "accuracy",
         }
         return metrics[self]
+
+    @property
+    def has_absent(self) -> bool:
+        """Whether one of its labels means none, so that F1 is over the others."""
+        return self in (TaskKind.VALUES, TaskKind.SPANS)
 
     @property
     def absent(self) -> str:
@@ -55,11 +67,12 @@ class Labelling:
     predicted: Int[np.ndarray, "words"]
     labels: Sequence[str]
     lengths: Int[np.ndarray, "sentences"]
-    """Words per sentence."""
+    """Labels per sentence or pair: its words, or one."""
+    unit: Unit = Unit.WORD
 
     @property
     def kind(self) -> TaskKind:
-        return TaskKind.of(self.labels)
+        return TaskKind.of(self.labels, self.unit)
 
     def scores(self) -> dict[str, float]:
         """All metrics of the task by name, and its headline metric as `score`; each from 0 to 1."""
@@ -112,10 +125,11 @@ def score(
     predicted: Int[np.ndarray, "words"],
     labels: Sequence[str],
     lengths: Int[np.ndarray, "sentences"],
+    unit: Unit = Unit.WORD,
 ) -> float:
     """The task's headline score, from 0 to 1."""
-    match TaskKind.of(labels):
-        case TaskKind.TAGS:
+    match TaskKind.of(labels, unit):
+        case TaskKind.TAGS | TaskKind.CLASSES:
             return accuracy(gold, predicted)
         case TaskKind.VALUES:
             return token_f1(gold, predicted, null=list(labels).index("_"))

@@ -6,16 +6,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from crossfill.encoders.base import Encoder, Inputs
+from crossfill.encoders.base import Inputs
+from crossfill.model import Model
 
 CHUNK_SENTENCES = 256
+"""Even, so that the sentences of a pair stay together."""
 
 
 @torch.no_grad()
-def encoded(encoder: Encoder, inputs: Inputs) -> Iterator[Float[Tensor, "_ inputs"]]:
-    """The features of all words, each with a 1 for the bias, some sentences at a time."""
+def encoded(model: Model, inputs: Inputs, task: str) -> Iterator[Float[Tensor, "_ inputs"]]:
+    """The features of all words, or of what else the task labels, each with a 1 for the bias, some at a time."""
     for sentences in torch.arange(len(inputs.lengths)).split(CHUNK_SENTENCES):
-        features = encoder(inputs.take(sentences))
+        features = model.features(inputs.take(sentences), task)
         yield torch.cat([features, torch.ones_like(features[:, :1])], 1)
 
 

@@ -43,10 +43,9 @@ class GaussianProcessHeads(HeadSource):
         self.inventory = inventory
         self.kernel = KernelHeads(inventory, n_features, size)
         self.deviations = self.kernel.deviations
-        n_inputs, n_languages = n_features + 1, len(inventory.languages)
-        for task, labels in enumerate(inventory.labels.values()):
-            self.register_buffer(f"variance_{task}", torch.zeros(n_languages, len(labels), n_inputs))
-            self.register_buffer(f"basis_{task}", torch.zeros(n_inputs, n_inputs))
+        for task, (labels, width) in enumerate(inventory.head_shapes(n_features)):
+            self.register_buffer(f"variance_{task}", torch.zeros(len(inventory.languages), labels, width + 1))
+            self.register_buffer(f"basis_{task}", torch.zeros(width + 1, width + 1))
         self.register_buffer("prior_variances", torch.zeros(len(inventory.tasks), 2))
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
@@ -134,7 +133,7 @@ def finish(model: Model, inputs: Mapping[Cell, Inputs]) -> None:
     """Fit the posterior to the training words of all seen cells."""
     heads = _heads(model)
     for task in model.inventory.tasks:
-        own = {cell.language: list(encoded(model.encoder, part)) for cell, part in inputs.items() if cell.task == task}
+        own = {cell.language: list(encoded(model, part, task)) for cell, part in inputs.items() if cell.task == task}
         if own:
             heads.fit(task, own)
 

@@ -23,6 +23,7 @@ from crossfill.checkpoint import CALIBRATION, read_json
 from crossfill.config import Decision
 from crossfill.errors import CheckpointError, DataError
 from crossfill.files import write_json
+from crossfill.grid.unit import Unit
 from crossfill.prediction.rules import BETAS, FARTHEST, Preference, Rule, Sample, fit_offsets
 
 LEVELS = 1000
@@ -47,7 +48,9 @@ class TaskCalibration:
     """The offset of the decision rule for each preference; empty where the most probable label is the best decision."""
 
     @classmethod
-    def of(cls, cells: Sequence[Sample], labels: Sequence[str], decide: bool = False) -> "TaskCalibration":
+    def of(
+        cls, cells: Sequence[Sample], labels: Sequence[str], decide: bool = False, unit: Unit = Unit.WORD
+    ) -> "TaskCalibration":
         """Calibrate on the words of these cells, none of which may have been used to train or select the model.
 
         Offsets of decisions are fitted only where asked for: the cells must then be unknown to the model.
@@ -66,7 +69,7 @@ class TaskCalibration:
             tuple((np.ceil(thresholds * 1e7) / 1e7).tolist()),  # rounded up: sets may only grow
             tuple((np.floor(confidences * 1e7) / 1e7).tolist()),
             len(cells),
-            fit_offsets(cells, labels) if decide else {},
+            fit_offsets(cells, labels, unit) if decide else {},
         )
 
     def sets(self, probabilities: Float[np.ndarray, "words labels"], alpha: float) -> Bool[np.ndarray, "words labels"]:

@@ -7,6 +7,7 @@ from jaxtyping import Int
 
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.unit import Unit
 from crossfill.measures.metrics import TaskKind
 from crossfill.prediction.calibration import TaskCalibration, rule_for, tempered
 from crossfill.prediction.decoding import DecodedSpan, decode_spans
@@ -23,10 +24,12 @@ def decide(
     options: TaggingOptions,
     calibration: TaskCalibration | None,
     shift: float = 0.0,
+    unit: Unit = Unit.WORD,
 ) -> list[Tagging]:
     """The tagging of each sentence in its cell, from one prediction for all words; all cells must be of one task.
 
-    `shift` is an offset of decisions on the label that means none, in addition to that of the calibration.
+    `lengths` are the labels of each sentence: its words, or one. `shift` is an offset of decisions on the label that
+    means none, in addition to that of the calibration.
     """
     probabilities, entropy, mutual_information = (
         values.cpu().numpy() for values in (prediction.probabilities, prediction.entropy, prediction.mutual_information)
@@ -38,8 +41,8 @@ def decide(
         doubtful = None if options.abstain is None else calibration.doubtful(probabilities, options.abstain)
         if options.temperature:
             probabilities = tempered(probabilities, calibration.temperature)
-    kind = TaskKind.of(names)
-    chosen = rule_for(calibration, options.decision, options.prefer, shift).choose(probabilities, lengths, names)
+    kind, rule = TaskKind.of(names, unit), rule_for(calibration, options.decision, options.prefer, shift)
+    chosen = rule.choose(probabilities, lengths, names, unit)
     spans: list[DecodedSpan] = []
     if kind is TaskKind.SPANS:
         spans = decode_spans(probabilities, chosen, lengths, names)
@@ -76,6 +79,7 @@ def decide(
                 None if sets is None else sets[first:end],
                 None if doubtful is None else doubtful[first:end],
                 None if bounds is None else bounds[:, first:end],
+                unit,
             )
         )
         first = end

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from crossfill.grid.unit import Unit
 from crossfill.measures.metrics import TaskKind
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _LABEL = "font-size:.7em;font-weight:600;line-height:1.1;direction:ltr"
 
 def tagging_html(tagging: "Tagging") -> str:
     """A tagged sentence: each word over its label, coloured by its label and underlined where the model doubts."""
-    spaces = tagging.sentence.spaces or (True,) * len(tagging)
+    spaces = (tagging.sentence.spaces if tagging.unit is Unit.WORD else ()) or (True,) * len(tagging)
     words = "".join(
         _word(tagging, i) + (" " if space else "") for i, space in zip(range(len(tagging)), spaces, strict=True)
     )
@@ -82,7 +83,7 @@ def _summary(tagging: "Tagging") -> str:
     if not n:
         return "no words"
     return (
-        f"{n} word{'s' * (n > 1)}, mean confidence {tagging.confidence.mean():.0%}, "
+        f"{n} {tagging.unit}{'s' * (n > 1)}, mean confidence {tagging.confidence.mean():.0%}, "
         f"entropy {tagging.entropy.mean():.3f} nats"
     )
 

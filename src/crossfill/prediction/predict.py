@@ -41,7 +41,7 @@ class Prediction:
 
 def predict(model: Model, inputs: Inputs, cell: Cell, n_samples: int, seed: int = 0) -> Prediction:
     """Predict sentences in a cell, seen or unseen; with `n_samples` 0 the posterior means are plugged in."""
-    return predict_features(model, encode(model, inputs), cell, n_samples, seed)
+    return predict_features(model, encode(model, inputs, cell.task), cell, n_samples, seed)
 
 
 def predict_features(
@@ -71,8 +71,14 @@ def believe(runs: Sequence[Run], vote: Vote | None, interval: float | None = Non
     return found if interval is None else replace(found, bounds=found.probabilities.expand(2, -1, -1))
 
 
+def encode(model: Model, inputs: Inputs, task: str) -> Float[Tensor, "items features"]:
+    """The features of all words, or of all sentences or pairs if the task labels those."""
+    with torch.inference_mode():
+        return model.pool(encode_words(model, inputs), inputs.lengths, model.inventory.unit(task))
+
+
 @torch.inference_mode()
-def encode(model: Model, inputs: Inputs) -> Float[Tensor, "words features"]:
+def encode_words(model: Model, inputs: Inputs) -> Float[Tensor, "words features"]:
     """The features of all words, computed in chunks of sentences."""
     training = model.training
     model.eval()

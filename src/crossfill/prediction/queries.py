@@ -7,16 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from crossfill.encoders.base import CentredEncoder, ranges
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.unit import Unit
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import TaskCalibration
 from crossfill.prediction.decisions import decide
-from crossfill.prediction.predict import Run, believe, encode
+from crossfill.prediction.predict import Run, believe, encode_words
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 
 HeadOf = Callable[[Cell, int], Classifier]
@@ -45,48 +46,53 @@ def answer(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list[Tagg
     for numbers in _grouped(queries, model.heads.shifts):
         own = [queries[number] for number in numbers]
         first, sentences = own[0], [query.sentence for query in own]
-        lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(own))
-        words_of = Counter[Cell]()
+        unit = model.inventory.unit(first.cell.task)
+        each = map(len, sentences) if unit is Unit.WORD else (1 for _ in own)
+        lengths = np.fromiter(each, dtype=np.int64, count=len(own))
+        labels_of = Counter[Cell]()
         for query, length in zip(own, lengths.tolist(), strict=True):
-            words_of[query.cell] += length
-        parts = encoded.of(own).split(list(words_of.values()))
-        runs = [Run(part, head_of(cell, first.n_samples)) for cell, part in zip(words_of, parts, strict=True)]
+            labels_of[query.cell] += length
+        parts = model.pool(*encoded.of(own), unit).split(list(labels_of.values()))
+        runs = [Run(part, head_of(cell, first.n_samples)) for cell, part in zip(labels_of, parts, strict=True)]
         made = believe(runs, model.heads.vote, first.options.interval)
         cells, labels = [query.cell for query in own], model.inventory.labels[first.cell.task]
         shift = model.heads.shifts.get(first.cell, 0.0)
-        tagged = decide(cells, sentences, lengths, labels, made, first.options, first.calibration, shift)
+        tagged = decide(cells, sentences, lengths, labels, made, first.options, first.calibration, shift, unit)
         found |= zip(numbers, tagged, strict=True)
     return [found[number] for number in range(len(queries))]
 
 
 class _Encoded(NamedTuple):
-    """Features of sentences in their languages, and the row at which each sentence begins."""
+    """Features of the words of sentences in their languages, and the row at which each sentence begins."""
 
     features: Float[Tensor, "words features"]
     first: dict[tuple[str, Sentence], int]
 
-    def of(self, queries: Sequence[Query]) -> Float[Tensor, "chosen features"]:
-        starts = torch.tensor([self.first[query.cell.language, query.sentence] for query in queries], dtype=torch.long)
-        rows = ranges(starts, torch.tensor([len(query.sentence) for query in queries], dtype=torch.long))
-        return self.features[rows.to(self.features.device)]
+    def of(self, queries: Sequence[Query]) -> tuple[Float[Tensor, "chosen features"], Int[Tensor, "sentences"]]:
+        """The features of all words of the queries, and the words of each of their sentences."""
+        parts = [(query.cell.language, part) for query in queries for part in query.sentence.sentences]
+        starts = torch.tensor([self.first[part] for part in parts], dtype=torch.long)
+        lengths = torch.tensor([len(sentence) for _, sentence in parts], dtype=torch.long)
+        return self.features[ranges(starts, lengths).to(self.features.device)], lengths
 
 
 def _encode(model: Model, queries: Sequence[Query]) -> _Encoded:
     """The features of all sentences, in each language that they are queried in."""
-    sentences = list(dict.fromkeys(query.sentence for query in queries))
+    sentences = list(dict.fromkeys(part for query in queries for part in query.sentence.sentences))
     place = {sentence: i for i, sentence in enumerate(sentences)}
     wanted: dict[str, dict[int, None]] = defaultdict(dict)
     for query in queries:
-        wanted[query.cell.language][place[query.sentence]] = None
+        for part in query.sentence.sentences:
+            wanted[query.cell.language][place[part]] = None
     encoder, starts = model.encoder, np.cumsum([0, *map(len, sentences)]).tolist()
     inputs = encoder.prepare(Corpus.from_text(sentences), next(iter(wanted)))
     if not isinstance(encoder, CentredEncoder):
         pairs = ((language, i) for language, own in wanted.items() for i in own)
-        return _Encoded(encode(model, inputs), {(language, sentences[i]): starts[i] for language, i in pairs})
+        return _Encoded(encode_words(model, inputs), {(language, sentences[i]): starts[i] for language, i in pairs})
     parts, first, n_words = [], {}, 0
     for language, own in wanted.items():
         part = inputs if len(own) == len(sentences) else inputs.take(torch.tensor(list(own)))
-        parts.append(encode(model, encoder.recentred(part, language)))
+        parts.append(encode_words(model, encoder.recentred(part, language)))
         for i in sorted(own) if part is inputs else own:
             first[language, sentences[i]] = n_words
             n_words += len(sentences[i])

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from crossfill.grid.unit import Unit
 from crossfill.measures.metrics import Labelling, TaskKind
 from crossfill.prediction.decoding import TINY, viterbi
 
@@ -40,11 +41,12 @@ class Rule:
         probabilities: Float[np.ndarray, "words labels"],
         lengths: Int[np.ndarray, "sentences"],
         labels: Sequence[str],
+        unit: Unit = Unit.WORD,
     ) -> Int[np.ndarray, "words"]:
-        """The label of each word, as a column of the probabilities."""
-        kind = TaskKind.of(labels)
+        """The label of each word, sentence or pair, as a column of the probabilities."""
+        kind = TaskKind.of(labels, unit)
         weights = np.log(np.maximum(probabilities, TINY))
-        if self.offset and kind is not TaskKind.TAGS:
+        if self.offset and kind.has_absent:
             weights[:, list(labels).index(kind.absent)] += self.offset
         return viterbi(weights, lengths, labels) if self.valid and kind is TaskKind.SPANS else weights.argmax(-1)
 
@@ -61,12 +63,12 @@ class Sample(NamedTuple):
     lengths: Int[np.ndarray, "sentences"]
 
 
-def fit_offsets(cells: Sequence[Sample], labels: Sequence[str]) -> dict[Preference, float]:
+def fit_offsets(cells: Sequence[Sample], labels: Sequence[str], unit: Unit = Unit.WORD) -> dict[Preference, float]:
     """For each preference the offset with the best mean score over the cells; none for tasks in which all words count.
 
     Scores are smoothed over neighbouring offsets, as a few spans make them jump.
     """
-    if TaskKind.of(labels) is TaskKind.TAGS or not cells:
+    if not TaskKind.of(labels, unit).has_absent or not cells:
         return {}
     offsets = np.arange(-FARTHEST, FARTHEST + STEP / 2, STEP)
     counts = np.array([[_counts(sample, Rule(offset), labels) for sample in cells] for offset in offsets.tolist()])

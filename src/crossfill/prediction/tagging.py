@@ -12,6 +12,7 @@ from crossfill.config import Decision
 from crossfill.frames import data_frame
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.unit import Unit
 from crossfill.measures.metrics import TaskKind
 from crossfill.prediction.html import tagging_html
 from crossfill.prediction.rules import Preference
@@ -42,7 +43,7 @@ class TaggingOptions:
 
 @dataclass(frozen=True, slots=True)
 class TaggedWord:
-    """A word with its label and the uncertainty of that label."""
+    """A word with its label and the uncertainty of that label; or a whole sentence or pair, where a task labels it."""
 
     text: str
     label: str
@@ -80,7 +81,10 @@ class Span:
 
 @dataclass(frozen=True, repr=False)
 class Tagging:
-    """A tagged sentence: labels and how sure they are, which notebooks show in colours."""
+    """A tagged sentence: labels and how sure they are, which notebooks show in colours.
+
+    Where the task labels sentences or pairs, there is one label, and everything that is said of words is said of it.
+    """
 
     cell: Cell
     sentence: Sentence
@@ -101,8 +105,12 @@ class Tagging:
     """Whether a person should check each word, if `abstain` or `min_confidence` was given."""
     bounds: Float[np.ndarray, "2 words labels"] | None = None
     """Lower and upper bound of each probability over the posterior samples, if an `interval` was given."""
+    unit: Unit = Unit.WORD
+    """What is labelled."""
 
     def __repr__(self) -> str:
+        if self.unit is not Unit.WORD:
+            return f"<Tagging {self.cell}: {self.labels[0]}: {self.sentence.text}>"
         tagged = " ".join(f"{word}/{label}" for word, label in zip(self.sentence.words, self.labels, strict=True))
         return f"<Tagging {self.cell}: {tagged}>"
 
@@ -110,12 +118,13 @@ class Tagging:
         return tagging_html(self)
 
     def __len__(self) -> int:
-        return len(self.sentence)
+        """Number of labels: one for each word, or one in all."""
+        return len(self.labels)
 
     @property
     def kind(self) -> TaskKind:
-        """Whether its labels are tags, values or spans."""
-        return TaskKind.of(self.label_names)
+        """Whether its labels are tags, values or spans of words, or classes of sentences or pairs."""
+        return TaskKind.of(self.label_names, self.unit)
 
     @cached_property
     def label_sets(self) -> tuple[tuple[str, ...], ...]:
@@ -131,17 +140,20 @@ class Tagging:
     def words(self) -> tuple[TaggedWord, ...]:
         """The words with their labels and uncertainty."""
         doubtful: Sequence[bool] = [False] * len(self) if self.doubtful is None else self.doubtful.tolist()
+        texts, places = self.sentence.words, self.sentence.offsets
+        if self.unit is not Unit.WORD:
+            texts, places = (self.sentence.text,), ((0, len(self.sentence.text)),)
         return tuple(
             TaggedWord(*row, *place)
             for *row, place in zip(
-                self.sentence.words,
+                texts,
                 self.labels,
                 self.confidence.tolist(),
                 self.entropy.tolist(),
                 self.mutual_information.tolist(),
                 self.label_sets,
                 doubtful,
-                self.sentence.offsets,
+                places,
                 strict=True,
             )
         )
@@ -156,6 +168,8 @@ class Tagging:
         found: dict[str, Any] = {"labels": list(self.labels)}
         for name in ("confidence", "entropy", "mutual_information"):
             found[name] = [round(value, DIGITS) for value in getattr(self, name).tolist()]
+        if self.unit is not Unit.WORD:
+            return self._only({"label": self.labels[0]} | {name: v[0] for name, v in found.items() if name != "labels"})
         if self.kind is TaskKind.SPANS:
             found["spans"] = [span.as_dict() for span in self.spans]
         if self.sets is not None:
@@ -166,6 +180,15 @@ class Tagging:
             found["distributions"] = [
                 {label: round(p, DIGITS) for label, p in self.distribution(i).items()} for i in range(len(self))
             ]
+        return found
+
+    def _only(self, found: dict[str, Any]) -> dict[str, Any]:
+        """The values of the one label of a sentence or pair, always with its distribution."""
+        found["distribution"] = {label: round(p, DIGITS) for label, p in self.distribution(0).items()}
+        if self.sets is not None:
+            found["label_set"] = list(self.label_sets[0])
+        if self.doubtful is not None:
+            found["doubtful"] = bool(self.doubtful[0])
         return found
 
     def to_dict(self, distributions: bool = False) -> dict[str, Any]:

@@ -35,8 +35,8 @@ def job_seconds(job: Job, grid: StudyGrid, operations_per_second: float) -> floa
     tested = sum(s.test.n_words for cell in (*job.seen, *job.unseen) for s in grid.grid[Cell.parse(cell)])
     steps = config.training.steps
     batch_words = config.training.cells_per_step * config.training.batch_sentences * words
-    labels = max(map(len, part.inventory.labels.values()))
-    head = method.head_operations(config, _features(config), labels)
+    labels, width = max(part.inventory.head_shapes(_features(config)), key=lambda shape: shape[0] * shape[1])
+    head = method.head_operations(config, width, labels)
     step = batch_words * _word_operations(config) + config.training.cells_per_step * config.objective.samples * head
     validated = sum(part.development(cell).n_words for cell in seen) * (steps / config.training.validate_every)
     evaluation = (tested * len(job.methods) + validated) * _word_operations(config)

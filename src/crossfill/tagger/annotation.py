@@ -12,6 +12,7 @@ from torch import Tensor
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.unit import Unit
 from crossfill.prediction.predict import Prediction
 from crossfill.prediction.tagging import Tagging
 from crossfill.tagger.tagger import Tagger
@@ -47,8 +48,12 @@ class Candidates:
         prediction: Prediction,
         seed: int = 0,
     ) -> "Candidates":
-        """Sentences whose words have these features and predictions; none of them may be empty."""
-        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+        """Sentences whose words have these features and predictions; none of them may be empty.
+
+        If the features are those of the sentences or pairs, so are the predictions.
+        """
+        whole = len(features) == len(sentences)
+        lengths = np.array([1 if whole else len(sentence) for sentence in sentences], dtype=np.int64)
         first = np.cumsum(lengths) - lengths
         projection = np.random.default_rng(seed).standard_normal((features.shape[1], SKETCH))
         means = np.add.reduceat(features.cpu().numpy(), first, axis=0) / lengths[:, None]
@@ -76,7 +81,7 @@ def candidates(
     waiting = (sentence for sentence in sentences if len(sentence))
     parts = []
     while chunk := list(islice(waiting, _AT_ONCE)):
-        features = tagger.features(chunk, cell.language)
+        features = tagger.features(chunk, cell)
         parts.append(Candidates.of(chunk, features, tagger.predict(features, cell, n_samples), seed))
     if not parts:
         return Candidates([], np.zeros(0), np.zeros(0), np.zeros((0, SKETCH)))
@@ -123,14 +128,17 @@ def choose(pool: Candidates, budget: int, strategy: Strategy = "diversity", cost
 def rank_cells(tagger: Tagger, grid: Grid, most_sentences: int = 200) -> list[CellNeed]:
     """Rank the empty cells of a grid by mutual information per word, largest first.
 
-    A cell is ranked by text of its language from other tasks; cells of languages without any text are not listed.
+    A cell is ranked by text of its language from other tasks; cells of languages without any text are not listed, and
+    neither are those of tasks that label pairs.
     """
     found = []
     for cell in tagger.cells:
         if cell in grid.corpora:
             continue
+        if tagger.model.inventory.unit(cell.task) is Unit.PAIR:  # text of other tasks makes no pairs
+            continue
         others = [other for other in grid.cells if other.language == cell.language]
-        texts = Corpus.joined(splits.training for other in others for splits in grid[other])
+        texts = Corpus.joined(splits.training.text() for other in others for splits in grid[other])
         taggings: list[Tagging] = list(tagger.tag_many(islice(texts, most_sentences), cell))
         n_words = sum(map(len, taggings))
         if n_words:

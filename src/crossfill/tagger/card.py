@@ -13,6 +13,7 @@ from crossfill.evaluation.expected import Expectations, load_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Grid, Inventory
+from crossfill.grid.unit import Unit
 from crossfill.prediction.calibration import Calibration, load_calibration
 from crossfill.tagger.about import About, load_about
 from crossfill.tagger.card_metadata import card_metadata
@@ -98,7 +99,7 @@ def render_card(
         + (f"`{encoder.name}` at revision `{encoder.revision[:40]}`" if encoder else f"`{own}`")
         + (f" ({config.encoder.pretrained.mode})." if config.encoder.name != "compact" else "."),
         '```python\nimport crossfill\n\ntagger = crossfill.load("this-folder")\n'
-        f'tagger.tag(["a", "sentence"], cell="{inventory.tasks[0]}/{inventory.languages[0]}")\n```',
+        f'tagger.tag({_example(inventory)}, cell="{inventory.tasks[0]}/{inventory.languages[0]}")\n```',
         f"Saved from `{about.origin.name}` at revision `{about.origin.revision}`." if about.origin else "",
         "## Data",
         f"Languages: {languages}.",
@@ -119,9 +120,15 @@ def render_card(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def _example(inventory: Inventory) -> str:
+    """A sentence, or a pair if the first task labels pairs."""
+    return '("a sentence", "another")' if inventory.unit(inventory.tasks[0]) is Unit.PAIR else '["a", "sentence"]'
+
+
 def _labels(inventory: Inventory) -> str:
     return "\n".join(
-        f"- `{task}`: {', '.join(f'`{label}`' for label in inventory.labels[task])}" for task in inventory.tasks
+        f"- `{task}`, labels of {inventory.unit(task)}s: {', '.join(f'`{name}`' for name in inventory.labels[task])}"
+        for task in inventory.tasks
     )
 
 

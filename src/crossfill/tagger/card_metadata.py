@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from huggingface_hub import EvalResult, ModelCardData
 
 TASK_TYPE = "token-classification"
+_TYPES = (TASK_TYPE, "text-classification")
 _METRICS: Mapping[Metric, tuple[str, str]] = {
     "accuracy": ("accuracy", "accuracy"),
     "span_f1": ("f1", "strict span F1"),
@@ -35,19 +36,24 @@ def card_metadata(
 
     corpora = {str(name) for entry in about.data.values() for name in entry.get("corpora", ())}
     known = {_DATASETS[name] for name in corpora if name in _DATASETS}
-    kinds = {task: TaskKind.of(labels) for task, labels in inventory.labels.items()}
+    kinds = {task: TaskKind.of(labels, inventory.unit(task)) for task, labels in inventory.labels.items()}
+    types = [kind for kind in _TYPES if kind in {_type(kind) for kind in kinds.values()}]
     return ModelCardData(
         library_name="crossfill",
-        pipeline_tag=TASK_TYPE,
+        pipeline_tag=types[0] if types else TASK_TYPE,
         license=about.notes.license,
         base_model=encoder.name if encoder is not None else None,
         datasets=sorted({*about.notes.datasets, *known}) or None,
         language=[language_tag(code) for code in inventory.languages],
         metrics=sorted({_METRICS[kind.metric][0] for kind in kinds.values()}),
-        tags=[TASK_TYPE, "zero-shot", "uncertainty", *inventory.tasks],
+        tags=[*types, "zero-shot", "uncertainty", *inventory.tasks],
         model_name=about.notes.title,
         eval_results=[entry for result in results for entry in _entries(result, kinds[result.cell.task])] or None,
     )
+
+
+def _type(kind: TaskKind) -> str:
+    return "text-classification" if kind is TaskKind.CLASSES else TASK_TYPE
 
 
 def _entries(result: CellResult, kind: TaskKind) -> "Iterator[EvalResult]":
@@ -57,7 +63,7 @@ def _entries(result: CellResult, kind: TaskKind) -> "Iterator[EvalResult]":
     cell, (metric, exactly) = result.cell, _METRICS[kind.metric]
     corpus = result.corpus or str(cell)
     of: dict[str, Any] = {
-        "task_type": TASK_TYPE,
+        "task_type": _type(kind),
         "task_name": f"{cell.task} in {language_name(cell.language)}, {'seen' if result.seen else 'unseen'}",
         "dataset_type": _DATASETS.get(corpus, corpus),
         "dataset_name": f"{corpus} ({language_name(cell.language)})",

@@ -105,14 +105,13 @@ def _chosen(model: Model, grid: Grid, cell: Cell, seed: int) -> list[Labelled]:
     for corpus in (grid.development(cell), grid.training(cell)):
         if left and len(corpus):
             chosen.append(_some(prepare(model.encoder, model.inventory, cell, corpus), left, seed))
-            left -= len(chosen[-1].inputs.lengths)
+            left -= len(chosen[-1])
     return chosen
 
 
 def _some(data: Labelled, most: int, seed: int) -> Labelled:
     """At most this many sentences, chosen at random; order is kept."""
-    n = len(data.inputs.lengths)
-    if n <= most:
+    if len(data) <= most:
         return data
-    chosen = random.Random(seed).sample(range(n), most)  # noqa: S311 - a seeded experiment, not a secret
+    chosen = random.Random(seed).sample(range(len(data)), most)  # noqa: S311 - a seeded experiment, not a secret
     return data.take(torch.tensor(sorted(chosen)))

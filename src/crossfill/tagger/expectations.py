@@ -10,10 +10,12 @@ import torch
 
 from crossfill.config import Config
 from crossfill.encoders.base import Encoder
+from crossfill.encoders.pooling import sentences_of
 from crossfill.evaluation.calibrate import PredictedCell, calibrate_on
 from crossfill.evaluation.expected import Expectations, HeldOutScore, expect_scores
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
+from crossfill.grid.unit import Unit
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, rule_for
 from crossfill.prediction.predict import predict
@@ -113,17 +115,20 @@ def _text(grid: Grid, cell: Cell) -> Corpus:
     """Text of an unseen cell, without its labels: its own training text, else that of the language's other tasks."""
     same = [cell] if cell in grid.corpora else []
     others = sorted(other for other in grid.cells if other.language == cell.language and other != cell)
+    if grid.inventory.unit(cell.task) is Unit.PAIR:  # sentences of other tasks make no pairs
+        others = [other for other in others if other.task == cell.task]
     for other in (*same, *others):
         usable = [splits for splits in grid[other] if splits.has_training_data]
         if usable:
-            return Corpus.joined(splits.training for splits in usable)
+            return Corpus.joined(splits.training for splits in usable).text()
     return Corpus.from_sentences(())
 
 
 def _doubt_of_text(model: Model, cell: Cell, text: Corpus, seed: int) -> float:
     inputs = model.encoder.prepare(text, cell.language)
-    n = len(inputs.lengths)
+    unit = model.inventory.unit(cell.task)
+    n = len(inputs.lengths) // unit.n_sentences
     if n > MOST_SENTENCES:
         chosen = random.Random(seed).sample(range(n), MOST_SENTENCES)  # noqa: S311 - no secret
-        inputs = inputs.take(torch.tensor(sorted(chosen)))
+        inputs = inputs.take(sentences_of(torch.tensor(sorted(chosen)), unit))
     return _doubt(predict(model, inputs, cell, n_samples=0).probabilities.cpu().numpy())

@@ -166,7 +166,7 @@ def measure_rates(grid: Grid, seen: Collection[Cell], config: Config, encoder: E
     trainer.advance()  # the first step allocates
     step = _seconds_each(trainer.advance, TRIAL_SECONDS)
     cell, sentences = next(iter(data.items()))
-    n_words = len(sentences.labels)
+    n_words = int(sentences.inputs.lengths.sum())
     each = [
         _seconds_each(lambda n=n: predict(model, sentences.inputs, cell, n), TRIAL_SECONDS / 10) / n_words
         for n in (0, config.prediction.samples)
@@ -193,17 +193,17 @@ def _trial(encoder: Encoder, grid: Grid, cell: Cell) -> Labelled:
     labels = torch.from_numpy(grid.inventory.label_ids(cell.task, corpus.labels))
     inputs: Inputs
     if isinstance(encoder, FrozenEncoder):
-        inputs = encoder.imagined(torch.from_numpy(corpus.lengths), cell.language)
+        inputs = encoder.imagined(torch.from_numpy(corpus.text().lengths), cell.language)
     else:
-        inputs = encoder.prepare(corpus, cell.language)
-    return Labelled(inputs, labels)
+        inputs = encoder.prepare(corpus.text(), cell.language)
+    return Labelled(inputs, labels, corpus.unit)
 
 
 def _sample(words: Words) -> Corpus:
     """Random sentences of all corpora that are not in the cache, each by its size."""
     share = min(1.0, TRIAL_WORDS / words.n_missing)
     parts = [_some(corpus, max(1, round(share * len(corpus)))) for corpus in words.missing]
-    return Corpus.joined(parts)
+    return Corpus.joined(part.text() for part in parts)
 
 
 def _some(corpus: Corpus, most: int) -> Corpus:

@@ -17,7 +17,6 @@ from crossfill.adaptation.widths import Width, load_widths
 from crossfill.config import Config
 from crossfill.data.codes import find_cell, find_language_in
 from crossfill.data.labels import task_name
-from crossfill.data.segmentation import split_words
 from crossfill.errors import ConfigError, DataError
 from crossfill.evaluation.expected import Expectations, load_expected, save_expected
 from crossfill.evaluation.results import CellResult
@@ -25,6 +24,7 @@ from crossfill.evaluation.scoring import ALPHA, evaluate
 from crossfill.evaluation.table import Results
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.unit import Unit
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration
 from crossfill.prediction.predict import Prediction, draw_head, encode, predict_features
@@ -34,11 +34,10 @@ from crossfill.tagger.about import About, load_about, save_about
 from crossfill.tagger.card import load_results, write_card
 from crossfill.tagger.folder import load_model, save_model
 from crossfill.tagger.hub import OnHub
+from crossfill.tagger.texts import Text, as_sentence
 
 CHUNK_SENTENCES, CHUNK_WORDS = 256, 8192
 """A stream is processed in chunks that end at this many sentences or words."""
-Text = str | Sequence[str] | Sentence
-"""A sentence, as words or as a string that is split into words."""
 
 
 class Tagger(OnHub):
@@ -135,7 +134,11 @@ class Tagger(OnHub):
         found = [self.cell(cell) for cell in cells]
         if not found:
             raise DataError("expected at least one cell, such as ner/wol; got none")
-        sentences = (as_sentence(text, found[0].language) for text in texts)
+        units = {self.model.inventory.unit(cell.task) for cell in found}
+        unit = Unit.PAIR if Unit.PAIR in units else Unit.WORD
+        if unit is Unit.PAIR and len(units) > 1:
+            raise DataError("expected cells that all label pairs, or none; got both; tag them one after the other")
+        sentences = (as_sentence(text, found[0].language, unit) for text in texts)
         kinds = [self.query(Sentence(()), cell, samples, options) for cell in found]
         for chunk in _chunks(sentences, chunk_sentences):
             made = self.tag_queries([replace(kind, sentence=sentence) for kind in kinds for sentence in chunk])
@@ -146,13 +149,14 @@ class Tagger(OnHub):
     ) -> Query:
         """A validated query for `tag_queries`: a sentence to tag in a cell."""
         found, options = self.cell(cell), options or TaggingOptions()
+        sentence = as_sentence(text, found.language, self.model.inventory.unit(found.task))
         n_samples = self.config.prediction.samples if samples is None else samples
         if n_samples < 0:
             raise ConfigError(f"expected samples of 0 (plug-in) or more, got {n_samples}")
         if options.interval is not None and not 0 < options.interval < 1:
             raise DataError(f"expected an interval between 0 and 1, such as 0.9; got {options.interval}")
         calibration = self._calibration(found, n_samples, options)
-        return Query(as_sentence(text, found.language), found, n_samples, options, calibration)
+        return Query(sentence, found, n_samples, options, calibration)
 
     def tag_queries(self, queries: Sequence[Query], head_of: HeadOf | None = None) -> list[Tagging]:
         """Tag each sentence in its own cell, with one pass through the encoder, and heads from `head_of` if given."""
@@ -162,9 +166,9 @@ class Tagger(OnHub):
         """Draws of a cell's head, the same at every call; 0 gives the head at the posterior means."""
         return draw_head(self.model, cell, n_samples, self.config.prediction.seed)
 
-    def features(self, sentences: Sequence[Sentence], language: str) -> Float[Tensor, "words features"]:
-        """The features of all words of the sentences, encoded as text of this language."""
-        return encode(self.model, self.model.encoder.prepare(Corpus.from_text(sentences), language))
+    def features(self, sentences: Sequence[Sentence], cell: Cell) -> Float[Tensor, "words features"]:
+        """The features of all words of the sentences, or of the sentences or pairs, as the cell's task labels them."""
+        return encode(self.model, self.model.encoder.prepare(Corpus.from_text(sentences), cell.language), cell.task)
 
     def predict(self, features: Float[Tensor, "words features"], cell: Cell, n_samples: int) -> Prediction:
         """Predict words that are already encoded, in a cell."""
@@ -181,6 +185,8 @@ class Tagger(OnHub):
         found = self.cell_to_adapt(cell)
         known, labels = self.adapted.get(found), self.model.inventory.labels.get(found.task)
         if labels is None:
+            if labelled.unit is not Unit.WORD:
+                raise DataError(f"{found}: expected a task of the model for labels of {labelled.unit}s, got a new one")
             labels = tuple(sorted(labelled.labels.distinct()))
         examples = Examples.of(with_adapted(self.model, {}, {found.task: labels}), found, labelled)
         made = self.adapted_to(known.examples + examples if known else examples, found, labels)
@@ -292,23 +298,6 @@ def load(
     kept on disk unless `cache` is a folder, or true for the user's cache.
     """
     return Tagger.from_pretrained(folder, revision=revision, encoder=encoder, cache=cache)
-
-
-def as_sentence(text: Text, language: str) -> Sentence:
-    """Convert words to a sentence; a string is first split into words by the rules of the language."""
-    if isinstance(text, Sentence):
-        return text
-    if isinstance(text, str):
-        return split_words(text, language)
-    words = tuple(text) if isinstance(text, Iterable) and not isinstance(text, bytes) else None
-    if words is None or not all(isinstance(word, str) for word in words):
-        raise DataError(f"expected a sentence as a string or as a list of words, got {_shown(text)}")
-    return Sentence(words)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return f"{type(value).__name__} {text[:60]}{'…' * (len(text) > 60)}"
 
 
 def _chunks(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list[Sentence]]:

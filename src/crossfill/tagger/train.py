@@ -92,5 +92,5 @@ def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:
     for cell in grid.cells:
         usable = [splits for splits in grid[cell] if cell in seen or splits.has_training_data]
         if usable:
-            texts[cell.language].append(Corpus.joined(splits.training for splits in usable))
+            texts[cell.language].append(Corpus.joined(splits.training for splits in usable).text())
     encoder.centre_on(texts)

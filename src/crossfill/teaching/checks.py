@@ -6,10 +6,20 @@ from crossfill.errors import DataError, unknown
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.unicode import on_one_line
+from crossfill.grid.unit import Unit
 from crossfill.measures.metrics import TaskKind
 
 MOST_NAME = 80
 """Most characters in the name of who accepts."""
+
+
+def check_unit(cell: Cell, unit: Unit) -> None:
+    """Refuse a task that does not label words, as the journal keeps words with their labels."""
+    if unit is not Unit.WORD:
+        raise DataError(
+            f"{cell}: expected a task that labels words, got one that labels {unit}s; write them into a file, one a "
+            "line with its label, and adapt the cell to it (crossfill adapt)"
+        )
 
 
 def check_sentence(cell: Cell, sentence: Sentence, labels: Sequence[str]) -> None:

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from crossfill.data import bio, conllu
-from crossfill.data.convert import render_conllu
 from crossfill.data.labels import LabelColumn
+from crossfill.data.writers import render_conllu
 from crossfill.errors import DataError
 from crossfill.files import locked
 from crossfill.grid.cells import Cell

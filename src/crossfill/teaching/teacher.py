@@ -31,7 +31,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.measures.metrics import Metric, TaskKind
 from crossfill.tagger.tagger import Tagger
-from crossfill.teaching.checks import check_name, check_sentence
+from crossfill.teaching.checks import check_name, check_sentence, check_unit
 from crossfill.teaching.estimate import Estimate, estimate
 from crossfill.teaching.journal import Accepted, Estimated, Journal, Learned, Returned, Withdrawn
 from crossfill.teaching.lesson import State
@@ -92,6 +92,7 @@ class Teacher:
     ) -> list[Accepted]:
         """Keep sentences with their labels; each takes the place of an entry with the same text, or of `replaces`."""
         pupil = self._pupil(cell)
+        check_unit(pupil.cell, self.tagger.model.inventory.unit(pupil.cell.task))
         check_name(who)
         for sentence in sentences:
             check_sentence(pupil.cell, sentence, self._labels(pupil.cell))

@@ -1,4 +1,4 @@
-"""Corpora prepared for training and scoring: an encoder's inputs with the label of every word."""
+"""Corpora prepared for training and scoring: an encoder's inputs with the label of every word, sentence or pair."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,21 +8,38 @@ from jaxtyping import Int
 from torch import Tensor
 
 from crossfill.encoders.base import Encoder, Inputs, ranges
+from crossfill.encoders.pooling import sentences_of
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.sentence import Corpus
+from crossfill.grid.unit import Unit
 from crossfill.model import Model
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A corpus of a cell, ready for the encoder, with the labels of its words."""
+    """A corpus of a cell, ready for the encoder, with the labels of its words, sentences or pairs."""
 
     inputs: Inputs
-    labels: Int[Tensor, "words"]
+    """Sentences; those of a pair one after the other."""
+    labels: Int[Tensor, "labels"]
+    unit: Unit = Unit.WORD
+    """What the labels are of."""
+
+    @property
+    def lengths(self) -> Int[Tensor, "sentences"]:
+        """Labels of each sentence or pair: one for each word, or one in all."""
+        return self.inputs.lengths if self.unit is Unit.WORD else torch.ones_like(self.labels)
+
+    def __len__(self) -> int:
+        """Number of sentences or pairs."""
+        return len(self.lengths)
 
     def take(self, sentences: Int[Tensor, "chosen"]) -> "Labelled":
-        """The subset with these sentences only."""
+        """The subset with these sentences or pairs only."""
+        if self.unit is not Unit.WORD:
+            inputs = self.inputs.take(sentences_of(sentences, self.unit))
+            return Labelled(inputs, self.labels[sentences], self.unit)
         lengths = self.inputs.lengths
         words = ranges((lengths.cumsum(0) - lengths)[sentences], lengths[sentences])
         return Labelled(self.inputs.take(sentences), self.labels[words])
@@ -30,10 +47,13 @@ class Labelled:
 
 def prepare(encoder: Encoder, inventory: Inventory, cell: Cell, corpus: Corpus) -> Labelled:
     """Prepare a corpus of a cell for the encoder, and look up its labels."""
+    unit = inventory.unit(cell.task)
+    if len(corpus) and corpus.unit is not unit:
+        raise DataError(f"{cell}: expected labels of {unit}s, as the task has; got labels of {corpus.unit}s")
     labels = torch.from_numpy(inventory.label_ids(cell.task, corpus.labels))
-    if len(labels) != corpus.n_words:
-        raise DataError(f"{cell}: expected a label for each of {corpus.n_words} words, got {len(labels)}")
-    return Labelled(encoder.prepare(corpus, cell.language), labels)
+    if len(labels) != corpus.n_labels:
+        raise DataError(f"{cell}: expected a label for each of {corpus.n_labels} {unit}s, got {len(labels)}")
+    return Labelled(encoder.prepare(corpus.text(), cell.language), labels, unit)
 
 
 def prepare_grid(

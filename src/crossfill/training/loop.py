@@ -79,7 +79,7 @@ class Trainer:
         self.processes = processes or Processes(config.training)
         self.model, self.train_data, self.dev_data, self.config, self.out = model, train, dev, config, out
         model.to(self.processes.device)
-        sizes = {c: CellSize(len(d.inputs.lengths), len(d.labels)) for c, d in train.items()}
+        sizes = {c: CellSize(len(d), len(d.labels)) for c, d in train.items()}
         settings = config.training
         scheme = config.objective.cell_sampling
         self.sampler = CellSampler(
@@ -125,10 +125,11 @@ class Trainer:
         found = []
         with self.processes.own_randomness(self.progression.step), self.processes.autocast():
             features = self._encode([batch.inputs for batch in batches])
-        parts = features.split([len(batch.labels) for batch in batches])
+        parts = features.split([int(batch.inputs.lengths.sum()) for batch in batches])
         heads = self.model.heads.training_draw([draw.cell for draw in draws], self.config.objective.samples)
         for draw, batch, part, (head, divergences) in zip(draws, batches, parts, heads, strict=True):
-            likelihoods = log_likelihood(head.log_probabilities(part), batch.labels.to(device)) * n_processes
+            items = self.model.pool(part, batch.inputs.lengths, batch.unit)
+            likelihoods = log_likelihood(head.log_probabilities(items), batch.labels.to(device)) * n_processes
             divergence = total_divergence(divergences, partial(self.sampler.probability, cell=draw.cell))
             found.append(negative_elbo(likelihoods, divergence, draw.expected_words, kl_weight))
         return found
@@ -147,9 +148,9 @@ class Trainer:
         for i in range(len(cells))[self.processes.share]:
             cell, data = cells[i], self.dev_data[cells[i]]
             predicted = predict(self.model, data.inputs, cell, n_samples=0)
-            labels, lengths = self.model.inventory.labels[cell.task], data.inputs.lengths.numpy()
+            labels, lengths = self.model.inventory.labels[cell.task], data.lengths.numpy()
             gold = data.labels.numpy()
-            values[i, 0] = score(gold, predicted.labels.cpu().numpy(), labels, lengths)
+            values[i, 0] = score(gold, predicted.labels.cpu().numpy(), labels, lengths, data.unit)
             values[i, 1] = uncertainty.nll(predicted.probabilities.cpu().numpy(), gold)
         totals = self.processes.total(values.flatten()).reshape(-1, 2)
         return Validation(*(_means(cells, column.tolist()) for column in totals.T))

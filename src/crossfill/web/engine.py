@@ -15,10 +15,12 @@ from crossfill.data.segmentation import split_text
 from crossfill.errors import CrossfillError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.unit import Unit
 from crossfill.model import Classifier
 from crossfill.prediction.queries import Query
 from crossfill.prediction.tagging import DIGITS, Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger
+from crossfill.tagger.texts import as_sentence
 from crossfill.web.problems import ApiError, invalid, too_large
 from crossfill.web.schemas import TagRequest
 from crossfill.web.settings import ServeSettings
@@ -138,7 +140,15 @@ class Engine:
 
     def _queries(self, request: TagRequest) -> list[Query]:
         cells = [self.tagger.cell(cell) for cell in request.cells]
-        if request.text is not None:
+        units = {self.tagger.model.inventory.unit(cell.task) for cell in cells}
+        if Unit.PAIR in units and len(units) > 1:
+            raise invalid("expected cells that all label pairs, or none; got both")
+        if request.text is not None and Unit.PAIR in units:
+            lines = [line for line in request.text.splitlines() if line.strip()]
+            sentences = [as_sentence(line, cells[0].language, Unit.PAIR) for line in lines]
+        elif Unit.PAIR in units:
+            raise invalid("expected pairs as text, one a line with a tab between its sentences; got words")
+        elif request.text is not None:
             sentences = list(split_text(request.text, cells[0].language))
         else:
             sentences = [Sentence(tuple(words)) for words in request.sentences or () if words]
@@ -164,6 +174,7 @@ class Engine:
             "taggings": [
                 {
                     "cell": str(part[0].cell),
+                    "unit": part[0].unit,
                     "seen": part[0].cell in self.tagger.seen,
                     "label_names": part[0].label_names,
                     "sentences": [sentence_values(tagging) for tagging in part],

@@ -40,7 +40,12 @@ def describe(
             bayesian=tagger.model.heads.has_posterior,
         ),
         tasks=[
-            schemas.TaskAnswer(name=task, labels=list(labels), metric=TaskKind.of(labels).metric)
+            schemas.TaskAnswer(
+                name=task,
+                labels=list(labels),
+                metric=TaskKind.of(labels, inventory.unit(task)).metric,
+                unit=inventory.unit(task),
+            )
             for task, labels in inventory.labels.items()
         ],
         languages=[

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, model_v
 from pydantic_core import CoreSchema
 
 from crossfill import __version__
+from crossfill.grid.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,9 @@ class TagRequest(BaseModel):
         min_length=1, description="Cells, as ner/wol; all share one pass through the encoder."
     )
     text: str | None = Field(
-        default=None, description="Raw text, split into sentences and words by the rules of the first cell's language."
+        default=None,
+        description="Raw text, split into sentences and words by the rules of the first cell's language; for cells "
+        "that label pairs, one pair a line with a tab between its sentences.",
     )
     sentences: Annotated[list[Annotated[list[str], FirstProblem()]], FirstProblem()] | None = Field(
         default=None, description="Sentences that are already split into words."
@@ -109,6 +112,7 @@ class CellTagging(BaseModel):
     """All sentences in one cell."""
 
     cell: str
+    unit: Unit = Field(description="What is labelled. Sentences and pairs have one entry each, not one per word.")
     seen: bool
     label_names: list[str] = Field(description="The labels of the columns of probabilities.")
     sentences: list[SentenceTagging]
@@ -138,6 +142,7 @@ class TaskAnswer(BaseModel):
     name: str
     labels: list[str]
     metric: str
+    unit: Unit = Field(description="What it labels: each word, a sentence, or a pair of sentences.")
 
 
 class LanguageAnswer(BaseModel):

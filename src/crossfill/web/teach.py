@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeVar
 
 from fastapi import FastAPI, Request, Response
 
-from crossfill.data.convert import WRITERS
 from crossfill.data.streams import read_items
+from crossfill.data.writers import WRITERS
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.prediction.tagging import Tagging, TaggingOptions

@@ -10,14 +10,16 @@ from crossfill.config import GeneratorConfig
 from crossfill.methods.factorized.generator import Generator, HeadDistribution
 from crossfill.model import Head
 
-LATENT, FEATURES, LABELS = 3, 5, (2, 4)
+LATENT = 3
+LABELS, WIDTHS = (2, 4), (5, 20)
+SHAPES = list(zip(LABELS, WIDTHS, strict=True))
 CONFIG = GeneratorConfig(hidden=(8, 7))
 
 
 @pytest.fixture
 def generator() -> Generator:
     torch.manual_seed(0)
-    return Generator(LATENT, FEATURES, LABELS, CONFIG).double()
+    return Generator(LATENT, SHAPES, CONFIG).double()
 
 
 def latents(*shape: int) -> torch.Tensor:
@@ -34,14 +36,14 @@ def test_all_cells_in_one_call_equal_one_cell_and_sample_at_a_time(generator):
             )
             for layer in generator.trunk:
                 x = layer(x)
-            mean = generator.means[task](x).view(LABELS[task], FEATURES + 1)
-            variance = torch.log1p(torch.exp(generator.variances[task](x))).view(LABELS[task], FEATURES + 1)
+            mean = generator.means[task](x).view(LABELS[task], WIDTHS[task] + 1)
+            variance = torch.log1p(torch.exp(generator.variances[task](x))).view(LABELS[task], WIDTHS[task] + 1)
             torch.testing.assert_close(together[cell].mean[sample], mean)
             torch.testing.assert_close(together[cell].variance[sample], variance, rtol=1e-8, atol=1e-9)
 
 
 def test_logits_are_w_x_plus_b():
-    parameters, features = torch.randn(4, 3, FEATURES + 1).double(), torch.randn(6, FEATURES).double()
+    parameters, features = torch.randn(4, 3, WIDTHS[0] + 1).double(), torch.randn(6, WIDTHS[0]).double()
     logits = Head(parameters).logits(features)
     for sample in range(4):
         for word in range(6):
@@ -67,7 +69,7 @@ def test_head_kl_equals_torch_distributions():
 
 def test_without_deviation_all_cells_of_a_task_start_from_one_head_of_known_variance():
     config = GeneratorConfig(hidden=(8,), deviation=0.0, initial_variance=0.02)
-    first, second = Generator(LATENT, FEATURES, LABELS, config).double()([0, 0], latents(1, 2), latents(1, 2))
+    first, second = Generator(LATENT, SHAPES, config).double()([0, 0], latents(1, 2), latents(1, 2))
     torch.testing.assert_close(first.mean, second.mean)
     torch.testing.assert_close(first.variance, torch.full_like(first.variance, 0.02), rtol=1e-5, atol=0)
 

@@ -21,7 +21,7 @@ class JointHeads(HeadSource):
     def __init__(self, inventory: Inventory, n_features: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.inventory, self.dropout, self.has_posterior = inventory, dropout, dropout > 0
-        self.heads = nn.ModuleList(nn.Linear(n_features, len(labels)) for labels in inventory.labels.values())
+        self.heads = nn.ModuleList(nn.Linear(width, labels) for labels, width in inventory.head_shapes(n_features))
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
         return [self._head(cell) for cell in cells]

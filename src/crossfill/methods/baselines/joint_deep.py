@@ -49,7 +49,7 @@ class DeepHeads(HeadSource):
         super().__init__()
         self.inventory = inventory
         self.heads = nn.ModuleList(
-            deep_network([n_features, *widths, len(labels)]) for labels in inventory.labels.values()
+            deep_network([width, *widths, labels]) for labels, width in inventory.head_shapes(n_features)
         )
 
     def plug_in(self, cells: Sequence[Cell]) -> list[DeepHead]:
@@ -71,13 +71,13 @@ class DeepHeads(HeadSource):
 
 def matched_width(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> int:
     """The width at which the number of parameters of the deep heads is closest to that of pf-lr with these settings."""
+    shapes = inventory.head_shapes(n_features)
     with Outline():
         target = n_parameters(FactorizedHeads(inventory, seen, n_features, config.change({"method": "pf-lr"})))
 
     def size(width: int) -> int:
-        widths = [n_features, *[width] * config.joint.layers]
-        hidden = sum((narrow + 1) * wide for narrow, wide in itertools.pairwise(widths))
-        return sum(hidden + (width + 1) * len(labels) for labels in inventory.labels.values())
+        layers = [[features, *[width] * config.joint.layers, labels] for labels, features in shapes]
+        return sum((narrow + 1) * wide for widths in layers for narrow, wide in itertools.pairwise(widths))
 
     low, high = 1, 1
     while size(high) < target:

@@ -22,9 +22,10 @@ class EnsembleHeads(HeadSource):
     def __init__(self, inventory: Inventory, n_features: int, members: int) -> None:
         super().__init__()
         self.inventory, self.members, self.has_posterior = inventory, members, members > 1
-        bound = 1 / math.sqrt(n_features)  # as nn.Linear is initialised
-        shapes = [(members, len(labels), n_features + 1) for labels in inventory.labels.values()]
-        self.heads = nn.ParameterList(nn.Parameter(torch.empty(shape).uniform_(-bound, bound)) for shape in shapes)
+        self.heads = nn.ParameterList()
+        for labels, width in inventory.head_shapes(n_features):
+            bound = 1 / math.sqrt(width)  # as nn.Linear is initialised
+            self.heads.append(nn.Parameter(torch.empty(members, labels, width + 1).uniform_(-bound, bound)))
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
         return [Head(self._theta(cell)[:1]) for cell in cells]

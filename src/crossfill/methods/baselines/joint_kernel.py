@@ -24,9 +24,9 @@ class KernelHeads(DescribedHeads):
 
     def __init__(self, inventory: Inventory, n_features: int, size: int) -> None:
         super().__init__(inventory, size)
-        labels = [len(names) for names in inventory.labels.values()]
-        self.shared = nn.ModuleList(nn.Linear(n_features, n) for n in labels)
-        self.slopes = nn.ParameterList(nn.Parameter(torch.zeros(size, n, n_features + 1)) for n in labels)
+        shapes = inventory.head_shapes(n_features)
+        self.shared = nn.ModuleList(nn.Linear(width, labels) for labels, width in shapes)
+        self.slopes = nn.ParameterList(nn.Parameter(torch.zeros(size, n, width + 1)) for n, width in shapes)
         self.deviations = tuple(self.slopes)
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:

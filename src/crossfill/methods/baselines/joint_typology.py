@@ -33,8 +33,8 @@ class TypologyHeads(DescribedHeads):
 
     def __init__(self, inventory: Inventory, n_features: int, size: int, widths: Sequence[int]) -> None:
         super().__init__(inventory, size)
-        labels = inventory.labels.values()
-        self.heads = nn.ModuleList(deep_network([n_features + size, *widths, len(names)]) for names in labels)
+        shapes = inventory.head_shapes(n_features)
+        self.heads = nn.ModuleList(deep_network([width + size, *widths, labels]) for labels, width in shapes)
 
     def plug_in(self, cells: Sequence[Cell]) -> list[TypologyHead]:
         return [self._head(cell) for cell in cells]

@@ -37,13 +37,14 @@ class HeadDistribution:
 class Generator(nn.Module):
     """f_ψ and f_φ: a trunk over t ⊕ l ⊕ (t − l) ⊕ (t ⊙ l), then one mean and one variance layer for each task."""
 
-    def __init__(self, latent_size: int, n_features: int, n_labels: Sequence[int], config: GeneratorConfig) -> None:
+    def __init__(self, latent_size: int, shapes: Sequence[tuple[int, int]], config: GeneratorConfig) -> None:
+        """`shapes` are the labels and features of each task's head."""
         super().__init__()
         widths = [4 * latent_size, *config.hidden]
         layers = [nn.Linear(narrow, wide) for narrow, wide in itertools.pairwise(widths)]
         self.trunk = nn.Sequential(*(module for layer in layers for module in (layer, nn.ReLU())))
-        self.n_labels = tuple(n_labels)
-        sizes = [labels * (n_features + 1) for labels in n_labels]
+        self.n_labels = tuple(labels for labels, _ in shapes)
+        sizes = [labels * (features + 1) for labels, features in shapes]
         self.means = nn.ModuleList(OutputLayer(widths[-1], size) for size in sizes)
         self.variances = nn.ModuleList(OutputLayer(widths[-1], size) for size in sizes)
         self._initialise(config)

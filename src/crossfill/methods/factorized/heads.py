@@ -43,8 +43,7 @@ class FactorizedHeads(HeadSource):
         self.inventory = inventory
         self.tasks: Posterior = kind(len(inventory.tasks), config.latents)
         self.languages: Posterior = kind(len(inventory.languages), config.latents)
-        n_labels = [len(labels) for labels in inventory.labels.values()]
-        self.generator = Generator(config.latents.size, n_features, n_labels, config.generator)
+        self.generator = Generator(config.latents.size, inventory.head_shapes(n_features), config.generator)
         self.register_buffer("anchors", torch.zeros(len(inventory.languages), config.latents.size))
         self.latent_dropout = config.latents.dropout
         self.tied = config.objective.head_prior == "tied"
@@ -60,7 +59,9 @@ class FactorizedHeads(HeadSource):
         self.deviations = self.generator.deviations()
         self.doubt = None
         if config.generator.doubt:
-            self.doubt = OutputDoubt(len(inventory.languages), n_labels, [n_features + 1] * len(n_labels))
+            shapes = inventory.head_shapes(n_features)
+            n_labels, n_inputs = [labels for labels, _ in shapes], [width + 1 for _, width in shapes]
+            self.doubt = OutputDoubt(len(inventory.languages), n_labels, n_inputs)
 
     @torch.no_grad()
     def anchor(self, anchors: Mapping[str, Float[np.ndarray, "latent"]]) -> None:
@@ -169,7 +170,7 @@ def finish(model: Model, inputs: Mapping[Cell, Inputs]) -> None:
     if heads.doubt is None:
         return
     for task in model.inventory.tasks:
-        own = {cell.language: list(encoded(model.encoder, part)) for cell, part in inputs.items() if cell.task == task}
+        own = {cell.language: list(encoded(model, part, task)) for cell, part in inputs.items() if cell.task == task}
         if own:
             heads.fit_doubt(task, own)
 

@@ -8,7 +8,19 @@ export function textOf(sentence) {
   return sentence.words.map((word, i) => word + (sentence.spaces[i] ? " " : "")).join("").replace(/ +$/, "");
 }
 
-export function conllu(answer) {
+/** A line for each sentence or pair, where no cell labels words: they fit into no token format. */
+function lines(answer) {
+  return answer.sentences.map((sentence, s) => [
+    textOf(sentence), ...answer.taggings.flatMap(tagging => [...numbers(tagging.sentences[s], 0), tagging.sentences[s].labels[0]]),
+  ].join("\t")).join("\n") + "\n";
+}
+
+const ofWords = answer => ({ ...answer, taggings: answer.taggings.filter(tagging => tagging.unit === "word") });
+const someWords = answer => answer.taggings.some(tagging => tagging.unit === "word");
+
+export function conllu(given) {
+  if (!someWords(given)) return lines(given);
+  const answer = ofWords(given);
   return answer.sentences.map((sentence, s) => {
     const lines = [`# sent_id = ${s + 1}`, `# text = ${textOf(sentence)}`];
     for (const tagging of answer.taggings) {
@@ -44,7 +56,9 @@ function keyed(column, changes) {
   return [...kept, ...added].join("|") || "_";
 }
 
-export function bio(answer) {
+export function bio(given) {
+  if (!someWords(given)) return lines(given);
+  const answer = ofWords(given);
   const names = answer.taggings.flatMap(tagging => ["confidence", "entropy", "mutual_information", tagging.cell]);
   const sentences = answer.sentences.map((sentence, s) => sentence.words.map((word, i) =>
     [word, ...answer.taggings.flatMap(tagging => [...numbers(tagging.sentences[s], i), tagging.sentences[s].labels[i]])].join("\t")).join("\n"));

@@ -1,21 +1,26 @@
 // A word's whole distribution with error bars, and its entropy in two parts; beside it that in the other cell.
 import { hue } from "./colours.js";
 import { byId, h, percent } from "./dom.js";
+import { textOf } from "./formats.js";
+
+/** The entry of a word, or the only one of a sentence or pair. */
+const at = (tagging, i) => (tagging.unit === "word" ? i : 0);
 
 export function inspect(answer, s, i) {
-  const form = answer.sentences[s].words[i];
+  const words = answer.taggings.some(tagging => tagging.unit === "word");
+  const form = words ? answer.sentences[s].words[i] : textOf(answer.sentences[s]);
   byId("inspector-title").replaceChildren(h("bdi", {}, form));
-  byId("inspector-body").replaceChildren(...answer.taggings.map((tagging, panel) => distribution(answer, tagging, panel, s, i)));
+  byId("inspector-body").replaceChildren(...answer.taggings.map((tagging, panel) => distribution(answer, tagging, panel, s, at(tagging, i))));
   byId("inspector").hidden = false;
 }
 
 /** For those who listen: said after the word itself. */
 export function speak(answer, s, i) {
   byId("spoken").textContent = answer.taggings.map(tagging => {
-    const found = tagging.sentences[s], rows = ranked(tagging, s, i).slice(0, 3);
+    const found = tagging.sentences[s], rows = ranked(tagging, s, at(tagging, i)).slice(0, 3);
     const labels = rows.map(row => `${row.label} ${percent(row.p)}, between ${percent(row.low)} and ${percent(row.high)}`);
-    const split = answer.samples ? `, ${found.mutual_information[i].toFixed(2)} of it epistemic` : "";
-    return `${tagging.cell}: ${labels.join("; ")}. Entropy ${found.entropy[i].toFixed(2)} nats${split}.`;
+    const split = answer.samples ? `, ${found.mutual_information[at(tagging, i)].toFixed(2)} of it epistemic` : "";
+    return `${tagging.cell}: ${labels.join("; ")}. Entropy ${found.entropy[at(tagging, i)].toFixed(2)} nats${split}.`;
   }).join(" ");
 }
 

@@ -2,6 +2,7 @@
 import { evidence, STATUS } from "./cells.js";
 import { hue, isSpanTask, kind } from "./colours.js";
 import { h, percent, rove } from "./dom.js";
+import { textOf } from "./formats.js";
 
 export class WordsView {
   /** `look` is told which word the pointer or the focus is on, and null when the pointer leaves. */
@@ -19,8 +20,11 @@ export class WordsView {
       const code = tagging.cell.slice(tagging.cell.indexOf("/") + 1);
       const words = answer.sentences.map((sentence, s) =>
         h("div", { className: "sentence", lang: this.languages.get(code)?.tag ?? "und", dir: direction(sentence.words.join("")) },
-          sentence.words.map((_, i) => [this.word(answer, panel, s, i), sentence.spaces[i] ? " " : ""]).flat()));
-      const box = h("div", { className: "words", role: "group", "aria-label": `Words in ${tagging.cell}` }, words);
+          tagging.unit === "word"
+            ? sentence.words.map((_, i) => [this.word(answer, panel, s, i), sentence.spaces[i] ? " " : ""]).flat()
+            : this.whole(answer, panel, s)));
+      const what = { word: "Words", sentence: "Sentences", pair: "Pairs" }[tagging.unit];
+      const box = h("div", { className: "words", role: "group", "aria-label": `${what} in ${tagging.cell}` }, words);
       const buttons = [...this.buttons[panel].values()];
       buttons[0].tabIndex = 0;
       rove(buttons, (event, element, list) => step(event, element, list));
@@ -37,6 +41,21 @@ export class WordsView {
     });
   }
 
+  /** A whole sentence or pair: its label as a badge, with the two next labels, then its text. */
+  whole(answer, panel, s) {
+    const tagging = answer.taggings[panel], found = tagging.sentences[s], label = found.labels[0], sure = found.confidence[0];
+    const others = (found.probabilities?.[0] ?? []).map((p, k) => ({ p, name: tagging.label_names[k] }))
+      .filter(other => other.name !== label && other.p >= 0.05).sort((a, b) => b.p - a.p).slice(0, 2);
+    const text = textOf(answer.sentences[s]);
+    const button = h("button", {
+      type: "button", tabIndex: -1, className: `badge ${doubtClass(sure)}`, "aria-label": `${label}, ${percent(sure)}: ${text}`,
+      "data-place": `${s}:0`, vars: { "--hue": hue(label, tagging.label_names) ?? 0, "--sure": sure },
+    }, h("b", {}, label), ` ${percent(sure)}`);
+    this.watch(button, panel, s, 0);
+    return [button, h("span", { className: "others" }, others.map(other => `${other.name} ${percent(other.p)}`).join(", ")),
+      h("p", { className: "sentence-text" }, text)];
+  }
+
   word(answer, panel, s, i) {
     const tagging = answer.taggings[panel], found = tagging.sentences[s];
     const label = found.labels[i], sure = found.confidence[i], inSpans = isSpanTask(tagging.label_names);
@@ -49,11 +68,15 @@ export class WordsView {
       type: "button", tabIndex: -1, className: classes.join(" "), "aria-label": `${form}: ${label}, ${percent(sure)}`,
       "data-place": `${s}:${i}`, vars: { "--hue": colour ?? 0, "--sure": sure },
     }, h("span", { className: `form ${doubtClass(sure)}` }, form), h("span", { className: "label" }, shown));
+    this.watch(button, panel, s, i);
+    return button;
+  }
+
+  watch(button, panel, s, i) {
     button.addEventListener("pointerenter", () => this.look(s, i));
     button.addEventListener("focus", () => this.look(s, i, true));
     button.addEventListener("click", () => this.look(s, i, true));
     this.buttons[panel].set(`${s}:${i}`, button);
-    return button;
   }
 
   /** Mark the word that is looked at, in all panels. */
@@ -70,7 +93,7 @@ function doubt(tagging) {
   const sum = name => tagging.sentences.flatMap(sentence => sentence[name]).reduce((a, b) => a + b, 0);
   const n = tagging.sentences.reduce((count, sentence) => count + sentence.labels.length, 0);
   const mean = sum("confidence") / n;
-  return `${n} word${n === 1 ? "" : "s"}, mean confidence ${percent(mean)}, entropy ${(sum("entropy") / n).toFixed(3)} nats`;
+  return `${n} ${tagging.unit}${n === 1 ? "" : "s"}, mean confidence ${percent(mean)}, entropy ${(sum("entropy") / n).toFixed(3)} nats`;
 }
 
 /** The direction of the first letter that has one. */

@@ -6,7 +6,8 @@ import pytest
 
 from crossfill.data.segmentation import split_text
 from crossfill.errors import DataError
-from crossfill.integrations.label_studio import Labelling, prediction, types_of
+from crossfill.integrations.label_names import types_of
+from crossfill.integrations.label_studio import Labelling, prediction
 from crossfill.integrations.label_studio_events import annotations, labelled_sentences
 from tests.integrations.taggings import ADLAM, NER, POS, TEXTS, places_found
 

@@ -22,6 +22,7 @@ from crossfill.tagger.tagger import Tagger, load
 from crossfill.teaching.teacher import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
+from tests.integrations.documents import NAMED_ENTITY, type_system, xmi
 from tests.web.servers import running
 
 CHECKS = [
@@ -71,6 +72,12 @@ def guide(document, known_cells: list[str]) -> None:
     data = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     task = {"type": "object", "properties": {"data": data}, "required": ["data"]}
     forms = {"label_config": config, "schema": config, "tasks": {"type": "array", "items": task}}
+    types = {"enum": [type_system(), "<a/>"]}
+    content = {"type": "object", "required": ["xmi"], "properties": {"xmi": {"enum": [xmi("Dakar", []), "<a/>"]}}}
+    layer = {"type": "object", "required": ["layer", "feature"], "properties": {"layer": {"enum": [NAMED_ENTITY]}}}
+    layer["properties"] |= {"feature": {"enum": ["value", "other"]}}
+    forms |= {"typeSystem": types, "document": content, "documents": {"type": "array", "items": content}}
+    forms |= {"metadata": layer, "action": {"enum": ["ANNOTATION_CREATED", "START_TRAINING", "TASKS_CREATED"]}}
     forms["cell"] = {"enum": known_cells}
     addressed = {"task": tasks, "language": languages, "cell": known_cells}
     for path in document["paths"].values():
@@ -115,10 +122,11 @@ def test_no_request_of_thousands_brings_it_down(address: str, tagger: Tagger):
 def test_the_document_names_every_status_and_calls_no_other_site(address: str):
     document = requests.get(f"{address}/api/openapi.json", timeout=10).json()
     cell = "/{task}/{language}"
-    studio = {f"/label-studio{cell}/{name}" for name in ("health", "setup", "predict")}
+    tools = {f"/label-studio{cell}/{name}" for name in ("health", "setup", "predict", "webhook")}
+    tools |= {f"/inception{cell}/{name}" for name in ("predict", "train")}
     taught = {"text", "next", "clear", "accept", "withdraw", "learn", "back", "save", "progress", "sentences"}
     paths = {"/api/health", "/api/grid", "/api/tag"} | {f"/api/teach/{name}" for name in taught}
-    assert set(document["paths"]) == paths | studio
+    assert set(document["paths"]) == paths | tools
     changes = document["paths"]["/api/teach/accept"]["post"]
     assert {"200", "400", "401", "403", "408", "413", "415", "421", "422", "429", "503"} <= set(changes["responses"])
     example = changes["requestBody"]["content"]["application/json"]["schema"]["examples"][0]

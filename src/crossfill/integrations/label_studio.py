@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossfill.data.labels import split_tag
 from crossfill.errors import DataError
+from crossfill.integrations.label_names import types_of
 from crossfill.integrations.markup import elements
 from crossfill.integrations.utf16 import Utf16Places
 from crossfill.measures.metrics import TaskKind
@@ -99,12 +99,6 @@ def prediction(taggings: Sequence[Tagging], labelling: Labelling, text: str, ver
     ]
     entropy = sum(float(tagging.entropy.sum()) for tagging in taggings)
     return {"result": found, "score": 1 / (1 + entropy), "model_version": version}
-
-
-def types_of(label_names: Iterable[str]) -> list[str]:
-    """What annotators choose from: the types of spans, or the labels other than `_`."""
-    found = [tag[1] if (tag := split_tag(name)) else name for name in label_names if name not in ("O", "_")]
-    return list(dict.fromkeys(found))
 
 
 def _key(text: Mapping[str, str]) -> str:

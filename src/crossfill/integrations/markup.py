@@ -1,6 +1,5 @@
 """XML from other programs, read without anything that XML could have it do: no document types, no entities."""
 
-from collections.abc import Iterator
 from xml.parsers import expat
 
 from crossfill.errors import DataError
@@ -10,10 +9,10 @@ Element = tuple[int, str, dict[str, str]]
 MOST_CHARACTERS = 200_000
 
 
-def elements(text: str, what: str) -> Iterator[Element]:
-    """The elements of a short XML text in their order; `what` names it in errors."""
-    if len(text) > MOST_CHARACTERS:
-        raise DataError(f"{what}: expected at most {MOST_CHARACTERS:,} characters of XML, got {len(text):,}")
+def elements(text: str, what: str, most_characters: int = MOST_CHARACTERS) -> list[Element]:
+    """The elements of an XML text in their order; `what` names it in errors."""
+    if len(text) > most_characters:
+        raise DataError(f"{what}: expected at most {most_characters:,} characters of XML, got {len(text):,}")
     found: list[Element] = []
     depth = 0
 
@@ -35,4 +34,4 @@ def elements(text: str, what: str) -> Iterator[Element]:
         parser.Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
         raise DataError(f"{what}: expected XML; {error}") from None
-    return iter(found)
+    return found

@@ -15,10 +15,11 @@ from crossfill import __version__
 from crossfill.errors import CrossfillError
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.teacher import Teacher
-from crossfill.web import label_studio
+from crossfill.web import inception, label_studio
 from crossfill.web.assets import Asset, load_assets
 from crossfill.web.desk import Desk
 from crossfill.web.engine import Engine, n_characters
+from crossfill.web.lessons import Lessons
 from crossfill.web.overview import describe
 from crossfill.web.problems import ApiError
 from crossfill.web.reading import BODY_PROBLEMS, PROBLEMS, body_of, read_json
@@ -91,8 +92,9 @@ def build_app(
         return Response(answer, media_type="application/json")
 
     versions = Versions(name, tagger, teacher.version if teacher is not None else lambda _: "0")
-    app.include_router(label_studio.routes(desk, versions))
-
+    lessons = Lessons(teacher, desk)
+    app.include_router(label_studio.routes(desk, lessons, versions))
+    app.include_router(inception.routes(desk, lessons))
     if teacher is not None:
         add_teaching(app, teacher, desk)
     for path, asset in assets.items():
@@ -125,9 +127,8 @@ def build_app(
             allow_headers=["Authorization", "Content-Type"],
         )
     paths = {f"/{name}" for name in assets} | {"/api/openapi.json", *app.openapi()["paths"]}
-    paths |= {
-        f"/label-studio/{cell}/{what}" for cell in tagger.cells for what in ("health", "setup", "predict", "webhook")
-    }
+    paths |= {f"/label-studio/{cell}/{what}" for cell in tagger.cells for what in label_studio.PATHS}
+    paths |= {f"/inception/{cell}/{what}" for cell in tagger.cells for what in inception.PATHS}
     app.add_middleware(Shield, settings=settings, paths=frozenset(paths))
     app.state.batcher = batcher
     return app

@@ -83,9 +83,14 @@ class Engine:
         default = min(self.tagger.config.prediction.samples, self.settings.max_samples)
         return default if asked is None else asked
 
+    @property
+    def samples(self) -> int:
+        """The samples that requests have by default."""
+        return self._samples(None)
+
     def _most_characters(self) -> int:
         """Characters that may be tagged at once in one cell, with the samples that requests have by default."""
-        return max(1, self.settings.max_work // max(1, self._samples(None)))
+        return max(1, self.settings.max_work // max(1, self.samples))
 
     def job(self, request: TagRequest) -> Job:
         """The job of a request to the API; rejected as by `check`."""
@@ -98,10 +103,10 @@ class Engine:
         characters = sum(len(word) for sentence in sentences for word in sentence.words)
 
         def queries() -> list[Query]:
-            kind = self.tagger.query(Sentence(()), cell, self._samples(None), options)
+            kind = self.tagger.query(Sentence(()), cell, self.samples, options)
             return [replace(kind, sentence=sentence) for sentence in sentences]
 
-        return Job(queries, list, characters * max(1, self._samples(None)))
+        return Job(queries, list, characters * max(1, self.samples))
 
     def parts(self, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
         """Sentences in parts that are each within the limits of a request; a sentence that is not is rejected."""

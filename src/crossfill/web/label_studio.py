@@ -6,13 +6,17 @@ from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from crossfill.data.segmentation import split_text
 from crossfill.integrations.label_studio import Labelling, prediction
+from crossfill.integrations.label_studio_events import ANNOTATED, START, annotations, labelled_sentences
 from crossfill.prediction.tagging import Tagging
 from crossfill.web.desk import Desk, Document
+from crossfill.web.lessons import CHANGING_PROBLEMS, Lesson, Lessons
+from crossfill.web.problems import too_large
 from crossfill.web.reading import CELL_PROBLEMS, body_of, json_body, parse_json, read_json
+from crossfill.web.settings import ServeSettings
 from crossfill.web.tools import LanguageName, TaskName, Versions, cell_of
 
 PATHS = ("health", "setup", "predict", "webhook")
@@ -59,7 +63,29 @@ class Predictions(Version):
     results: list[Prediction]
 
 
-def routes(desk: Desk, versions: Versions) -> APIRouter:
+class Project(BaseModel):
+    """A project."""
+
+    label_config: str = Field(description="The project's labelling configuration, as XML.")
+
+
+class Event(BaseModel):
+    """What happened in a project; annotations come with their tasks."""
+
+    model_config = ConfigDict(extra="allow")
+
+    action: str = Field(description="ANNOTATION_CREATED, ANNOTATION_UPDATED, START_TRAINING; others change nothing.")
+    project: Project | None = None
+
+
+class Learned(BaseModel):
+    """What came of an event."""
+
+    accepted: int = Field(description="Sentences that were new, or labelled anew.")
+    learning: bool = Field(description="Whether the cell learns now, in the background.")
+
+
+def routes(desk: Desk, lessons: Lessons, versions: Versions) -> APIRouter:
     """The addresses of an ML backend for each cell."""
     router = APIRouter(prefix="/label-studio/{task}/{language}", tags=["Label Studio"])
     tagger = desk.engine.tagger
@@ -99,7 +125,43 @@ def routes(desk: Desk, versions: Versions) -> APIRouter:
         answer = await desk.tag(request, lambda: _tasks(body, cell.language, version), cell)
         return Response(answer, media_type="application/json")
 
+    @router.post(
+        "/webhook",
+        status_code=201,
+        summary="Learn from annotations",
+        response_model=Learned,
+        responses=CELL_PROBLEMS | CHANGING_PROBLEMS,
+        openapi_extra={"requestBody": body_of(Event)},
+    )
+    async def webhook(request: Request, task: TaskName, language: LanguageName) -> Learned:
+        cell, body = find(task, language), await json_body(request)
+        event = parse_json(body, Event)
+        if event.action == START:
+            return Learned(accepted=0, learning=await lessons.learn(cell))
+        if event.action not in ANNOTATED:
+            return Learned(accepted=0, learning=False)
+        labels = tagger.model.inventory.labels[cell.task]
+        return Learned(
+            accepted=await lessons.take(cell, lambda: _annotated(event, cell.language, labels, desk.settings)),
+            learning=await lessons.learn(cell),
+        )
+
     return router
+
+
+def _annotated(event: Event, language: str, labels: Sequence[str], limits: ServeSettings) -> list[Lesson]:
+    """The labelled sentences of all annotations that an event brings."""
+    found = []
+    for annotation in annotations(event.model_extra or {}):
+        labelling = Labelling.parse(event.project.label_config if event.project else "")
+        text = labelling.text(annotation.task)
+        if len(text) > limits.max_characters:
+            raise too_large("characters in a task", limits.max_characters, len(text))
+        if len(annotation.result) > limits.max_words:
+            raise too_large("regions in a task", limits.max_words, len(annotation.result))
+        sentences = labelled_sentences(text, annotation.result, labelling, language, labels)
+        found.append(Lesson(annotation.who, sentences))
+    return found
 
 
 def _tasks(body: bytes, language: str, version: str) -> Document:

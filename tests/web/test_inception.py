@@ -1,0 +1,131 @@
+"""The recommender as INCEpTION calls it: requests of its shapes, and the exchanges that the documentation shows."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+import crossfill
+from crossfill.data.segmentation import split_text
+from crossfill.grid.sentence import Sentence
+from crossfill.tagger.tagger import Tagger
+from crossfill.web.app import build_app
+from crossfill.web.settings import ServeSettings
+from tests.integrations.documents import NAMED_ENTITY, POS, type_system, xmi
+from tests.integrations.taggings import TEXTS
+from tests.web.exchanges import alike, exchanges
+from tests.web.test_label_studio import PLACES
+
+pytest.importorskip("cassis")
+EXCHANGES = exchanges("inception.md")
+
+
+@pytest.fixture(scope="module")
+def knowing(model: Path) -> Tagger:
+    tagger = crossfill.load(model)
+    tagger.adapt([Sentence(words, labels) for words, labels in PLACES], "ner/wol")
+    return tagger
+
+
+@pytest.fixture(scope="module")
+def client(knowing: Tagger) -> Iterator[TestClient]:
+    app = build_app(knowing, ServeSettings(max_characters=400, max_words=60, timeout=20), "model")
+    with TestClient(app, base_url="http://localhost") as found:
+        yield found
+
+
+def written(value: Any) -> Any:
+    """What a page shows, with the XML in place of its names."""
+    if isinstance(value, dict):
+        return {key: written(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [written(item) for item in value]
+    if isinstance(value, str) and value.startswith("XMI of: "):
+        text, _, places = value.removeprefix("XMI of: ").partition(" with ")
+        found = [(text.index(word), text.index(word) + len(word), "LOC") for word in places.split(" as LOC")[0].split()]
+        return xmi(text, list(split_text(text, "wol")), found)
+    return type_system() if value == "TYPES" else value
+
+
+def ask(client: TestClient, text: str, cell: str = "ner/wol", layer: str = NAMED_ENTITY, feature: str = "value"):
+    metadata = {"layer": layer, "feature": feature, "projectId": 1, "anchoringMode": "tokens", "crossSentence": False}
+    content = xmi(text, list(split_text(text, "wol")), layer=layer, feature=feature)
+    body = {
+        "metadata": metadata | {"range": {"begin": 0, "end": len(text)}},
+        "document": {"xmi": content, "documentId": 42, "userId": "awa"},
+        "typeSystem": type_system(layer, feature),
+    }
+    return client.post(f"/inception/{cell}/predict", json=body)
+
+
+@pytest.mark.parametrize("shown", EXCHANGES[:1], ids=lambda shown: shown.path.rpartition("/")[2])
+def test_the_documentation_shows_what_happens(client: TestClient, shown):
+    answer = client.request(shown.method, shown.path, json=written(shown.body))
+    assert answer.status_code == shown.status
+    assert alike(shown.answer, answer.json()), answer.json()
+
+
+@pytest.mark.parametrize(
+    ("cell", "layer", "feature"), [("ner/wol", NAMED_ENTITY, "value"), ("pos/wol", POS, "PosValue")]
+)
+def test_suggestions_are_the_taggers_in_javas_offsets(client: TestClient, knowing: Tagger, cell, layer, feature):
+    text = " ".join(TEXTS)
+    answer = ask(client, text, cell, layer, feature)
+    package, _, name = layer.rpartition(".")
+    found = [
+        element.attrib
+        for element in ET.fromstring(answer.json()["document"]).iter(
+            f"{{http:///{package.replace('.', '/')}.ecore}}{name}"
+        )
+    ]
+    taggings = knowing.tag_many(split_text(text, "wol"), cell)
+    expected = [
+        (s.text, s.type, s.confidence) if cell == "ner/wol" else (s.text, s.label, s.confidence)
+        for t in taggings
+        for s in (t.spans if cell == "ner/wol" else t.words)
+    ]
+    units = text.encode("utf-16-le")
+    got = [
+        (
+            units[2 * int(values["begin"]) : 2 * int(values["end"])].decode("utf-16-le"),
+            values[feature],
+            pytest.approx(float(values[f"{feature}_score"]), abs=1e-5),
+        )
+        for values in found
+    ]
+    assert expected == got
+    assert len(got) > 1
+
+
+def test_documents_longer_than_a_request_are_tagged_in_parts(client: TestClient):
+    answer = ask(client, "Dakar mooy péeyu Senegaal. " * 30)  # 150 words where a request may have 60
+    assert answer.status_code == 200
+    assert answer.json()["document"].count("NamedEntity ") >= 30
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "message"),
+    [
+        ({"typeSystem": "<a/>"}, 422, "TypeNotFoundError"),
+        ({"typeSystem": type_system().replace(">value<", ">a=1<")}, 422, "names of letters and digits"),
+        ({"metadata": {"layer": "no.Layer", "feature": "value"}}, 422, "expected the layer no.Layer"),
+        ({"metadata": {"layer": NAMED_ENTITY, "feature": "value", "anchoringMode": "sentences"}}, 422, "words or"),
+        ({"document": {"xmi": "<a/>"}}, 422, "expected one text"),
+        ({"document": {"xmi": 3}}, 422, "document.xmi: "),
+        ({"document": None}, 422, "document: "),
+    ],
+)
+def test_what_cannot_be_answered_is_told(client: TestClient, change, status, message):
+    body = written(EXCHANGES[0].body) | change
+    answer = client.post("/inception/ner/wol/predict", json=body)
+    assert (answer.status_code, message in answer.json()["message"]) == (status, True), answer.json()
+    assert client.post("/inception/ner/wl/predict", json=body).status_code == 404
+
+
+def test_a_missing_extra_is_named(client: TestClient, monkeypatch):
+    monkeypatch.setattr("crossfill.web.inception.find_spec", lambda _: None)
+    answer = client.post("/inception/ner/wol/predict", json={})
+    assert (answer.status_code, "pip install 'crossfill[inception]'" in answer.json()["message"]) == (404, True)

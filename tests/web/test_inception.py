@@ -12,6 +12,7 @@ import crossfill
 from crossfill.data.segmentation import split_text
 from crossfill.grid.sentence import Sentence
 from crossfill.tagger.tagger import Tagger
+from crossfill.teaching.teacher import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.integrations.documents import NAMED_ENTITY, POS, type_system, xmi
@@ -61,11 +62,58 @@ def ask(client: TestClient, text: str, cell: str = "ner/wol", layer: str = NAMED
     return client.post(f"/inception/{cell}/predict", json=body)
 
 
-@pytest.mark.parametrize("shown", EXCHANGES[:1], ids=lambda shown: shown.path.rpartition("/")[2])
-def test_the_documentation_shows_what_happens(client: TestClient, shown):
-    answer = client.request(shown.method, shown.path, json=written(shown.body))
-    assert answer.status_code == shown.status
-    assert alike(shown.answer, answer.json()), answer.json()
+@pytest.fixture
+def teacher(model: Path, tmp_path: Path) -> Teacher:
+    tagger = crossfill.load(model)
+    tagger.adapt([Sentence(words, labels) for words, labels in PLACES], "ner/wol")
+    return Teacher(tagger, tmp_path / "corrected", 0)
+
+
+@pytest.fixture
+def taught(teacher: Teacher) -> Iterator[TestClient]:
+    with TestClient(build_app(teacher.tagger, None, "model", {}, teacher), base_url="http://localhost") as found:
+        yield found
+
+
+def test_the_documentation_shows_what_happens(taught: TestClient, teacher: Teacher):
+    assert [shown.path.rpartition("/")[2] for shown in EXCHANGES] == ["predict", "train"]
+    for shown in EXCHANGES:
+        answer = taught.request(shown.method, shown.path, json=written(shown.body))
+        assert answer.status_code == shown.status, answer.text
+        assert shown.answer is None or alike(shown.answer, answer.json()), answer.json()
+    (entry,) = teacher.in_force("ner/wol")
+    assert (entry.who, entry.sentence.words, entry.sentence.labels) == (
+        "INCEpTION user awa",
+        ("Ndar", "la", "dëkk", "."),
+        ("B-LOC", "O", "O", "O"),
+    )
+
+
+def test_training_keeps_what_is_new_and_waits_its_turn(taught: TestClient, client: TestClient, teacher, monkeypatch):
+    body = written(EXCHANGES[1].body)
+    assert taught.post("/inception/ner/wol/train", json=body).status_code == 204
+    teacher.wait("ner/wol", 30)
+    assert teacher.version("ner/wol") == "1"
+    assert taught.post("/inception/ner/wol/train", json=body).status_code == 204
+    assert len(teacher.in_force("ner/wol")) == 1
+    assert not teacher.busy("ner/wol")
+    assert teacher.version("ner/wol") == "1"  # nothing was new
+    text = "🦁 Awa la. Ndar la dëkk."
+    places = [(2, 5, "PER"), (10, 14, "PER")]
+    body["documents"].append({"xmi": xmi(text, list(split_text(text, "wol")), places), "userId": "a\tb"})
+    assert taught.post("/inception/ner/wol/train", json=body).status_code == 204
+    found = {entry.sentence.text: (entry.who, entry.sentence.labels) for entry in teacher.in_force("ner/wol")}
+    assert found == {
+        "🦁 Awa la.": ("INCEpTION user ab", ("O", "B-PER", "O", "O")),
+        "Ndar la dëkk.": ("INCEpTION user ab", ("B-PER", "O", "O", "O")),
+    }
+    teacher.wait("ner/wol", 30)
+    monkeypatch.setattr(teacher, "busy", lambda _: True)
+    answer = taught.post("/inception/ner/wol/train", json=body)
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+    assert client.post("/inception/ner/wol/train", json=body).status_code == 409
+    other = taught.post("/inception/ner/wol/train", json=body, headers={"origin": "https://evil.example"})
+    assert other.status_code == 403
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import crossfill
 from crossfill.grid.sentence import Sentence
 from crossfill.tagger.annotation import candidates, choose
 from crossfill.tagger.tagger import Tagger
+from crossfill.teaching.teacher import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.integrations.taggings import TEXTS
@@ -53,11 +54,102 @@ def ask(client: TestClient, *texts: str | None, cell: str = "ner/wol", config: s
     return client.post(f"/label-studio/{cell}/predict", json=body)
 
 
-@pytest.mark.parametrize("shown", exchanges("label-studio.md"), ids=lambda shown: shown.path.rpartition("/")[2])
-def test_the_documentation_shows_what_happens(studio: TestClient, shown):
-    answer = studio.request(shown.method, shown.path, json=shown.body)
-    assert answer.status_code == shown.status
-    assert alike(shown.answer, answer.json()), answer.json()
+@pytest.fixture
+def teacher(model: Path, tmp_path: Path) -> Teacher:
+    tagger = crossfill.load(model)
+    tagger.adapt([Sentence(words, labels) for words, labels in PLACES], "ner/wol")
+    return Teacher(tagger, tmp_path / "corrected", 0)
+
+
+@pytest.fixture
+def taught(teacher: Teacher) -> Iterator[TestClient]:
+    app = build_app(teacher.tagger, ServeSettings(max_characters=400, max_words=60), "model", {}, teacher)
+    with TestClient(app, base_url="http://localhost") as found:
+        yield found
+
+
+def test_the_documentation_shows_what_happens(taught: TestClient, teacher: Teacher):
+    for shown in exchanges("label-studio.md"):
+        answer = taught.request(shown.method, shown.path, json=shown.body)
+        assert answer.status_code == shown.status
+        assert alike(shown.answer, answer.json()), answer.json()
+        teacher.wait("ner/wol", 30)
+    (entry,) = teacher.in_force("ner/wol")
+    assert entry.who == "Label Studio user 1"
+    assert (entry.sentence.words, entry.sentence.labels) == (
+        ("🦁", "Awa", "dem", "na", "Ndar", "."),
+        ("O", "B-PER", "O", "O", "O", "O"),
+    )
+
+
+def event(action: str, text: str, *spans: tuple[str, str], task: int = 3, **annotation) -> dict:
+    def units(place: int) -> int:
+        return len(text[:place].encode("utf-16-le")) // 2
+
+    result = [
+        {
+            "id": f"r{i}", "from_name": "label", "to_name": "text", "type": "labels", "origin": "manual",
+            "value": {"start": units(text.index(word)), "end": units(text.index(word) + len(word)), "labels": [label]},
+        }
+        for i, (word, label) in enumerate(spans)
+    ]  # fmt: skip
+    made = {"id": 1, "task": task, "result": result, "completed_by": 1, "was_cancelled": False} | annotation
+    project = {"id": 1, "label_config": CONFIG}
+    return {"action": action, "annotation": made, "task": {"id": task, "data": {"text": text}}, "project": project}
+
+
+def test_annotations_are_kept_and_learned_from_at_once(taught: TestClient, teacher: Teacher):
+    def send(*arguments, **more) -> tuple[int, str]:
+        answer = taught.post("/label-studio/ner/wol/webhook", json=event(*arguments, **more))
+        assert answer.status_code == 201, answer.text
+        teacher.wait("ner/wol", 30)
+        health = taught.get("/label-studio/ner/wol/health").json()
+        return answer.json()["accepted"], health["model_version"]
+
+    before = taught.get("/label-studio/ner/wol/health").json()["model_version"]
+    kept, first = send("ANNOTATION_CREATED", "𞤀𞤣 Ndar 🦁. Awa la.", ("Ndar", "LOC"))
+    assert (kept, first != before) == (2, True)
+    kept, second = send("ANNOTATION_UPDATED", "𞤀𞤣 Ndar 🦁. Awa la.", ("Ndar", "LOC"), ("Awa", "Person"))
+    assert (kept, second not in (before, first)) == (1, True)
+    labels = {entry.sentence.text: entry.sentence.labels for entry in teacher.in_force("ner/wol")}
+    assert labels == {"𞤀𞤣 Ndar 🦁.": ("O", "B-LOC", "O", "O"), "Awa la.": ("B-PER", "O", "O")}
+    assert send("ANNOTATION_UPDATED", "𞤀𞤣 Ndar 🦁. Awa la.", ("Ndar", "LOC"), ("Awa", "Person")) == (0, second)
+    assert send("ANNOTATION_CREATED", "Awa!", ("Awa", "Person"), was_cancelled=True) == (0, second)
+    assert send("TASKS_CREATED", "Awa!") == (0, second)
+    found = ask(taught, "𞤀𞤣 Ndar 🦁.").json()
+    assert found["model_version"] == found["results"][0]["model_version"] == second
+    assert [region["value"]["text"] for region in found["results"][0]["result"]] == ["Ndar"]
+    many = event("ANNOTATIONS_CREATED", "Dara", task=4)
+    many |= {"annotation": [many["annotation"]], "task": [many["task"]]}
+    assert taught.post("/label-studio/ner/wol/webhook", json=many).json()["accepted"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "message"),
+    [
+        ({"project": None}, 422, "expected XML"),
+        ({"task": None}, 422, "expected an annotation with its result"),
+        ({"annotation": 3}, 422, "expected annotations and tasks as objects"),
+        ({"action": None}, 422, "action: "),
+        ({"task": {"id": 3, "data": {"text": "a" * 401}}}, 413, "400 characters in a task"),
+    ],
+)
+def test_events_that_cannot_be_learned_from_are_told(taught: TestClient, teacher: Teacher, change, status, message):
+    body = event("ANNOTATION_CREATED", "Awa la.", ("Awa", "Person")) | change
+    answer = taught.post("/label-studio/ner/wol/webhook", json=body)
+    assert (answer.status_code, message in answer.json()["message"]) == (status, True), answer.json()
+    assert teacher.in_force("ner/wol") == []
+
+
+def test_other_sites_teach_nothing_and_a_server_that_only_tags_says_so(studio: TestClient, taught: TestClient):
+    body = event("ANNOTATION_CREATED", "Awa la.", ("Awa", "Person"))
+    answer = studio.post("/label-studio/ner/wol/webhook", json=body)
+    assert (answer.status_code, answer.json()["error"]) == (409, "not_teaching")
+    assert studio.post("/label-studio/ner/wol/webhook", json=body | {"action": "START_TRAINING"}).status_code == 409
+    assert studio.post("/label-studio/ner/wol/webhook", json=body | {"action": "TASKS_DELETED"}).status_code == 201
+    for origin in ("https://evil.example", "null"):
+        answer = taught.post("/label-studio/ner/wol/webhook", json=body, headers={"origin": origin})
+        assert answer.status_code == 403
 
 
 def test_predictions_are_the_taggers_in_javascripts_offsets(studio: TestClient, knowing: Tagger):

@@ -25,6 +25,8 @@ from crossfill.web.settings import ServeSettings
 from tests.integrations.documents import NAMED_ENTITY, type_system, xmi
 from tests.web.servers import running
 
+# the server is in this process: what it draws while a case is made is not the case's doing
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crossfill.data.conllu import with_feature
 from crossfill.errors import DataError
-from crossfill.integrations.udpipe import find_model, read, tasks_for, with_feature, write
+from crossfill.integrations.udpipe import find_model, read, tasks_for, write
 from tests.integrations.taggings import tagging
 
 ESCAPES = {"\\s": " ", "\\t": "\t", "\\r": "\r", "\\n": "\n", "\\p": "|", "\\\\": "\\"}

@@ -127,6 +127,9 @@ def _blank(tagging: "Tagging") -> "ConlluSentence":
 
 def _fill(row: list[str], tagging: "Tagging", word: int, whole: bool, deprel_without_head: bool) -> None:
     """Write a word's label and numbers into the columns of its line."""
+    from crossfill.data.conllu import with_feature
+    from crossfill.prediction.relations import relation_to
+
     task, label = tagging.cell.task, tagging.labels[word]
     kind, _, key = task.partition(":")
     name = "".join(part.capitalize() for part in task.replace(":", "-").split("-"))
@@ -134,9 +137,9 @@ def _fill(row: list[str], tagging: "Tagging", word: int, whole: bool, deprel_wit
     if task in _COLUMNS:
         row[_COLUMNS[task]] = label
     elif task == "deprel" and (row[_HEAD] != "_" or deprel_without_head):
-        row[_DEPREL], misc["DEPREL"] = label, "_"
+        row[_DEPREL], misc["DEPREL"] = relation_to(row[_HEAD], tagging, word) if row[_HEAD] != "_" else label, "_"
     elif kind == "feats" and key:
-        row[5] = _keyed(row[5], {key: label})
+        row[5] = with_feature(row[5], key, label.replace("|", "/"))
     else:
         misc[key if kind == "misc" else task.upper()] = label
     numbers = zip(("Confidence", "Entropy", "MutualInformation"), _numbers(tagging, word), strict=True)

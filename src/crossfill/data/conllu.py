@@ -88,6 +88,13 @@ def render(sentences: Iterable[ConlluSentence]) -> str:
     )
 
 
+def with_feature(column: str, key: str, value: str) -> str:
+    """FEATS with another value of a feature, in the order that UD asks for; `_` removes it."""
+    kept = [pair for pair in column.split("|") if pair not in ("", "_") and pair.partition("=")[0] != key]
+    kept += [f"{key}={value}"] * (value != "_")
+    return "|".join(sorted(kept, key=lambda pair: pair.partition("=")[0].lower())) or "_"
+
+
 def _space_after(row: list[str]) -> bool:
     misc = row[9]
     return misc == "_" or "SpaceAfter=No" not in misc.split("|")

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from io import BytesIO
 
 from crossfill.data.codes import find_language, language_name
-from crossfill.data.conllu import ConlluSentence, render
+from crossfill.data.conllu import ConlluSentence, render, with_feature
 from crossfill.data.labels import LabelColumn
 from crossfill.data.segmentation import split_text, split_words
 from crossfill.data.streams import Format, read_items
 from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.unicode import on_one_line
+from crossfill.prediction.relations import relation_to
 from crossfill.prediction.tagging import Tagging
 
 INPUTS = ("conllu", "generic_tokenizer", "horizontal", "vertical")
@@ -122,18 +123,13 @@ def _filled(source: ConlluSentence, taggings: Sequence[Tagging]) -> ConlluSenten
                 column, label = LabelColumn(tagging.cell.task), tagging.labels[word]
                 if column.key:
                     changed[column.index] = with_feature(changed[column.index], column.key, label)
-                elif tagging.cell.task != "deprel" or row[_HEAD] != "_":
+                elif tagging.cell.task != "deprel":
                     changed[column.index] = label
+                elif row[_HEAD] != "_":
+                    changed[column.index] = relation_to(row[_HEAD], tagging, word)
             word += 1
         rows.append(changed)
     return ConlluSentence(source.comments, rows)
-
-
-def with_feature(column: str, key: str, value: str) -> str:
-    """FEATS with another value of a feature, in the order that UD asks for; `_` removes it."""
-    kept = [pair for pair in column.split("|") if pair not in ("", "_") and pair.partition("=")[0] != key]
-    kept += [f"{key}={value}"] * (value != "_")
-    return "|".join(sorted(kept, key=lambda pair: pair.partition("=")[0].lower())) or "_"
 
 
 def _forms(source: ConlluSentence) -> Iterator[str]:

@@ -3,6 +3,8 @@
 import json
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -11,7 +13,9 @@ from crossfill.cli import render
 from crossfill.data.bio import parse as parse_bio
 from crossfill.data.segmentation import split_text
 from crossfill.data.streams import Item
-from crossfill.tagger.tagger import Tagger
+from crossfill.evaluation.expected import Expectations, ExpectedScore
+from crossfill.grid.cells import Cell
+from crossfill.tagger.tagger import Tagger, load
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.web.browsing import ARABIC, THAI, WOLOF, alike, labels, needs_chromium, serious, visit, words
@@ -64,6 +68,23 @@ def test_it_shows_the_grid_and_tags_at_once(page: Page, tagger: Tagger):
     expect(page.locator(".cell[data-cell]")).to_have_count(len(tagger.cells))
     expect(page.locator(".point")).to_have_count(4)
     assert page.locator("#model").inner_text().startswith("tiny: pf-lr over compact, 4 tasks × 4 languages")
+
+
+def test_cells_without_test_data_show_what_they_are_expected_to_score(browser: Browser, model: Path):
+    tagger = load(model)
+    expected = ExpectedScore(Cell("ner", "wol"), 0.4321, 0.25, 0.7, 0.3)
+    tagger.expectations = Expectations((), (expected, replace(expected, cell=tagger.results[0].cell)))
+    with running(build_app(tagger, ServeSettings(), "tiny", {})) as address:
+        context = browser.new_context(base_url=address)
+        found = context.new_page()
+        found.goto("/")
+        cell = found.locator("[data-cell='ner/wol']")
+        expect(cell).to_have_text("~43")
+        assert "expected span f1 43\u00a0%, from 25\u00a0% to 70\u00a0%" in (cell.get_attribute("title") or "")
+        expect(found.locator("#grid-legend")).to_contain_text("expected score, no test data")
+        scored = tagger.results[0]  # a score that was measured comes first
+        expect(found.locator(f"[data-cell='{scored.cell}']")).to_have_text(str(round(100 * scored.score)))
+        context.close()
 
 
 def test_pick_a_cell_type_and_tag_as_the_tagger_does(page: Page, tagger: Tagger):

@@ -108,7 +108,15 @@ def _cell(tagger: Tagger, cell: Cell, results: Sequence[CellResult]) -> schemas.
         score=float(np.mean([result.score for result in results])) if results else None,
         averaged_score=float(np.mean([result.averaged_score for result in results])) if results else None,
         n_words=sum(result.n_words for result in results),
+        expected=None if results else _expected(tagger, cell),
     )
+
+
+def _expected(tagger: Tagger, cell: Cell) -> schemas.ExpectedAnswer | None:
+    found = tagger.expectations.of(cell) if tagger.expectations is not None else None
+    if tagger.expectations is None or found is None:
+        return None
+    return schemas.ExpectedAnswer(score=found.score, low=found.low, high=found.high, level=tagger.expectations.level)
 
 
 def _pair(values: np.ndarray) -> tuple[float, float]:

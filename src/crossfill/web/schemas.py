@@ -156,6 +156,15 @@ class LanguageAnswer(BaseModel):
     examples: list[str]
 
 
+class ExpectedAnswer(BaseModel):
+    """What a cell without test data is expected to score, as seen cells did that were held out in turn."""
+
+    score: float
+    low: float
+    high: float
+    level: float = Field(description="Probability that the score lies from `low` to `high`.")
+
+
 class CellAnswer(BaseModel):
     """A cell of the grid."""
 
@@ -164,6 +173,7 @@ class CellAnswer(BaseModel):
     score: float | None = Field(description="The task's metric, posterior means plugged in; null: no test data known.")
     averaged_score: float | None
     n_words: int = Field(description="Words it was evaluated on.")
+    expected: ExpectedAnswer | None = Field(description="Its expected score, where it has none and the model says so.")
 
 
 class LimitsAnswer(BaseModel):

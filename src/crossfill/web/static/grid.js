@@ -31,7 +31,7 @@ export class GridView {
       role: "gridcell", tabIndex: -1, className: `cell ${about.status}${scored ? "" : " untested"}`,
       "aria-selected": "false", "aria-label": said.join("; "), title: said.join("\n"), "data-cell": about.cell,
       vars: { "--score": scored ? about.score.toFixed(3) : 0 },
-    }, scored ? Math.round(100 * about.score) : NO_SCORE);
+    }, scored ? Math.round(100 * about.score) : about.expected ? `~${Math.round(100 * about.expected.score)}` : NO_SCORE);
     element.addEventListener("click", event => this.pick(about.cell, event.shiftKey ? "b" : null));
     this.cells.set(about.cell, element);
     return element;
@@ -95,10 +95,11 @@ export class GridView {
     const items = Object.keys(STATUS).filter(status => used.has(status)).map(status => h("li", {}, swatch(status), STATUS[status]));
     if (isEvaluated(grid)) {
       items.push(h("li", {}, h("span", { className: "ramp", "aria-hidden": "true" }), "score, 0 to 100"));
-      if (grid.cells.some(cell => cell.score === null)) items.push(h("li", {}, swatch("untested", NO_SCORE), NO_TEST_DATA));
+      if (grid.cells.some(cell => cell.score === null && !cell.expected)) items.push(h("li", {}, swatch("untested", NO_SCORE), NO_TEST_DATA));
     } else {
       items.push(h("li", {}, "not evaluated: no scores"));
     }
+    if (grid.cells.some(cell => cell.expected)) items.push(h("li", {}, swatch("untested", "~"), "expected score, no test data"));
     byId("grid-legend").replaceChildren(...items);
   }
 }

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -108,6 +109,26 @@ def test_data_frames_have_a_row_a_word():
 
 
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ConfigError, match="pip install pandas"):
         made().to_pandas()
+
+
+def test_a_doc_has_entities_scores_and_doubt():
+    pytest.importorskip("spacy")
+    doc = made().to_spacy()
+    assert doc.text == "Dakar <b>mooy "
+    assert [(span.text, span.label_) for span in doc.ents] == [("Dakar <b>", "LOC")]
+    assert doc.spans["crossfill"].attrs["scores"] == [0.6]
+    assert doc[1]._.crossfill["ner/wol"]["label"] == "I-LOC"
+    assert doc[2]._.crossfill_confidence == pytest.approx(0.4)
+    assert len(made((), ()).to_spacy()) == 0
+
+
+def test_without_spacy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    for name in [name for name in sys.modules if name.startswith("crossfill.integrations.spacy")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    monkeypatch.setitem(sys.modules, "spacy.tokens", None)
+    with pytest.raises(ConfigError, match=r"pip install 'crossfill\[spacy\]'"):
+        made().to_spacy()

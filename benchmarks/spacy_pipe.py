@@ -39,11 +39,11 @@ def trained(folder: Path, layers: int, hidden: int) -> Path:
 
 
 def seconds(tagged: Iterable[object]) -> float:
-    """How long it takes to go through a stream."""
-    started = time.perf_counter()
+    """Seconds of processor time to go through a stream, in one thread: other processes do not count."""
+    started = time.process_time()
     for _ in tagged:
         pass
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def main() -> None:

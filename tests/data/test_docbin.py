@@ -163,6 +163,7 @@ def test_damaged_files_are_read_or_refused():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_many_damaged_files_are_read_or_refused():
     check_damaged(N_DAMAGED)
 

@@ -18,6 +18,7 @@ FILES = {
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.filterwarnings("ignore")
 def test_datasets_reads_what_is_written_and_its_own_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))

@@ -106,6 +106,7 @@ def test_every_pair_of_formats(first: str, second: str, grid: Grids):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 @settings(max_examples=60)
 @given(grids)

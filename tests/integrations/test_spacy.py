@@ -80,6 +80,7 @@ def test_it_tags_as_the_tagger_does(model: Path, tagger: Tagger):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_it_tags_five_hundred_sentences_as_the_tagger_does(model: Path, tagger: Tagger):
     check_equal(model, tagger, N_SENTENCES)
 

@@ -1,6 +1,8 @@
 """The artificial grid: reproducible, well formed, symmetric in what it hides, and uniform without diversity."""
 
 from collections import Counter
+from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -9,15 +11,40 @@ from crossfill.data.synthetic import (
     DERIVATIONS,
     INFLECTIONS,
     PARTICLES,
+    SETTINGS,
     TASKS,
     SyntheticConfig,
     SyntheticGrid,
+    _count,
+    _item,
+    _sentence,
     synthetic_grid,
 )
 from crossfill.grid.cells import Cell
 
 SMALL = SyntheticConfig(families=4, languages_per_family=3, train_sentences=60, dev_sentences=5, test_sentences=5)
 TINY = SyntheticConfig(train_sentences=1, dev_sentences=1, test_sentences=1)
+
+
+def test_labels_of_sentences_and_pairs_depend_on_hidden_settings():
+    """With the other derivation for names, the same text has more names where it had more adjectives."""
+    settings = TINY.model_copy(update={"families": 1, "languages_per_family": 1})
+    (language,) = synthetic_grid(settings, 3).languages
+    flipped = list(language.settings)
+    flipped[SETTINGS.index("derivations")] ^= True
+    other = replace(language, settings=tuple(flipped))
+    opposite = {"names": "qualities", "qualities": "names", "neither": "neither"}
+    found = Counter()
+    for seed in range(60):
+        one, two = (_item("theme", _sentence(l, rng), l, rng) for l in (language, other) for rng in [Random(seed)])
+        assert one.words == two.words
+        assert two.labels == (opposite[one.labels[0]],)
+        found.update(one.labels)
+        pair = _item("change", _sentence(language, rng := Random(seed)), language, rng)
+        again = [_count(_sentence(language, rng), "PROPN") for rng in [Random(seed)] for _ in range(2)]
+        assert pair.labels == (("fewer", "as_many", "more")[int(np.sign(again[1] - again[0])) + 1],)
+        found.update(pair.labels)
+    assert min(found.values()) >= 5
 
 
 @pytest.fixture(scope="module")

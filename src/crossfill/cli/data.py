@@ -55,13 +55,20 @@ def make(
     languages: Annotated[int, typer.Option(min=1, help="Languages of a family.")] = 5,
     sentences: Annotated[int, typer.Option(min=1, help="Training sentences a cell; dev and test have a half.")] = 100,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of everything.")] = 0,
+    task: Annotated[
+        list[Literal["pos", "ner", "chunk", "deprel", "theme", "change"]] | None,
+        typer.Option(
+            help="Only this task; repeatable. theme labels sentences, change pairs. [default: the first four]"
+        ),
+    ] = None,
 ) -> None:
     """Make a data folder of artificial languages, to try every other command on."""
     from crossfill.data.folder import write_grid
-    from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
+    from crossfill.data.synthetic import TASKS, SyntheticConfig, synthetic_grid
 
     rest = -(-sentences // 2)
     settings = SyntheticConfig(
+        tasks=tuple(task) if task else TASKS,
         families=families,
         branches=min(2, languages),
         languages_per_family=languages,
@@ -80,7 +87,7 @@ def convert(
         Path, typer.Argument(metavar="IN", help="A corpus in any format that is read, or a data folder.")
     ],
     out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="A file (.bio, .conllu, .jsonl, .parquet, .spacy) or folder.")
+        Path, typer.Argument(metavar="OUT", help="A file (.bio, .conllu, .tsv, .jsonl, .parquet, …) or folder.")
     ],
     cell: Annotated[str, typer.Option(help="Task and language of a file, as ner/wol.")] = "",
     to: Annotated[str, typer.Option(help="Format of the files in a folder: bio, conllu, jsonl, parquet, spacy.")] = "",

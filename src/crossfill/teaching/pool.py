@@ -15,6 +15,7 @@ from torch import Tensor
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.unit import Unit
 from crossfill.tagger.annotation import Candidates, Cost, Strategy, choose
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.journal import append_on_disk
@@ -142,8 +143,9 @@ class Pool:
             if not keys:
                 return
             with self._encoding:
-                features = self._tagger.features(sentences, self.cell.language).float().cpu()
-            parts = features.split([len(sentence) for sentence in sentences])
+                features = self._tagger.features(sentences, self.cell).float().cpu()
+            words = self._tagger.model.inventory.unit(self.cell.task) is Unit.WORD
+            parts = features.split([len(sentence) if words else 1 for sentence in sentences])
             with self._changed:
                 self._features |= {key: part for key, part in zip(keys, parts, strict=True) if key in self._sentences}
                 self._changed.notify_all()

@@ -42,6 +42,8 @@ EXAMPLES = "examples.json"
 ADAPTED = "adapted"
 """Folder with a file for each cell that was adapted to a few labelled sentences."""
 WIDTHS = "widths.json"
+WORTH = "worth.json"
+"""What twenty sentences were worth in held-out cells."""
 """How far heads of a task's cells lie from those generated for them: priors of adaptation."""
 CARD = "README.md"
 CARD_NOTES = "card.json"
@@ -64,7 +66,21 @@ _RETIRED = {
 
 
 _OF_A_RUN = (
-    *(WEIGHTS, STATE, HISTORY, CALIBRATION, WIDTHS, DATA, RESULTS, EXPECTED, ENCODER_SOURCE, ORIGIN, CARD, DESCRIPTION),
+    *(
+        WEIGHTS,
+        STATE,
+        HISTORY,
+        CALIBRATION,
+        WIDTHS,
+        WORTH,
+        DATA,
+        RESULTS,
+        EXPECTED,
+        ENCODER_SOURCE,
+        ORIGIN,
+        CARD,
+        DESCRIPTION,
+    ),
 )
 """Files that belong to one run, in the order in which they are removed."""
 

@@ -96,11 +96,11 @@ class HeldOutCell:
     def default(self) -> Width:
         return default_width(mean_square(self.examples, self.body), self.labels)
 
-    def score(self, width: Width) -> float:
+    def score(self, width: Width, sentences: Sequence[int] | None = None) -> float:
         """The mean score on other sentences after adaptations to the first k sentences, over k."""
         lengths, gold = self.others.lengths.numpy(), self.others.labels.numpy()
         found = []
-        for k in SENTENCES:
+        for k in SENTENCES if sentences is None else sentences:
             few = self.examples.take(range(min(k, len(self.examples))))
             design = Design.of(self.body, few.features, learn_words=width.words > 0)
             prior = width.prior(self.generated, len(design.lexicon))
@@ -109,6 +109,15 @@ class HeldOutCell:
             rule = Rule(shift_of_none(self.generated.mean, mode.mean, self.labels))
             found.append(score(gold, rule.choose(probabilities, lengths, self.labels), self.labels, lengths))
         return float(np.mean(found))
+
+    def before(self) -> tuple[float, float]:
+        """The score of the generated head, and the share of words that it expects to get wrong."""
+        design = Design.of(self.body, self.others.features, learn_words=False)
+        probabilities = (design(self.others.features) @ self.generated.mean.T).softmax(-1).numpy()
+        lengths = self.others.lengths.numpy()
+        chosen = Rule().choose(probabilities, lengths, self.labels)
+        found = score(self.others.labels.numpy(), chosen, self.labels, lengths)
+        return found, float(1 - probabilities.max(-1).mean())
 
 
 def fit_width(cells: Sequence[HeldOutCell]) -> Width:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crossfill.data.streams import Item
+    from crossfill.evaluation.expected import ExpectedScore
     from crossfill.prediction.tagging import Tagging
     from crossfill.tagger.tagger import Tagger
 
@@ -39,7 +40,9 @@ def annotate(
     seed: Annotated[
         int, typer.Option(min=0, max=MOST_SEED, help="Seed of the projection that distances are taken in.")
     ] = 0,
-    grid: Annotated[Path | None, typer.Option(help="Data folder: rank its empty cells instead.")] = None,
+    grid: Annotated[
+        Path | None, typer.Option("--grid", "--rank", help="Data folder: rank its empty cells instead.")
+    ] = None,
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's]")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
@@ -61,7 +64,7 @@ def annotate(
     if grid is not None:
         if cell is not None:
             raise DataError(f"expected --cell (which sentences?) or --grid (which cell?), got both: {cell} and {grid}")
-        _rank(tagger, grid, cache)
+        _rank(tagger, model, grid, cache)
         return
     if cell is None:
         raise DataError("expected --cell, such as ner/wol, to choose sentences; or --grid DATA to choose a cell")
@@ -108,22 +111,31 @@ def _table(taggings: "Iterable[Tagging]") -> str:
     return separated.render(({**as_row(t.sentence), "label": t.labels[0]} for t in taggings), "\t").decode()
 
 
-def _rank(tagger: "Tagger", data: Path, cache: Path | None) -> None:
+def _rank(tagger: "Tagger", model: Path, data: Path, cache: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from crossfill.cli.tables import print_table
     from crossfill.data.folder import load_grid
     from crossfill.tagger.annotation import rank_cells
+    from crossfill.tagger.worth import SENTENCES, load_worth
 
-    needs = rank_cells(tagger, load_grid(data, cache=cache or True))
+    worth = load_worth(model)
+    needs = rank_cells(tagger, load_grid(data, cache=cache or True), worth=worth)
     table = Table(title="Empty cells, most worth annotating first")
-    for name in ("cell", "words looked at", "mutual information", "entropy"):
+    gain = (f"worth of {SENTENCES} sentences",) if worth else ()
+    for name in ("cell", *gain, "words looked at", "mutual information", "entropy"):
         table.add_column(name, justify="left" if name == "cell" else "right")
     for need in needs:
-        table.add_row(str(need.cell), f"{need.n_words:,}", f"{need.mutual_information:.4f}", f"{need.entropy:.3f}")
+        doubts = f"{need.n_words:,}", f"{need.mutual_information:.4f}", f"{need.entropy:.3f}"
+        table.add_row(str(need.cell), *((_points(need.gain),) if worth else ()), *doubts)
     console = Console(highlight=False)
     if needs:
         print_table(console, table)
     else:
         console.print("no empty cell has text in its language")
+
+
+def _points(gain: "ExpectedScore | None") -> str:
+    """A gain and its interval, in points."""
+    return "–" if gain is None else f"{100 * gain.score:.1f} ({100 * gain.low:.1f}–{100 * gain.high:.1f})"

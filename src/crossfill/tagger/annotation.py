@@ -1,7 +1,7 @@
 """Active learning: choose the sentences, or rank the empty cells, that are most worth annotating."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
@@ -10,12 +10,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from crossfill.errors import DataError
+from crossfill.evaluation.expected import ExpectedScore, HeldOutScore
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.unit import Unit
 from crossfill.prediction.predict import Prediction
 from crossfill.prediction.tagging import Tagging
 from crossfill.tagger.tagger import Tagger
+from crossfill.tagger.worth import expected_gains
 
 Strategy = Literal["entropy", "bald", "diversity"]
 """`entropy`: highest entropy. `bald`: highest mutual information. `diversity`: high entropy, and far apart."""
@@ -71,6 +73,8 @@ class CellNeed:
     entropy: float
     """Mean over words."""
     mutual_information: float
+    gain: ExpectedScore | None = None
+    """What the next sentences are expected to add to its score, where learning curves of held-out cells tell."""
 
 
 def candidates(
@@ -125,13 +129,16 @@ def choose(pool: Candidates, budget: int, strategy: Strategy = "diversity", cost
     return chosen
 
 
-def rank_cells(tagger: Tagger, grid: Grid, most_sentences: int = 200) -> list[CellNeed]:
-    """Rank the empty cells of a grid by mutual information per word, largest first.
+def rank_cells(
+    tagger: Tagger, grid: Grid, most_sentences: int = 200, worth: Sequence[HeldOutScore] = ()
+) -> list[CellNeed]:
+    """Rank the empty cells of a grid by what the next sentences are worth there, else by mutual information per word.
 
+    `worth` are the gains of held-out cells (`crossfill.tagger.worth`); tasks that they do not tell of come last.
     A cell is ranked by text of its language from other tasks; cells of languages without any text are not listed, and
     neither are those of tasks that label pairs.
     """
-    found = []
+    found, doubts = [], {}
     for cell in tagger.cells:
         if cell in grid.corpora:
             continue
@@ -140,11 +147,21 @@ def rank_cells(tagger: Tagger, grid: Grid, most_sentences: int = 200) -> list[Ce
         others = [other for other in grid.cells if other.language == cell.language]
         texts = Corpus.joined(splits.training.text() for other in others for splits in grid[other])
         taggings: list[Tagging] = list(tagger.tag_many(islice(texts, most_sentences), cell))
+        if worth and taggings:
+            plug_in = tagger.tag_many([tagging.sentence for tagging in taggings], cell, samples=0)
+            doubts[cell] = float(1 - np.concatenate([tagging.probabilities.max(-1) for tagging in plug_in]).mean())
         n_words = sum(map(len, taggings))
         if n_words:
             sums = [sum(float(getattr(t, name).sum()) for t in taggings) for name in ("entropy", "mutual_information")]
             found.append(CellNeed(cell, n_words, sums[0] / n_words, sums[1] / n_words))
-    return sorted(found, key=lambda need: (-need.mutual_information, -need.entropy, need.cell))
+    gains = expected_gains(worth, doubts)
+    told = [replace(need, gain=gains.get(need.cell)) for need in found]
+    return sorted(told, key=_urgency)
+
+
+def _urgency(need: CellNeed) -> tuple[float, float, float, Cell]:
+    gain = need.gain.score if need.gain is not None else -1.0
+    return -gain, -need.mutual_information, -need.entropy, need.cell
 
 
 def _distinct(ranked: Iterable[int], sentences: Sequence[Sentence], known: set[tuple[str, ...]]) -> Iterator[int]:

@@ -73,7 +73,7 @@ def adapt_cell(
     features = design(examples.features)
     prior = width.prior(HeadPrior.of(head, draws), len(design.lexicon))
     found = laplace(Problem(prior, Categorical(examples.labels), features))
-    logs = left_out(prior, examples, features, found.mode)
+    logs = left_out(prior, examples, features)
     own = shrunk_temperature(logs.numpy(), examples.labels.numpy(), temperature)
     return AdaptedCell(
         cell=cell,

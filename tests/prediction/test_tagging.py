@@ -12,6 +12,7 @@ import pytest
 from crossfill.errors import ConfigError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.unit import Unit
 from crossfill.measures.metrics import TaskKind
 from crossfill.prediction.html import HUES, LITTLE_DOUBT, MUCH_DOUBT, hue
 from crossfill.prediction.tagging import Span, Tagging
@@ -132,3 +133,22 @@ def test_without_spacy_the_error_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "spacy.tokens", None)
     with pytest.raises(ConfigError, match=r"pip install 'crossfill\[spacy\]'"):
         made().to_spacy()
+
+
+def whole() -> Tagging:
+    """A sentence with one label in all."""
+    sentence = Sentence(("Dakar", "<b>", "mooy"), ("sport",), (True, False, True), unit=Unit.SENTENCE)
+    numbers = np.array([0.5])
+    cell, p = Cell("topic", "wol"), np.array([[0.3, 0.7]])
+    return Tagging(cell, sentence, ("sport",), p, ("news", "sport"), p[:, 1], numbers, numbers, unit=Unit.SENTENCE)
+
+
+def test_a_sentence_with_one_label_shows_it_once():
+    shown = [text for text in Shown(whole()._repr_html_()).texts if text.strip()]
+    assert shown == ["topic/wol", ", 1 sentence, mean confidence 70%, entropy 0.500 nats", "Dakar <b>mooy", "sport"]
+    assert whole().to_dict()["label"] == "sport"
+
+
+def test_a_doc_of_such_a_sentence_has_categories():
+    pytest.importorskip("spacy")
+    assert whole().to_spacy().cats == pytest.approx({"news": 0.3, "sport": 0.7})

@@ -4,14 +4,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crossfill.cli.options import MOST_SEED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crossfill.data.download import Progress
+    from crossfill.data.synthetic import TaskName
 
 app = typer.Typer(help="Official and artificial corpora.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -56,7 +59,7 @@ def make(
     sentences: Annotated[int, typer.Option(min=1, help="Training sentences a cell; dev and test have a half.")] = 100,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of everything.")] = 0,
     task: Annotated[
-        list[Literal["pos", "ner", "chunk", "deprel", "theme", "change"]] | None,
+        list[str] | None,
         typer.Option(
             help="Only this task; repeatable. theme labels sentences, change pairs. [default: the first four]"
         ),
@@ -64,11 +67,11 @@ def make(
 ) -> None:
     """Make a data folder of artificial languages, to try every other command on."""
     from crossfill.data.folder import write_grid
-    from crossfill.data.synthetic import TASKS, SyntheticConfig, synthetic_grid
+    from crossfill.data.synthetic import SENTENCE_TASKS, TASKS, SyntheticConfig, synthetic_grid
 
     rest = -(-sentences // 2)
     settings = SyntheticConfig(
-        tasks=tuple(task) if task else TASKS,
+        tasks=_chosen(task, (*TASKS, *SENTENCE_TASKS)) if task else TASKS,
         families=families,
         branches=min(2, languages),
         languages_per_family=languages,
@@ -79,6 +82,15 @@ def make(
     grid = synthetic_grid(settings, seed).grid
     write_grid(grid, out)
     typer.echo(f"{out}: {len(grid.tasks)} tasks × {len(grid.languages)} languages; next: crossfill grid {out}")
+
+
+def _chosen(names: "Sequence[str]", known: "Sequence[TaskName]") -> "tuple[TaskName, ...]":
+    from crossfill.errors import DataError, unknown
+
+    for name in names:
+        if name not in known:
+            raise DataError("--task: " + unknown("task", name, known))
+    return tuple(task for task in known if task in names)
 
 
 @app.command()

@@ -118,6 +118,8 @@ def _sentences(found: dict[str, Any], task: str, language: str, split_words: boo
     given: Any = found.get("words", found.get("tokens"))
     labels = next((found[key] for key in (f"{task}_tags", "labels", "tags") if _is_strings(found.get(key))), None)
     if _is_strings(given) and labels is not None:
+        if len(labels) != len(given):
+            raise DataError(f"expected {len(given)} labels, one for each word, got {len(labels)}; complete them")
         return [Sentence(tuple(given), tuple(labels), _spaces(found, given))], []
     text, spans = _annotated(found)
     if isinstance(given, list) and given:

@@ -11,7 +11,9 @@ import pytest
 import crossfill
 from crossfill.data.parallel_corpus import parallel_sentences
 from crossfill.errors import CheckpointError, ConfigError, DataError
+from crossfill.grid.cells import Inventory
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.unit import Unit
 from crossfill.tagger.tagger import Tagger
 
 spacy = pytest.importorskip("spacy")
@@ -219,6 +221,14 @@ def test_settings_are_checked_when_the_component_is_added(model: Path):
         pipeline(model, "pos/eng", "pos/rus")
     with pytest.raises(ConfigError, match="expected one cell of each task"):
         pipeline(model)
+
+
+def test_tasks_of_sentences_have_no_place_at_tokens(model: Path, tagger: Tagger):
+    pipe = pipeline(model, "pos/eng").get_pipe("crossfill")
+    topics = Inventory({"topic": ("a", "b"), "pos": ("NOUN",)}, ("eng",), units={"topic": Unit.SENTENCE})
+    pipe.cells = ["topic/eng"]
+    with pytest.raises(ConfigError, match="expected tasks that label words, got topic, which labels sentences"):
+        pipe._check(topics)
 
 
 def test_errors_of_documents_go_to_the_handler(model: Path, monkeypatch: pytest.MonkeyPatch):

@@ -15,6 +15,7 @@ from spacy.util import minibatch, raise_error
 from crossfill.integrations.spacy import annotations, extensions
 
 if TYPE_CHECKING:
+    from crossfill.grid.cells import Inventory
     from crossfill.tagger.tagger import Tagger
 
 ErrorHandler = Callable[[str, "Crossfill", list[Doc], Exception], Any]
@@ -74,16 +75,16 @@ class Crossfill:
         self._tagger: Tagger | None = None
         self._on_error: ErrorHandler = raise_error
         extensions.register()
-        if Path(model).is_dir():  # else it may come with from_disk
-            self._check_cells(Path(model))
+        if Path(model).is_dir():  # else it may come with from_disk, or from the hub
+            from crossfill.checkpoint import read_description
+
+            self._check(read_description(Path(model))[1])
 
     @property
     def tagger(self) -> "Tagger":
         """The model, loaded on first use."""
         if self._tagger is None:
-            from crossfill.tagger.tagger import load
-
-            self._tagger = load(self.model, encoder=self.encoder)
+            self._tagger = self._loaded(self.model)
         return self._tagger
 
     @property
@@ -118,10 +119,7 @@ class Crossfill:
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Crossfill":  # noqa: ARG002
         """Take the model in a folder, instead of the one that was named."""
-        from crossfill.tagger.tagger import load
-
-        self._check_cells(Path(path))
-        self._tagger = load(path, encoder=self.encoder)
+        self._tagger = self._loaded(path)
         return self
 
     def set_error_handler(self, error_handler: ErrorHandler) -> None:
@@ -144,19 +142,27 @@ class Crossfill:
             columns = [annotations.Column.of(doc, own, [row[i] for row in tagged]) for i in range(len(self.cells))]
             annotations.write(doc, [column for column in columns if column], self.spans_key, self.overwrite)
 
-    def _check_cells(self, folder: Path) -> None:
-        """Refuse cells that a model folder does not have, without loading it."""
-        from crossfill.checkpoint import read_description
+    def _loaded(self, model: str | Path) -> "Tagger":
+        from crossfill.tagger.tagger import load
+
+        tagger = load(model, encoder=self.encoder)
+        self._check(tagger.model.inventory)
+        return tagger
+
+    def _check(self, inventory: "Inventory") -> None:
+        """Refuse cells that a model does not have, or whose labels have no place at tokens."""
         from crossfill.data.codes import find_cell
         from crossfill.errors import ConfigError
         from crossfill.grid.cells import Cell
+        from crossfill.grid.unit import Unit
 
-        _, inventory, _ = read_description(folder)
         known = frozenset(Cell(task, language) for task in inventory.tasks for language in inventory.languages)
-        found = [find_cell(cell, known) for cell in self.cells]
-        tasks = [cell.task for cell in found]
-        if not found or len(set(tasks)) < len(tasks):
+        tasks = [find_cell(cell, known).task for cell in self.cells]
+        if not tasks or len(set(tasks)) < len(tasks):
             raise ConfigError(f"expected one cell of each task, as ner/wol and pos/wol; got {self.cells or 'none'}")
+        for task in tasks:
+            if (unit := inventory.unit(task)) is not Unit.WORD:
+                raise ConfigError(f"expected tasks that label words, got {task}, which labels {unit}s; use predict")
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:

@@ -200,6 +200,8 @@ class Teacher:
     def save_model(self, cell: str | Cell) -> Path:
         """Write the adapted cell into the model folder, as `crossfill adapt` does; returns the file."""
         found = self.tagger.cell(cell)
+        if (learning := self._pupil(found).learning) is not None:
+            learning.result()
         made = self.tagger.adapted.get(found)
         if self.model is None or made is None:
             what = "a cell that has learned" if self.model else "a tagger from a model folder"
@@ -236,16 +238,22 @@ class Teacher:
 
     def _learn(self, pupil: Pupil, number: int | None) -> None:
         while True:
+            examples = None
             try:
-                self._adapt(pupil, number)
+                examples = self._adapt(pupil, number)
             except CrossfillError as error:
                 pupil.problem = str(error)
+            if examples is not None and not pupil.again:
+                made = self.tagger.adapted_to(examples, pupil.cell)
+                with self._swap:
+                    self.tagger.replace_adapted(pupil.cell, made)
             with pupil.lock:
                 if not (pupil.again and pupil.lesson.changed):
                     return
                 pupil.again, number = False, None
 
-    def _adapt(self, pupil: Pupil, number: int | None) -> None:
+    def _adapt(self, pupil: Pupil, number: int | None) -> Examples | None:
+        """Adapt at once with the temperature that the cell had, which takes longest to find; what it was adapted to."""
         with pupil.lock:
             lesson = pupil.refresh()
             if number is None:
@@ -257,12 +265,14 @@ class Teacher:
                 corpus = corpus_of(lesson.accepted[name])
                 with self.encoding:
                     pupil.encoded[name] = Examples.of(without_adapted(self.tagger.model), pupil.cell, corpus)
-        examples = pupil.examples(names)
-        made = self.tagger.adapted_to(examples, pupil.cell) if examples is not None else None
+        examples, before = pupil.examples(names), self.tagger.adapted.get(pupil.cell)
+        relative = before.temperature if before is not None else 1.0
+        made = examples and self.tagger.adapted_to(examples, pupil.cell, relative_temperature=relative)
         with pupil.lock, self._swap:
             self.tagger.replace_adapted(pupil.cell, made)
             pupil.serving, pupil.problem = number, None
             pupil.estimating = self._estimator.submit(self._estimate, pupil, number, examples)
+        return examples
 
     def _estimate(self, pupil: Pupil, number: int, examples: Examples | None) -> None:
         def given_up() -> bool:

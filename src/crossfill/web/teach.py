@@ -172,7 +172,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, desk: Desk) -> None:
 
         def work() -> bytes:
             corpus = Corpus.from_sentences(entry.sentence for entry in teacher.in_force(found))
-            return WRITERS[_FORMATS[format]](corpus, found.task, corpus.labels.distinct())
+            return WRITERS[_FORMATS[format]](corpus, found.task, tagger.model.inventory.labels[found.task])
 
         name = f"{found.task.replace(':', '=')}-{found.language}{_FORMATS[format]}"
         headers = {"content-disposition": f'attachment; filename="{name}"'}

@@ -267,7 +267,9 @@ class Teacher:
                     pupil.encoded[name] = Examples.of(without_adapted(self.tagger.model), pupil.cell, corpus)
         examples, before = pupil.examples(names), self.tagger.adapted.get(pupil.cell)
         relative = before.temperature if before is not None else 1.0
-        made = examples and self.tagger.adapted_to(examples, pupil.cell, relative_temperature=relative)
+        made = None
+        if examples is not None:
+            made = self.tagger.adapted_to(examples, pupil.cell, relative_temperature=relative)
         with pupil.lock, self._swap:
             self.tagger.replace_adapted(pupil.cell, made)
             pupil.serving, pupil.problem = number, None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import requests
 from playwright.sync_api import Browser, Page, expect
 
 from crossfill.cli import render
@@ -310,4 +311,7 @@ def test_the_call_in_the_docs_can_be_pasted_into_a_shell(browser: Browser, tagge
         found.goto(f"{address}/docs")
         call = found.get_by_role("region", name="Example call of /api/tag").inner_text()
         assert json.loads(shlex.split(call)[-1])["text"] == text
+        document = requests.get(f"{address}/api/openapi.json", timeout=10).json()
+        assert found.locator("h2 .chip").count() == sum(map(len, document["paths"].values()))
+        assert not found.locator("#problem").is_visible()
         found.close()

@@ -24,9 +24,10 @@ function fields(schema) {
 }
 
 function operation(path, method, about) {
-  const body = about.requestBody?.content["application/json"].schema;
-  const answers = Object.entries(about.responses).filter(([status]) => status !== "200");
-  const answer = about.responses["200"]?.content?.["application/json"]?.schema;
+  const body = Object.values(about.requestBody?.content ?? {})[0]?.schema; // a form says the same in two media types
+  const done = Object.keys(about.responses).find(status => status.startsWith("2"));
+  const answers = Object.entries(about.responses).filter(([status]) => status !== done);
+  const answer = about.responses[done]?.content?.["application/json"]?.schema;
   const example = body?.examples?.[0];
   const call = example
     ? `curl ${location.origin}${path} -H 'Content-Type: application/json' -d '${JSON.stringify(example).replaceAll("'", "'\\''")}'`
@@ -34,9 +35,10 @@ function operation(path, method, about) {
   return h("section", {},
     h("h2", {}, h("span", { className: "chip seen" }, method.toUpperCase()), " ", h("code", {}, path)),
     h("p", {}, `${about.summary}. ${about.description ?? ""}`),
-    h("pre", { tabIndex: 0, role: "region", "aria-label": `Example call of ${path}` }, call),
+    h("pre", { tabIndex: 0, role: "region", "aria-label": `Example call of ${path} (${method})` }, call),
     body ? h("h3", {}, "Request") : null, body ? fields(body) : null,
-    h("h3", {}, "Answer"), h("p", {}, "200: ", schemaName(answer) ? h("a", { href: `#${schemaName(answer)}` }, schemaName(answer)) : "JSON"),
+    h("h3", {}, "Answer"), h("p", {}, `${done}: `, schemaName(answer) ? h("a", { href: `#${schemaName(answer)}` }, schemaName(answer))
+      : done === "204" ? "nothing" : "JSON"),
     answers.length ? h("ul", {}, answers.map(([status, told]) => h("li", {}, h("b", {}, status), ` ${told.description}`))) : null);
 }
 

@@ -2,14 +2,13 @@
 
 import copy
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crossfill.executors.base import Event, Executor, Started, Work, attempt, ended
 from crossfill.settings import merged
 from crossfill.studies.plan import CheckedStudy, check_study
 from crossfill.studies.run import Standing, run_study
+from tests.executors.inline import InlineExecutor
 
 SMALL: dict[str, Any] = {
     "title": "A small study",
@@ -53,17 +52,6 @@ def checked(**changes: Any) -> CheckedStudy:
     found = check_study(study(**changes))
     assert not found.problems, found.problems
     return found
-
-
-class InlineExecutor(Executor):
-    """One job after the other, in this process."""
-
-    slots = 1
-
-    def run(self, work: Work, jobs: Mapping[str, dict[str, Any]]) -> Iterator[Event]:
-        for job, given in jobs.items():
-            yield Started(job)
-            yield ended(job, attempt(work, given, 1))
 
 
 def conduct(run: Path, **changes: Any) -> Standing:

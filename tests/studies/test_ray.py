@@ -12,7 +12,8 @@ import pytest
 from crossfill.errors import ConfigError
 from crossfill.executors.base import ExecutionSettings, build_executor
 from crossfill.studies.run import run_study
-from tests.studies.studies import InlineExecutor, checked, outcomes
+from tests.executors.inline import InlineExecutor
+from tests.studies.studies import checked, outcomes
 
 HAS_RAY = find_spec("ray") is not None
 FOUR = {

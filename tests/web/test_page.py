@@ -10,12 +10,12 @@ import pytest
 import requests
 from playwright.sync_api import Browser, Page, expect
 
-from crossfill.cli import render
 from crossfill.data.bio import parse as parse_bio
 from crossfill.data.segmentation import split_text
 from crossfill.data.streams import Item
 from crossfill.evaluation.expected import Expectations, ExpectedScore
 from crossfill.grid.cells import Cell
+from crossfill.tagger import render
 from crossfill.tagger.tagger import Tagger, load
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings

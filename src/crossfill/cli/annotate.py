@@ -95,8 +95,8 @@ def annotate(
 
 def _render(item: "Item", tagging: "Tagging", form: str, number: int) -> str:
     """The sentence with predicted labels in the plain format of a corpus, ready to be corrected and trained on."""
-    from crossfill.cli import render
     from crossfill.data import bio
+    from crossfill.tagger import render
 
     if form == "conllu":  # labels go where they are read in training, so DEPREL needs no HEAD
         return render.conllu(item, [tagging], whole=False, number=number, deprel_without_head=True)

@@ -17,6 +17,7 @@ from crossfill.cli import (
     data,
     demo,
     doctor,
+    encode,
     evaluate,
     experiment,
     export,
@@ -58,6 +59,7 @@ def _root(
 
 app.command()(demo.demo)
 app.command()(grid.grid)
+app.command()(encode.encode)
 app.command()(train.train)
 app.command()(adapt.adapt)
 app.command(name="add-language")(add_language.add_language)

@@ -1,20 +1,17 @@
 """`crossfill experiment CONFIG --out RUN`: a whole study, resumable."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from crossfill.cli.outputs import check_writable
+from crossfill.cli.watching import INTERRUPTED, watching
 
 if TYPE_CHECKING:
     from crossfill.executors.base import ExecutionSettings
     from crossfill.studies.plan import CheckedStudy
     from crossfill.studies.run import Standing
-
-INTERRUPTED = 130
 
 
 def experiment(
@@ -74,7 +71,7 @@ def experiment(
     if not force:
         check_run_folder(checked, out)
     try:
-        with _progress(quiet) as watch:
+        with watching(quiet) as watch:
             standing = run_study(checked, out, build_executor(checked.study.execution), watch)
     except KeyboardInterrupt:
         typer.echo(f"interrupted; the same command goes on where {out} stands", err=True)
@@ -130,34 +127,3 @@ def _show_end(standing: "Standing", run: Path) -> None:
             lines.append(f"  {message.splitlines()[0]}\n    log: {job_folder(run, job) / LOG}")
         raise StudyError("\n".join([*lines, "mend what is wrong and run the same command again"]))
     typer.echo(f"{run}: {standing.done} jobs done; results in {run / ROWS}; next: crossfill report {run}")
-
-
-@contextmanager
-def _progress(quiet: bool) -> "Iterator[Callable[[Standing, str], None]]":
-    """Show progress: a bar over jobs on a terminal; elsewhere a line per job and a line every 10 seconds."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from crossfill.progress import SECONDS_BETWEEN_LINES, every
-
-    console = Console(stderr=True, quiet=quiet, highlight=False)
-    drawn = console.is_terminal and not console.is_dumb_terminal
-    columns = (BarColumn(bar_width=24), TextColumn("{task.fields[line]}"), TimeElapsedColumn())
-    latest = "starting"
-
-    def say(line: str) -> None:
-        console.print(line, markup=False, soft_wrap=True)
-
-    with Progress(*columns, console=console, transient=True, disable=quiet or not drawn) as bars, ExitStack() as more:
-        bar = bars.add_task("jobs", line="")
-        if not drawn:
-            more.enter_context(every(SECONDS_BETWEEN_LINES, lambda: say(latest)))
-
-        def watch(standing: "Standing", told: str) -> None:
-            nonlocal latest
-            ended, latest = standing.done + len(standing.failed), standing.line()
-            bars.update(bar, total=standing.total, completed=ended, line=latest)
-            if told:
-                say(told if drawn else f"{latest}; {told}")
-
-        yield watch

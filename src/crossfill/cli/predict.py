@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
+from crossfill.cli.bulk import BulkSettings, is_bulk, tag_in_bulk
 from crossfill.cli.options import ModelFolder
 from crossfill.cli.outputs import check_file
 
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
 
 def predict(
     model: ModelFolder,
-    file: Annotated[Path, typer.Argument(help="Text to tag; - is standard input.")] = Path("-"),
+    file: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Text to tag; - is standard input. Several files, folders, patterns (*) or addresses (s3://…) are "
+            "tagged in bulk, into a folder. [default: -]"
+        ),
+    ] = None,
     cell: Annotated[list[str] | None, typer.Option(help="Cell to tag in, as ner/wol; repeatable.")] = None,
     read: Annotated[
         str | None, typer.Option("--from", help="text, conllu, bio or jsonl. [default: by the file's ending]")
@@ -51,7 +58,19 @@ def predict(
         typer.Option(help="Labels by the rule for the metric, as the best valid sequence, or one by one."),
     ] = "metric",
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
+    out: Annotated[
+        str | None, typer.Option(help="File to write; in bulk, a folder. [default: standard output]")
+    ] = None,
+    executor: Annotated[
+        Literal["local", "ray"] | None, typer.Option(help="Tag in bulk: on local processes, or on Ray.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=0, help="In bulk, shards at a time; 0 for as many as cores.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="In bulk, cores per shard.")] = 1,
+    gpus: Annotated[float, typer.Option(min=0, help="In bulk, accelerators per shard; a half lets two share one.")] = 0,
+    address: Annotated[str | None, typer.Option(help="Address of a Ray cluster, or auto.")] = None,
+    shard_size: Annotated[int, typer.Option(min=1, help="In bulk, kilobytes of input per shard.")] = 512,
+    force: Annotated[bool, typer.Option("--force", help="In bulk, begin anew in the folder of another run.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="In bulk, no progress.")] = False,
 ) -> None:
     """Tag text in any cell of a model's grid, seen or not, and say how sure every label is."""
     from crossfill.data.streams import format_of, read_items
@@ -60,13 +79,24 @@ def predict(
     from crossfill.prediction.tagging import TaggingOptions
     from crossfill.tagger.tagger import CHUNK_SENTENCES, load
 
-    path = None if str(file) == "-" else file
-    source = format_of(path, read)
-    target = format_of(None, form) if form else source
     if tokenised and lines:
         raise DataError("expected --tokenised or --lines, got both; --tokenised is one sentence a line, too")
-    if out is not None:
-        check_file(out, source=path)
+    cutting = "words" if tokenised else "lines" if lines else "raw"
+    options = TaggingOptions(alpha, abstain, min_confidence, temperature, decision, prefer)
+    inputs = file or ["-"]
+    if executor or jobs is not None or is_bulk(inputs):
+        execution = {"executor": executor or "local", "jobs": jobs or 0, "threads": threads, "gpus": gpus}
+        settings = BulkSettings(
+            str(model), encoder, tuple(cell or ()), samples, options, cutting, form, distribution, deprel_without_head
+        )
+        tag_in_bulk(settings, inputs, read, out, execution | {"address": address}, shard_size, force, quiet)
+        return
+    path = None if inputs == ["-"] else Path(inputs[0])
+    source = format_of(path, read)
+    target = format_of(None, form) if form else source
+    written = None if out is None else Path(out)
+    if written is not None:
+        check_file(written, source=path)
     with opened(path) as stream:
         tagger = load(model, encoder)
         if not cell:
@@ -91,9 +121,8 @@ def predict(
                 waiting.append(item)
                 yield item.sentence
 
-        options = TaggingOptions(alpha, abstain, min_confidence, temperature, decision, prefer)
         at_once = 1 if path is None and stream.isatty() else CHUNK_SENTENCES
-        with writer(out, target, distribution, deprel_without_head) as write:
+        with writer(written, target, distribution, deprel_without_head) as write:
             for taggings in tagger.tag_cells(sentences(), cells, samples, options, at_once):
                 write(waiting.pop(0), taggings)
 
@@ -121,9 +150,9 @@ def writer(
     """A function that writes one tagged sentence after the other."""
     from rich.console import Console
 
-    from crossfill.cli import render
     from crossfill.cli.running_text import RunningText
     from crossfill.cli.terminal import visible
+    from crossfill.tagger import render
 
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -72,9 +72,14 @@ def decode(data: bytes, where: str) -> list[str]:
     return text.split("\n")
 
 
-def stream(file: BufferedIOBase, where: str, longest: int = LONGEST_LINE, keep_ends: bool = False) -> Iterator[str]:
-    """Read the lines of UTF-8 text one at a time, without byte order mark; without line ends, or with `keep_ends`."""
-    number = 0
+def stream(
+    file: BufferedIOBase, where: str, longest: int = LONGEST_LINE, keep_ends: bool = False, first: int = 1
+) -> Iterator[str]:
+    """Read the lines of UTF-8 text one at a time, without byte order mark; without line ends, or with `keep_ends`.
+
+    `first` is the number of the first line, if what is read is a part of a file.
+    """
+    number = first - 1
     while data := file.readline(longest + 1):
         number += 1
         if number == 1:
@@ -102,10 +107,10 @@ def stream(file: BufferedIOBase, where: str, longest: int = LONGEST_LINE, keep_e
         yield text if keep_ends else line
 
 
-def blocks(lines: Iterable[str], longest: int | None = None, where: str = "") -> Iterator[Block]:
+def blocks(lines: Iterable[str], longest: int | None = None, where: str = "", first: int = 1) -> Iterator[Block]:
     """Groups of lines between blank lines; lines of white space are blank, and the last blank line may be missing."""
     start, kept = 0, []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=first):
         if line and not line.isspace():
             if not kept:
                 start = number

@@ -64,33 +64,42 @@ def read_items(
     cutting: Cutting = "raw",
     blank_lines: bool = False,
     unit: Unit = Unit.WORD,
+    first: int = 1,
 ) -> Iterator[Item]:
     """The sentences of an open file; `where` names it in errors, raw text is split by the rules of `language`.
 
     With `blank_lines`, a blank line of raw text is an item without words. If the `unit` is a pair, text has its two
-    sentences on a line with a tab between, and JSON has them as `premise` and `hypothesis`.
+    sentences on a line with a tab between, and JSON has them as `premise` and `hypothesis`. `first` is the number of
+    the first line, if what is read is a part of a file.
     """
     readers: dict[Format, Callable[[], Iterator[Item]]] = {
-        "text": lambda: _text(file, where, language, cutting, blank_lines),
-        "conllu": lambda: _conllu(file, where),
-        "bio": lambda: _columns(file, where),
-        "jsonl": lambda: _json_lines(file, where, language, cutting),
+        "text": lambda: _text(file, where, language, cutting, blank_lines, first),
+        "conllu": lambda: _conllu(file, where, first),
+        "bio": lambda: _columns(file, where, first),
+        "jsonl": lambda: _json_lines(file, where, language, cutting, first),
     }
     if unit is Unit.PAIR:
         if form not in ("text", "jsonl"):
             raise DataError(f"{where}: expected pairs as text (premise<TAB>hypothesis) or jsonl, got {form}")
-        readers[form] = lambda: _pairs(file, where, form, language, cutting)
+        readers[form] = lambda: _pairs(file, where, form, language, cutting, first)
     for item in readers[form]():
-        if len(item.sentence) > MOST_WORDS:
-            raise DataError(
-                f"{where}: expected at most {MOST_WORDS:,} words in a sentence, got {len(item.sentence):,} from "
-                f"'{' '.join(item.sentence.words[:5])} …' on; is a sentence break missing?"
-            )
-        yield item
+        yield check_length(item, where)
 
 
-def _text(file: BufferedIOBase, where: str, language: str, cutting: Cutting, blank_lines: bool) -> Iterator[Item]:
-    for number, line in enumerate(stream(file, where, keep_ends=True), start=1):
+def check_length(item: Item, where: str) -> Item:
+    """Refuse a sentence of more than `MOST_WORDS` words."""
+    if len(item.sentence) > MOST_WORDS:
+        raise DataError(
+            f"{where}: expected at most {MOST_WORDS:,} words in a sentence, got {len(item.sentence):,} from "
+            f"'{' '.join(item.sentence.words[:5])} …' on; is a sentence break missing?"
+        )
+    return item
+
+
+def _text(
+    file: BufferedIOBase, where: str, language: str, cutting: Cutting, blank_lines: bool, first: int
+) -> Iterator[Item]:
+    for number, line in enumerate(stream(file, where, keep_ends=True, first=first), start=first):
         text = line.removesuffix("\n").removesuffix("\r")
         if blank_lines or cutting != "raw" or text.strip():
             yield from _cut(text, language, cutting, {"line": number}, line[len(text) :])
@@ -123,16 +132,16 @@ def _sentences(text: str, language: str, cutting: Cutting) -> Iterator[Sentence]
         start = end + 1
 
 
-def _conllu(file: BufferedIOBase, where: str) -> Iterator[Item]:
+def _conllu(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
     label = LabelColumn("pos")  # any column will do: the labels are not used
-    for found in parse_blocks(blocks(stream(file, where), 3 * MOST_WORDS, where), where):
+    for found in parse_blocks(blocks(stream(file, where, first=first), 3 * MOST_WORDS, where, first), where):
         sentence = found.sentence(label)
         yield Item(Sentence(sentence.words, (), sentence.spaces), conllu=found)
 
 
-def _columns(file: BufferedIOBase, where: str) -> Iterator[Item]:
+def _columns(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
     """The first column of each line; tags, if there are any, are not read."""
-    for start, lines in blocks(stream(file, where), 3 * MOST_WORDS, where):
+    for start, lines in blocks(stream(file, where, first=first), 3 * MOST_WORDS, where, first):
         words = []
         for number, line in enumerate(lines, start=start):
             columns = split_columns(line)
@@ -146,12 +155,12 @@ def _columns(file: BufferedIOBase, where: str) -> Iterator[Item]:
             yield Item(Sentence(tuple(words)))
 
 
-def _json_lines(file: BufferedIOBase, where: str, language: str, cutting: Cutting) -> Iterator[Item]:
-    for number, line in enumerate(stream(file, where), start=1):
+def _json_lines(file: BufferedIOBase, where: str, language: str, cutting: Cutting, first: int) -> Iterator[Item]:
+    for number, line in enumerate(stream(file, where, first=first), start=first):
         if not line.strip():
             continue
         try:
-            yield from _json_object(line, language, cutting)
+            yield from row_items(_object(line), language, cutting)
         except DataError as error:
             raise DataError(f"{where}:{number}: {error}") from None
 
@@ -171,8 +180,8 @@ def _object(line: str) -> dict[str, Any]:
     return found
 
 
-def _json_object(line: str, language: str, cutting: Cutting) -> Iterator[Item]:
-    found = _object(line)
+def row_items(found: dict[str, Any], language: str, cutting: Cutting = "raw") -> Iterator[Item]:
+    """The sentences of a JSON object or of a table's row: of its `words` (or `tokens`), else of its `text`."""
     words, text = found.get("words", found.get("tokens")), found.get("text")
     rest = {key: value for key, value in found.items() if key not in _READ_KEYS}
     if isinstance(words, list) and all(isinstance(word, str) for word in words):
@@ -201,9 +210,11 @@ def _given(words: tuple[str, ...], found: dict[str, Any]) -> Sentence:
     return replace(cut, spaces=tuple(spaces)) if spaces else cut
 
 
-def _pairs(file: BufferedIOBase, where: str, form: Format, language: str, cutting: Cutting) -> Iterator[Item]:
+def _pairs(
+    file: BufferedIOBase, where: str, form: Format, language: str, cutting: Cutting, start: int
+) -> Iterator[Item]:
     """A pair on every line that is not blank."""
-    for number, line in enumerate(stream(file, where), start=1):
+    for number, line in enumerate(stream(file, where, first=start), start=start):
         if not line.strip():
             continue
         try:

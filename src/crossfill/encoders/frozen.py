@@ -184,10 +184,22 @@ class FrozenEncoder(CentredEncoder):
             self._opened[text] = found
         return found
 
-    def is_cached(self, corpus: Corpus) -> bool:
-        """Whether the vectors of a corpus are in the cache."""
+    def is_cached(self, corpus: Corpus, whole: bool = True) -> bool:
+        """Whether the vectors of a corpus, or of a part of a long one, are in the cache."""
         text = corpus.text_hash()
-        return text in self._opened or self.cache.holds(*self._entry(corpus, {"text": text}))
+        name = {"text" if whole else "part": text}
+        return (whole and text in self._opened) or self.cache.holds(*self._entry(corpus, name))
+
+    def parts(self, corpus: Corpus) -> list[Corpus]:
+        """The parts of a corpus that can be encoded in any order and by any process; one, if it is short."""
+        return list(_parts(corpus))
+
+    def store(self, corpus: Corpus, whole: bool) -> None:
+        """Encode a corpus, or a part of a long one, into the cache; `vectors` puts the long one together."""
+        if whole:
+            self.vectors(corpus)
+        else:
+            self._fetch(corpus, {"part": corpus.text_hash()}, lambda rows: self._encode(corpus, rows))
 
     def words_per_second(self, corpus: Corpus) -> float:
         """The speed of the network on this text, which is encoded and thrown away."""

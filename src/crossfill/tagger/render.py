@@ -66,7 +66,7 @@ def json_line(item: "Item", taggings: "Sequence[Tagging]", whole: bool) -> str:
 
 
 def conllu(
-    item: "Item", taggings: "Sequence[Tagging]", whole: bool, number: int, deprel_without_head: bool = False
+    item: "Item", taggings: "Sequence[Tagging]", whole: bool, number: int | str, deprel_without_head: bool = False
 ) -> str:
     """CoNLL-U with everything the input had; labels in the task's own column, or in MISC like all other values.
 
@@ -93,7 +93,7 @@ def conllu(
     return render([type(source)(comments, rows)])
 
 
-def _identified(comments: list[str], number: int, text: str) -> list[str]:
+def _identified(comments: list[str], number: int | str, text: str) -> list[str]:
     """The comments of a sentence with a `sent_id` and its text, after those on its document and paragraph."""
     names = [comment.removeprefix("#").partition("=")[0].strip() for comment in comments]
     new = [f"# sent_id = {number}"] * ("sent_id" not in names) + [f"# text = {text}"] * ("text" not in names)

@@ -39,7 +39,8 @@ def tag_shard(given: Mapping[str, Any], threads: int, report: Report | None = No
     import torch
 
     torch.set_num_threads(threads)
-    started, settings, shard = time.monotonic(), given["settings"], Shard(**given["shard"])
+    started, computed = time.monotonic(), time.process_time()
+    settings, shard = given["settings"], Shard(**given["shard"])
     tagger = _tagger(settings["model"], settings["encoder"])
     cells = [tagger.cell(name) for name in settings["cells"]]
     aside: list[Aside] = []
@@ -64,6 +65,7 @@ def tag_shard(given: Mapping[str, Any], threads: int, report: Report | None = No
         "bytes": len(content),
         "digest": blake2b(content, digest_size=16).hexdigest(),
         "seconds": round(time.monotonic() - started, 3),
+        "cpu_seconds": round(time.process_time() - computed, 3),
         "set_aside": [one._asdict() for one in aside],
     }
     (out / RECORDS / f"{shard.name}.json").write(json.dumps(record, ensure_ascii=False).encode())

@@ -1,6 +1,6 @@
 """How many words a second does bulk tagging take, with one worker and with two, on local processes and on Ray?
 
-    python benchmarks/bulk.py [--sizes 2x128 6x384 12x384] [--words 20000] [--executors local ray] [--rounds 2] [--out F]
+    python benchmarks/bulk.py [--sizes 2x128 6x384 12x384] [--words 20000] [--executors local ray] [--out FILE]
 
 A joint model over a frozen BERT with random weights tags artificial text; commands take turns, and the fastest of each
 kind counts. `words_per_second` is from the first shard's start to the last one's end, so that loading a model, which

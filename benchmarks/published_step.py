@@ -10,6 +10,7 @@ cores are shared. One JSON line.
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import time
@@ -54,7 +55,7 @@ class Plain(nn.Module):
         super().__init__()
         self.tasks, self.languages = Posterior(len(LABELS)), Posterior(LANGUAGES)
         widths = (4 * LATENT, *HIDDEN)
-        layers = [nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True)]
+        layers = [nn.Linear(a, b) for a, b in itertools.pairwise(widths)]
         self.trunk = nn.Sequential(*(module for layer in layers for module in (layer, nn.ReLU())))
         sizes = [n * (FEATURES + 1) for n in LABELS.values()]
         self.means = nn.ModuleList(nn.Linear(widths[-1], size) for size in sizes)

@@ -1,12 +1,12 @@
 """What do bulk tagging and encoding cost, and does the formula agree with runs of one worker and of two?
 
-    python benchmarks/scale_bulk.py [--words 1e9] [--languages 1000] [--table]
+    python benchmarks/scale_bulk.py [--words 1e9] [--languages 1000]
 
-    word = 2 · 12 · layers · width² · pieces / (share · speed) + text          seconds of a core, or of a device and a core
+    seconds of a core per word = 2 · 12 · layers · width² · pieces / (share · speed) + text
 
 The share of a core's speed (a plain matrix product) that the network reaches, and the seconds for text (cutting,
-aligning, deciding, writing), are fitted to the runs of one worker in benchmarks/bulk.json, with and without the
-largest encoder; the rest is computed. One JSON line.
+aligning, deciding, writing), are fitted to the runs of one worker in benchmarks/bulk.json; the rest is computed. One
+JSON line.
 """
 
 import argparse
@@ -71,7 +71,6 @@ def errors(found: dict[str, Any], speed: Speed) -> list[dict[str, Any]]:
 
 def costs(words: float, languages: int, speed: Speed) -> dict[str, Any]:
     """What so many words of so many languages take with mBERT."""
-    layers, hidden, pieces = MBERT
     core = speed.word(*MBERT)
     work = operations(*MBERT)
     devices = {}
@@ -91,7 +90,7 @@ def costs(words: float, languages: int, speed: Speed) -> dict[str, Any]:
         "shards": shards,
         "gigabytes_read": round(2 * words * BYTES_READ / 1e9),
         "gigabytes_written": round(words * BYTES_WRITTEN / 1e9),
-        "gigabytes_of_features": round(words * hidden * HALF / 1e9),
+        "gigabytes_of_features": round(words * MBERT[1] * HALF / 1e9),
         "lost_worker_seconds": round(SHARD / BYTES_READ * core / 2),
     }
 

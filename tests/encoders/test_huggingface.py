@@ -155,6 +155,12 @@ def test_batches_hold_every_window_once_and_little_padding(folders: dict[str, Pa
     assert sorted(torch.cat([batch.pieces for batch in made]).tolist()) == list(range(len(inputs.ids)))
     assert all(batch.mask.numel() <= 200 for batch in made)
     assert 1 - len(inputs.ids) / sum(batch.mask.numel() for batch in made) < 0.1
+    exact = list(batches(inputs, budget=10**6, pad=0, enough=1))
+    assert sorted(torch.cat([batch.pieces for batch in exact]).tolist()) == list(range(len(inputs.ids)))
+    assert sorted(batch.ids.shape[1] for batch in exact) == sorted(set(inputs.pieces_per_window.tolist()))
+    assert all(bool(batch.mask.all()) for batch in exact)
+    some = list(batches(inputs, budget=10**6, pad=0, enough=100))
+    assert len(exact) > len(some) > len(list(batches(inputs, budget=10**6, pad=0)))
 
 
 def test_settings_that_the_model_cannot_follow_are_refused(folders: dict[str, Path]):

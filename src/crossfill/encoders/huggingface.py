@@ -12,7 +12,7 @@ from crossfill.config import PretrainedConfig
 from crossfill.encoders import hub
 from crossfill.encoders.alignment import NO_PIECE
 from crossfill.encoders.base import ranges
-from crossfill.encoders.pieces import Batch, PieceCutter, PieceInputs, batches
+from crossfill.encoders.pieces import ENOUGH_PIECES, Batch, PieceCutter, PieceInputs, batches
 from crossfill.encoders.transformer import LayeredNetwork
 from crossfill.errors import EncoderError
 
@@ -117,7 +117,8 @@ class WordEncoder(nn.Module):
 
     def batches(self, inputs: PieceInputs) -> Iterator[Batch]:
         """The inputs in batches for the network."""
-        return batches(inputs, self.config.piece_budget, self.pad)
+        enough = ENOUGH_PIECES if self.device.type == "cpu" else None  # other devices need all that fits to be busy
+        return batches(inputs, self.config.piece_budget, self.pad, enough)
 
     def forward(self, inputs: PieceInputs, start: int = 0) -> Float[Tensor, "words features"]:
         """One vector per word; if layers are mixed, the states of all layers concatenated."""

@@ -25,6 +25,8 @@ BLANK = "▁Ġ \u00a0\t\n"
 """Characters of pieces that represent only white space, as spelt by SentencePiece and byte-level BPE."""
 MOST_PADDING = 0.08
 """Largest share of padding in a batch; beyond it, the next batch begins."""
+ENOUGH_PIECES = 512
+"""Pieces that keep a core busy: a batch that has them ends where the length changes, and so needs no padding."""
 _SENTENCES_AT_ONCE = 4096
 
 
@@ -97,13 +99,16 @@ class Batch:
     states: Float[Tensor, "windows longest features"] | None
 
 
-def batches(inputs: PieceInputs, budget: int, pad: int) -> Iterator[Batch]:
-    """All windows, sorted by length; a batch has at most `budget` pieces and a share `MOST_PADDING` of padding."""
+def batches(inputs: PieceInputs, budget: int, pad: int, enough: int | None = None) -> Iterator[Batch]:
+    """All windows, sorted by length; a batch has at most `budget` pieces and a share `MOST_PADDING` of padding.
+
+    A batch of `enough` pieces has windows of one length only, or ends before a shorter one would add to its padding.
+    """
     lengths = inputs.pieces_per_window
     order = lengths.argsort(descending=True, stable=True)
     order = order[: int((lengths > 0).sum())]  # empty sentences have no pieces if there are no special tokens
     starts = _starts(lengths)
-    for place, end in _runs(lengths[order].tolist(), budget):
+    for place, end in _runs(lengths[order].tolist(), budget, budget if enough is None else enough):
         longest, chosen = int(lengths[order[place]]), order[place:end]
         mask = torch.arange(longest) < lengths[chosen].unsqueeze(1)
         pieces = ranges(starts[chosen], lengths[chosen])
@@ -205,12 +210,13 @@ class PieceCutter:
         return reading_all_as_text(self.tokenizer)  # made when the first text needs it: this takes seconds
 
 
-def _runs(lengths: Sequence[int], budget: int) -> Iterator[tuple[int, int]]:
+def _runs(lengths: Sequence[int], budget: int, enough: int) -> Iterator[tuple[int, int]]:
     """The start and end of each batch in a list of decreasing lengths."""
     place = real = 0
     for i, length in enumerate(lengths):
         padded = (i - place + 1) * lengths[place]
-        if i > place and (padded > budget or real + length < (1 - MOST_PADDING) * padded):
+        shorter = real >= enough and length < lengths[i - 1]
+        if i > place and (shorter or padded > budget or real + length < (1 - MOST_PADDING) * padded):
             yield place, i
             place, real = i, 0
         real += length

@@ -185,6 +185,7 @@ def _written(out: Path) -> dict[str, int]:
     return {path.name: path.stat().st_ino for path in done}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
 def test_killed_and_taken_up_it_gives_the_same_bytes(model: Path, text: Path, tmp_path: Path):
     for victim in ("run", "worker"):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from crossfill.cli.app import app
 from crossfill.config import Config
 from crossfill.errors import StudyError
 from crossfill.evaluation.results import CellResult
+from crossfill.executors.base import Event, Executor, Work, attempt
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
 from crossfill.report.held_out import held_out_table
@@ -207,9 +209,37 @@ def killed(tmp_path: Path, n_kills: int, jobs: int, seed: int, **changes: Any) -
     return outcomes(run), outcomes(whole)
 
 
-def test_killed_in_the_middle_it_ends_the_same(tmp_path: Path):
-    found, expected = killed(tmp_path, 1, jobs=1, seed=0, **TWO)
-    assert found == expected
+class Crash(BaseException):
+    """What nothing but the test catches."""
+
+
+class CrashingExecutor(Executor):
+    """Goes down with its first job, at a training step."""
+
+    slots = 1
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def run(self, work: Work, jobs: Mapping[str, dict[str, Any]]) -> Iterator[Event]:
+        for given in jobs.values():
+            attempt(work, given, 1, self.report)
+            yield from ()
+
+    def report(self, step: int, _note: str) -> None:
+        if step == self.step:
+            raise Crash
+
+
+def test_cut_short_in_the_middle_it_ends_the_same(tmp_path: Path):
+    longer = checked(**TWO, config=LONGER)
+    run_study(longer, tmp_path / "whole", InlineExecutor())
+    for step in (4, 57):
+        with pytest.raises(Crash):
+            run_study(longer, tmp_path / "run", CrashingExecutor(step))
+        assert not outcomes(tmp_path / "run")
+    run_study(longer, tmp_path / "run", InlineExecutor())
+    assert outcomes(tmp_path / "run") == outcomes(tmp_path / "whole")
 
 
 @pytest.mark.slow

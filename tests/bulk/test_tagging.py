@@ -188,12 +188,13 @@ def _written(out: Path) -> dict[str, int]:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
 def test_killed_and_taken_up_it_gives_the_same_bytes(model: Path, text: Path, tmp_path: Path):
+    text.write_text(text.read_text() * 20)
     for victim in ("run", "worker"):
         out = tmp_path / victim
-        kill_and_resume(command(model, text, out), out, [2], victim)
+        kill_and_resume(command(model, text, out), out, [3, 12], victim)
     assert tagged(tmp_path / "run") == tagged(tmp_path / "worker")
     joined = b"".join(content for _, content in sorted(tagged(tmp_path / "run").items()))
-    assert [json.loads(line)["line"] for line in joined.splitlines()] == list(range(1, len(LINES) + 1))
+    assert [json.loads(line)["line"] for line in joined.splitlines()] == list(range(1, 20 * len(LINES) + 1))
 
 
 @pytest.mark.slow

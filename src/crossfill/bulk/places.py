@@ -91,8 +91,8 @@ class Place:
                 root, found = str(PurePosixPath(path).parent), [path] if files.isfile(path) else []
             if not found:
                 raise DataError(f"{self.address}: expected files to read, found none; check the path")
-            scheme = "" if self.local is not None else f"{self.address.partition('://')[0]}://"
-            return {str(PurePosixPath(name).relative_to(root or "/")): Place(scheme + name) for name in found}
+            full = str if self.local is not None else files.unstrip_protocol
+            return {str(PurePosixPath(name).relative_to(root or "/")): Place(full(name)) for name in found}
 
 
 def _resolved(address: str) -> "tuple[AbstractFileSystem, str]":

@@ -2,22 +2,21 @@
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from crossfill.data.conllu import ConlluSentence
+from crossfill.data.conllu import render as render_conllu
+from crossfill.data.streams import Item
 from crossfill.errors import DataError
 from crossfill.grid.unicode import on_one_line
 from crossfill.grid.unit import Unit
-
-if TYPE_CHECKING:
-    from crossfill.data.conllu import ConlluSentence
-    from crossfill.data.streams import Item
-    from crossfill.prediction.tagging import Tagging
+from crossfill.prediction.tagging import Tagging
 
 _COLUMNS = {"pos": 3, "xpos": 4}
 _HEAD, _DEPREL = 6, 7
 
 
-def header(taggings: "Sequence[Tagging]", whole: bool) -> str:
+def header(taggings: Sequence[Tagging], whole: bool) -> str:
     """The comment that names the token columns; the last column of each cell is its label."""
     names = [str(taggings[0].unit)]
     for tagging in taggings:
@@ -27,7 +26,7 @@ def header(taggings: "Sequence[Tagging]", whole: bool) -> str:
     return "# " + " ".join(names) + "\n"
 
 
-def columns(taggings: "Sequence[Tagging]", whole: bool) -> str:
+def columns(taggings: Sequence[Tagging], whole: bool) -> str:
     """Word, then confidence, entropy, mutual information and label of each cell, separated by tabs.
 
     Where cells label whole sentences or pairs, one line for each, and no blank line after it.
@@ -46,11 +45,11 @@ def columns(taggings: "Sequence[Tagging]", whole: bool) -> str:
     return "".join(lines) + "\n" * words
 
 
-def _texts(tagging: "Tagging") -> list[str]:
+def _texts(tagging: Tagging) -> list[str]:
     return [part.text for part in tagging.sentence.sentences]
 
 
-def json_line(item: "Item", taggings: "Sequence[Tagging]", whole: bool) -> str:
+def json_line(item: Item, taggings: Sequence[Tagging], whole: bool) -> str:
     """One JSON object: the input's other fields, words with offsets, and under `tags` an object for each cell."""
     sentence = taggings[0].sentence
     found: dict[str, Any] = {**item.fields}
@@ -66,14 +65,12 @@ def json_line(item: "Item", taggings: "Sequence[Tagging]", whole: bool) -> str:
 
 
 def conllu(
-    item: "Item", taggings: "Sequence[Tagging]", whole: bool, number: int | str, deprel_without_head: bool = False
+    item: Item, taggings: Sequence[Tagging], whole: bool, number: int | str, deprel_without_head: bool = False
 ) -> str:
     """CoNLL-U with everything the input had; labels in the task's own column, or in MISC like all other values.
 
     A sentence that has no `sent_id` gets its number. DEPREL is only written where there is a HEAD, unless asked for.
     """
-    from crossfill.data.conllu import render
-
     if sentence_level := [str(tagging.cell) for tagging in taggings if tagging.unit is not Unit.WORD]:
         raise DataError(
             f"expected cells that label words for CoNLL-U, got {', '.join(sentence_level)}; choose --format jsonl"
@@ -90,7 +87,7 @@ def conllu(
     earlier = tuple(f"# {tagging.cell} span " for tagging in taggings)
     kept = [comment for comment in source.comments if not comment.startswith(earlier)]
     comments = (*_identified(kept, number, source.text), *_span_comments(taggings))
-    return render([type(source)(comments, rows)])
+    return render_conllu([type(source)(comments, rows)])
 
 
 def _identified(comments: list[str], number: int | str, text: str) -> list[str]:
@@ -104,7 +101,7 @@ def _identified(comments: list[str], number: int | str, text: str) -> list[str]:
     return [*comments[:place], *new, *comments[place:]]
 
 
-def _numbers(tagging: "Tagging", word: int) -> tuple[float, float, float]:
+def _numbers(tagging: Tagging, word: int) -> tuple[float, float, float]:
     return (
         float(tagging.confidence[word]),
         float(tagging.entropy[word]),
@@ -112,10 +109,8 @@ def _numbers(tagging: "Tagging", word: int) -> tuple[float, float, float]:
     )
 
 
-def _blank(tagging: "Tagging") -> "ConlluSentence":
+def _blank(tagging: Tagging) -> ConlluSentence:
     """The CoNLL-U lines of a sentence that was read from another format."""
-    from crossfill.data.conllu import ConlluSentence
-
     sentence = tagging.sentence
     spaces = sentence.spaces or (True,) * len(sentence)
     rows = [
@@ -125,7 +120,7 @@ def _blank(tagging: "Tagging") -> "ConlluSentence":
     return ConlluSentence((), rows)
 
 
-def _fill(row: list[str], tagging: "Tagging", word: int, whole: bool, deprel_without_head: bool) -> None:
+def _fill(row: list[str], tagging: Tagging, word: int, whole: bool, deprel_without_head: bool) -> None:
     """Write a word's label and numbers into the columns of its line."""
     from crossfill.data.conllu import with_feature
     from crossfill.prediction.relations import relation_to
@@ -160,7 +155,7 @@ def _keyed(column: str, changes: dict[str, str]) -> str:
     return "|".join(kept) or "_"
 
 
-def _span_comments(taggings: "Sequence[Tagging]") -> list[str]:
+def _span_comments(taggings: Sequence[Tagging]) -> list[str]:
     return [
         f"# {tagging.cell} span {s.start + 1}-{s.end} {s.type} {s.confidence:.4f}"
         for tagging in taggings
@@ -168,5 +163,5 @@ def _span_comments(taggings: "Sequence[Tagging]") -> list[str]:
     ]
 
 
-def _distribution(tagging: "Tagging", word: int) -> str:
+def _distribution(tagging: Tagging, word: int) -> str:
     return ",".join(f"{label}:{p:.4f}" for label, p in tagging.distribution(word).items())

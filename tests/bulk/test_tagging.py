@@ -171,11 +171,10 @@ def kill_and_resume(given: list[str], out: Path, moments: list[int], victim: str
         process = subprocess.Popen(given)
         while process.poll() is None and len(_written(out)) < moment:
             time.sleep(0.01)
-        killed = process.poll() is None
-        for pid in children(process.pid)[:1] if victim == "worker" else [process.pid]:
+        alive = process.poll() is None
+        for pid in (children(process.pid)[:1] if victim == "worker" else [process.pid]) * alive:
             os.kill(pid, signal.SIGKILL)
-        code = process.wait(timeout=250)
-        assert code == (0 if victim == "worker" or not killed else -signal.SIGKILL)
+        assert process.wait(timeout=250) == (0 if victim == "worker" or not alive else -signal.SIGKILL)
         assert before.items() <= _written(out).items()
 
 

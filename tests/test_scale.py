@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import scale  # noqa: E402
+import scale_bulk  # noqa: E402
 from parameters import parameter_counts  # noqa: E402
 
 POINTS = scale.read_points(ROOT / "benchmarks" / "scale.json")
@@ -98,3 +99,22 @@ def test_parameters_grow_with_languages_as_the_paper_says():
     assert counts["pf-d"][1] - counts["pf-d"][0] == 2 * h
     assert counts["pf-lr"][1] - counts["pf-lr"][0] == (2 + rank) * h
     assert counts["jm-deep"] == pytest.approx(counts["pf-lr"], rel=0.001)
+
+
+def test_the_cost_of_a_word_in_bulk_is_found_from_runs_of_several_encoders():
+    true = scale_bulk.Speed(share=0.8, text=50e-6, operations=80e9)
+    sizes = [(2, 128, 1.4), (6, 384, 1.4), (12, 384, 1.4)]
+    points = [
+        {"layers": n, "hidden": w, "pieces_per_word": p, "workers": workers, "word_seconds": true.word(n, w, p)}
+        for n, w, p in sizes
+        for workers in (1, 2)
+    ]
+    found = scale_bulk.fit({"points": points, "operations_per_second": true.operations})
+    assert found.share == pytest.approx(true.share)
+    assert found.text == pytest.approx(true.text)
+    told = scale_bulk.costs(1e9, 1000, found)
+    work = 2 * 12 * 12 * 768**2 * 1.5
+    assert told["core_hours"] == pytest.approx(1e9 * (work / 64e9 + 50e-6) / 3600, abs=1)
+    assert told["devices"]["A100"]["words_per_second"] == pytest.approx(0.4 * 312e12 / work, rel=1e-3)
+    assert told["devices"]["A100"]["cores_for_text"] == 25
+    assert told["shards"] == 1000 * 13

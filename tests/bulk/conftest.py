@@ -16,5 +16,5 @@ CELL = f"pos/{LANGUAGE}"
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("bulk") / "model"
-    crossfill.train(GRID, "pf-lr", "compact", out, SMALL.change({"training.steps": 4}))
+    crossfill.train(GRID, "pf-lr", "compact", out, SMALL)
     return out

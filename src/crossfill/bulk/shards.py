@@ -14,6 +14,7 @@ from crossfill.data.gzipped import unpacked
 from crossfill.data.lines import LONGEST_LINE
 from crossfill.data.streams import MOST_WORDS, Cutting, Format, Item, check_length, format_of, read_items, row_items
 from crossfill.errors import DataError
+from crossfill.grid.unit import Unit
 
 SourceFormat = Format | Literal["parquet"]
 SetAside = Callable[[int, str, str], None]
@@ -120,7 +121,9 @@ def _hashed(file: BufferedIOBase) -> tuple[int, str]:
     return n_bytes, digest.hexdigest()
 
 
-def read(shard: Shard, language: str, cutting: Cutting, set_aside: SetAside) -> Iterator[tuple[int, Item]]:
+def read(
+    shard: Shard, language: str, cutting: Cutting, set_aside: SetAside, unit: Unit = Unit.WORD
+) -> Iterator[tuple[int, Item]]:
     """The sentences of a shard, each with the line (or row) where its record begins; bad records are set aside."""
     with Place(shard.file).opened() as file:
         if shard.form == "parquet":
@@ -138,7 +141,8 @@ def read(shard: Shard, language: str, cutting: Cutting, set_aside: SetAside) -> 
                 set_aside(line, f"expected lines of at most {LONGEST_LINE:,} bytes, got {n_bytes:,}", shown)
                 continue
             try:
-                items = list(read_items(BytesIO(record), shard.file, shard.form, language, cutting, first=line))
+                made = read_items(BytesIO(record), shard.file, shard.form, language, cutting, unit=unit, first=line)
+                items = list(made)
             except DataError as error:
                 set_aside(line, str(error), record[:_SHOWN].decode(errors="replace"))
             else:

@@ -14,6 +14,7 @@ from crossfill.data.streams import Item
 from crossfill.errors import CrossfillError
 from crossfill.executors.base import Report
 from crossfill.grid.cells import Cell
+from crossfill.grid.unit import Unit
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger import render
 from crossfill.tagger.tagger import CHUNK_SENTENCES, Tagger, load
@@ -48,7 +49,7 @@ def tag_shard(given: Mapping[str, Any], threads: int, report: Report | None = No
     def set_aside(line: int, problem: str, text: str) -> None:
         aside.append(Aside(f"{shard.file}:{line}", problem[:_LONGEST], text[:_LONGEST]))
 
-    items = read(shard, cells[0].language, settings["cutting"], set_aside)
+    items = read(shard, cells[0].language, settings["cutting"], set_aside, Unit(settings["unit"]))
     parts, n_sentences, n_words = [], 0, 0
     for item, taggings in _tagged(tagger, items, cells, settings, set_aside):
         parts.append(_rendered(item, taggings, settings, f"{shard.name}-{n_sentences + 1}", not parts))

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from crossfill.bulk.places import Place
     from crossfill.bulk.plan import Plan
     from crossfill.data.streams import Cutting
+    from crossfill.grid.cells import Cell
+    from crossfill.grid.unit import Unit
     from crossfill.prediction.tagging import TaggingOptions
+    from crossfill.tagger.tagger import Tagger
 
 _KILOBYTE = 1000
 
@@ -94,17 +97,23 @@ def _settled(given: BulkSettings, inputs: Sequence[str], read: str | None) -> di
     from crossfill.bulk.shards import source_format
     from crossfill.bulk.tagging import SUFFIXES
     from crossfill.grid.sentence import Sentence
+    from crossfill.grid.unit import Unit
     from crossfill.tagger.tagger import load
 
     tagger = load(given.model, given.encoder)
     if not given.cells:
         raise DataError(f"expected a cell to tag in, such as --cell {tagger.cells[0]}")
     cells = [tagger.query(Sentence(()), cell, given.samples, given.options).cell for cell in given.cells]
+    unit = shared_unit(tagger, cells)
     formats = {source_format(address, read) for address in inputs}
     usual = formats.pop() if len(formats) == 1 else "jsonl"
     form = given.form or (usual if usual in SUFFIXES else "jsonl")
     if form not in SUFFIXES:
         raise DataError(unknown("format of tagged shards", form, SUFFIXES))
+    if unit is Unit.PAIR and "parquet" in {source_format(address, read) for address in inputs}:
+        raise DataError("expected pairs as text (premise<TAB>hypothesis) or JSON lines, got Parquet; convert it")
+    if unit is not Unit.WORD and form == "conllu":
+        raise DataError(f"expected cells that label words for CoNLL-U, got {cells[0]}; choose --format jsonl")
     model = Path(given.model)
     return given._asdict() | {
         "model": str(model.absolute()) if model.exists() else given.model,
@@ -112,7 +121,18 @@ def _settled(given: BulkSettings, inputs: Sequence[str], read: str | None) -> di
         "cells": list(map(str, cells)),
         "options": asdict(given.options),
         "form": form,
+        "unit": str(unit),
+        "cutting": "lines" if given.cutting == "raw" and unit is not Unit.WORD else given.cutting,
     }
+
+
+def shared_unit(tagger: "Tagger", cells: "Sequence[Cell]") -> "Unit":
+    """The unit that all cells label; words and sentences are not read in the same way."""
+    units = {tagger.model.inventory.unit(cell.task) for cell in cells}
+    if len(units) > 1:
+        told = ", ".join(f"{cell} labels {tagger.model.inventory.unit(cell.task)}s" for cell in cells)
+        raise DataError(f"expected cells that label the same, got {told}; tag them one after the other")
+    return units.pop()
 
 
 def _show_end(plan: "Plan", out: "Place", standing: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from crossfill.cli.bulk import BulkSettings, is_bulk, tag_in_bulk
+from crossfill.cli.bulk import BulkSettings, is_bulk, shared_unit, tag_in_bulk
 from crossfill.cli.options import ModelFolder
 from crossfill.cli.outputs import check_file
 
@@ -106,11 +106,7 @@ def predict(
         for target_cell in cells:
             if target_cell in tagger.adapted or target_cell.language in tagger.model.inventory.newcomers:
                 typer.echo(f"{target_cell}: {tagger.status(target_cell)}", err=True)
-        units = {tagger.model.inventory.unit(own.task) for own in cells}
-        if len(units) > 1:
-            told = ", ".join(f"{own} labels {tagger.model.inventory.unit(own.task)}s" for own in cells)
-            raise DataError(f"expected cells that label the same, got {told}; tag them one after the other")
-        unit = units.pop()
+        unit = shared_unit(tagger, cells)
         cutting = "words" if tokenised else "lines" if lines or unit is not Unit.WORD else "raw"
         name, blank_lines = str(path or "standard input"), target == "text"
         items = read_items(stream, name, source, cells[0].language, cutting, blank_lines, unit)

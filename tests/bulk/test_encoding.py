@@ -13,7 +13,7 @@ from crossfill.encoders import frozen
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.executors import base
 from crossfill.tagger.outlook import words_to_encode
-from crossfill.tagger.presets import Wishes, settle
+from crossfill.tagger.presets import RunRequest, choose_settings
 from tests.encoders.tiny import bert
 from tests.executors.inline import InlineExecutor
 
@@ -52,7 +52,7 @@ def test_what_was_encoded_in_bulk_is_what_a_training_needs(data: Path, tmp_path:
     assert "0 encoded" in encode(data, network, cache)
 
     grid = read_folder(data, cache=False).grid
-    config = settle(grid, grid.cells, Wishes(None, str(network))).config
+    config = choose_settings(grid, grid.cells, RunRequest(None, str(network))).config
     made = FrozenEncoder(config.encoder, grid.inventory.languages, cache)
     needed = words_to_encode(grid, grid.cells, made, grid)
     assert needed is not None
@@ -69,7 +69,7 @@ def test_parts_are_left_to_whoever_comes_first(data: Path, tmp_path: Path, monke
     network, cache = bert(tmp_path / "bert"), tmp_path / "shared"
     monkeypatch.setattr(frozen, "PART_WORDS", 40)
     grid = read_folder(data, cache=False).grid
-    config = settle(grid, grid.cells, Wishes(None, str(network))).config
+    config = choose_settings(grid, grid.cells, RunRequest(None, str(network))).config
     made = FrozenEncoder(config.encoder, grid.inventory.languages, cache)
     parts = encoding.missing_parts(made, encoding.corpora_of(grid, config))
     jobs = encoding.EncodingJobs(parts, config.encoder, cache)

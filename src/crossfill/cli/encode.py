@@ -50,13 +50,13 @@ def encode(
     from crossfill.files import default_cache
     from crossfill.grid.typology import vectors_beside
     from crossfill.settings import parse_assignments
-    from crossfill.tagger.presets import Wishes, settle
+    from crossfill.tagger.presets import RunRequest, choose_settings
 
     folder = cache or default_cache()
     changes = {} if layer is None else {"encoder.pretrained.layer": layer}
-    wishes = Wishes(None, encoder, None, config, vectors_beside(data), changes | parse_assignments(change or ()))
+    request = RunRequest(None, encoder, None, config, vectors_beside(data), changes | parse_assignments(change or ()))
     grid = capped_grid(read_to_train(data, task or (), seed, max_train, folder, quiet=quiet), max_dev, max_test, seed)
-    chosen = settle(grid, grid.cells, wishes).config
+    chosen = choose_settings(grid, grid.cells, request).config
     network = build_encoder(chosen, grid.inventory.languages, folder)
     if not isinstance(network, FrozenEncoder):
         raise EncoderError(

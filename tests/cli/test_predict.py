@@ -180,7 +180,7 @@ def test_bad_names(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert "expected a readable file" in error(
         monkeypatch, capsys, b"", "predict", str(model), str(tmp_path / "none.txt"), "--cell", NER
     )
-    assert "expected a readable file" in error(
+    assert "expected a folder for the tagged text of several files" in error(
         monkeypatch, capsys, b"", "predict", str(model), str(tmp_path), "--cell", NER
     )
     assert "alpha between 0 and 1" in error(

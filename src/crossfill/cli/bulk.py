@@ -63,7 +63,7 @@ def tag_in_bulk(
     from crossfill.executors.base import ExecutionSettings, build_executor
 
     if out is None:
-        raise OutputError("expected a folder for tagged text; name one with --out")
+        raise OutputError("expected a folder for the tagged text of several files; name one with --out")
     if "-" in inputs:
         raise DataError(
             "expected files to tag in bulk, got standard input; leave out --executor and --jobs, or name files"

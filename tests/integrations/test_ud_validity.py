@@ -14,12 +14,12 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 import crossfill
-from crossfill.cli import render
 from crossfill.cli.app import app
 from crossfill.data.streams import read_items
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.prediction.tagging import TaggingOptions
+from crossfill.tagger import render
 from crossfill.web.app import build_app
 from tests.scenarios import SMALL, small_grid
 

@@ -82,6 +82,7 @@ def test_parts_are_left_to_whoever_comes_first(data: Path, tmp_path: Path, monke
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("executor", ["local", "ray"])
 def test_two_workers_fill_one_cache(data: Path, tmp_path: Path, executor: str):
     if executor == "ray":

@@ -174,7 +174,7 @@ def kill_and_resume(given: list[str], out: Path, moments: list[int], victim: str
         alive = process.poll() is None
         for pid in (children(process.pid)[:1] if victim == "worker" else [process.pid]) * alive:
             os.kill(pid, signal.SIGKILL)
-        assert process.wait(timeout=250) == (0 if victim == "worker" or not alive else -signal.SIGKILL)
+        assert process.wait(timeout=900) == (0 if victim == "worker" or not alive else -signal.SIGKILL)
         assert before.items() <= _written(out).items()
 
 
@@ -185,6 +185,7 @@ def _written(out: Path) -> dict[str, int]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
 def test_killed_and_taken_up_it_gives_the_same_bytes(model: Path, text: Path, tmp_path: Path):
     text.write_text(text.read_text() * 20)

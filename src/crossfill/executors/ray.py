@@ -45,6 +45,9 @@ class RayExecutor(Executor):
                 )
             except ConnectionError as error:
                 raise ConfigError(f"expected a Ray cluster at {settings.address}; {error}") from None
+            except Exception as error:  # Ray has no class of its own for a start that takes too long
+                told = str(error).splitlines()[0] if str(error) else type(error).__name__
+                raise ConfigError(f"expected Ray to start on this machine; {told}; run again, or use local") from None
 
     @property
     def slots(self) -> int:

@@ -127,9 +127,19 @@ def test_learning_changes_tags_at_once_and_states_can_be_returned_to(taught: Tes
         asked = {"cells": [CELL], "sentences": [LINES[2].split()], "samples": 5}
         return taught.post("/api/tag", json=asked).json()["taggings"][0]["sentences"][0]
 
+    def waits_first() -> str:
+        tagger = teacher.tagger
+        pool = candidates(tagger, [as_sentence(line, "wol") for line in LINES[2:]], tagger.cell(CELL))
+        shown = " ".join(post(taught, "next")["sentence"]["words"])
+        assert shown == LINES[2:][choose(pool, 1)[0]]
+        return shown
+
     before = tag()
+    assert post(taught, "text", text="\n".join(LINES[2:]))["added"] == 3
+    assert waits_first() in LINES
     assert not post(taught, "learn")["begun"]
-    for line in LINES[:4]:
+    lessons = [*LINES[:2], "Lan la", "Ndar dafa rafet"]
+    for line in lessons:
         accept(taught, line, "PUNCT")
     assert progress(taught)["unlearned"] == 4
     assert post(taught, "learn")["begun"]
@@ -137,6 +147,7 @@ def test_learning_changes_tags_at_once_and_states_can_be_returned_to(taught: Tes
     after, found = tag(), progress(taught)
     assert before["labels"] != ["PUNCT"] * 2
     assert after["labels"] == ["PUNCT"] * 2
+    assert waits_first() in LINES
     assert (found["state"], found["unlearned"], found["busy"], found["metric"]) == ("1", 0, False, "accuracy")
     assert found["estimate"]["score"]["low"] <= found["estimate"]["score"]["value"]
     assert found["estimate"]["curve"][0]["sentences"] == 0
@@ -144,6 +155,7 @@ def test_learning_changes_tags_at_once_and_states_can_be_returned_to(taught: Tes
     post(taught, "back", number=0)
     teacher.wait(CELL, 60)
     assert tag() == before
+    assert waits_first() in LINES
     post(taught, "back", number=1)
     teacher.wait(CELL, 60)
     assert tag() == after

@@ -86,7 +86,9 @@ def candidates(
     parts = []
     while chunk := list(islice(waiting, _AT_ONCE)):
         features = tagger.features(chunk, cell)
-        parts.append(Candidates.of(chunk, features, tagger.predict(features, cell, n_samples), seed))
+        prediction = tagger.predict(features, cell, n_samples)
+        plain = features[:, : features.shape[1] - tagger.model.encoder.n_extra]  # which word it is says no distance
+        parts.append(Candidates.of(chunk, plain, prediction, seed))
     if not parts:
         return Candidates([], np.zeros(0), np.zeros(0), np.zeros((0, SKETCH)))
     return Candidates(

@@ -12,10 +12,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from crossfill.adaptation.words import with_words
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
-from crossfill.grid.sentence import Sentence
+from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.unit import Unit
+from crossfill.prediction.predict import encode, predict_features
 from crossfill.tagger.annotation import Candidates, Cost, Strategy, choose
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.journal import append_on_disk
@@ -127,9 +129,10 @@ class Pool:
         if self._order is None or self._order.by[:3] != (version, strategy, cost) or self._order.by[3] < n:
             keys = [key for key in self._sentences if key in self._features]
             features = torch.cat([self._features[key] for key in keys])
-            samples = self._tagger.config.prediction.samples
-            prediction = self._tagger.predict(features, self.cell, samples)
-            pool = Candidates.of([self._sentences[key] for key in keys], features, prediction)
+            model, settings = self._tagger.model, self._tagger.config.prediction  # another model may take its place
+            plain, given = features[:, :-1], features if model.encoder.n_extra else features[:, :-1]
+            prediction = predict_features(model, given, self.cell, settings.samples, settings.seed)
+            pool = Candidates.of([self._sentences[key] for key in keys], plain, prediction)
             chosen = choose(pool, len(keys), strategy, cost)
             self._order = _Order((version, strategy, cost, n), tuple(keys[i] for i in chosen))
         return self._order.keys
@@ -142,9 +145,11 @@ class Pool:
                 sentences = [self._sentences[key] for key in keys]
             if not keys:
                 return
+            model = with_words(self._tagger.model)  # features that heads have before and after they learn
             with self._encoding:
-                features = self._tagger.features(sentences, self.cell).float().cpu()
-            words = self._tagger.model.inventory.unit(self.cell.task) is Unit.WORD
+                inputs = model.encoder.prepare(Corpus.from_text(sentences), self.cell.language)
+                features = encode(model, inputs, self.cell.task).float().cpu()
+            words = model.inventory.unit(self.cell.task) is Unit.WORD
             parts = features.split([len(sentence) if words else 1 for sentence in sentences])
             with self._changed:
                 self._features |= {key: part for key, part in zip(keys, parts, strict=True) if key in self._sentences}

@@ -73,7 +73,7 @@ class Teacher:
         """Take up what the journals in `folder` say; `every` 0 leaves learning to `learn`; `model` is the tagger's."""
         self.tagger, self.folder, self.every, self.model = tagger, Path(folder), every, model
         self.encoding = threading.Lock()
-        self._lock, self._swap = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
         self._pupils: dict[Cell, Pupil] = {}
         self._pools: dict[Cell, Pool] = {}
         self._closed = False
@@ -245,7 +245,7 @@ class Teacher:
                 pupil.problem = str(error)
             if examples is not None and not pupil.again:
                 made = self.tagger.adapted_to(examples, pupil.cell)
-                with self._swap:
+                with self.encoding:  # features and heads of a model belong together
                     self.tagger.replace_adapted(pupil.cell, made)
             with pupil.lock:
                 if not (pupil.again and pupil.lesson.changed):
@@ -270,7 +270,7 @@ class Teacher:
         made = None
         if examples is not None:
             made = self.tagger.adapted_to(examples, pupil.cell, relative_temperature=relative)
-        with pupil.lock, self._swap:
+        with pupil.lock, self.encoding:
             self.tagger.replace_adapted(pupil.cell, made)
             pupil.serving, pupil.problem = number, None
             pupil.estimating = self._estimator.submit(self._estimate, pupil, number, examples)

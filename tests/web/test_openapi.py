@@ -79,6 +79,7 @@ def guide(document, known_cells: list[str]) -> None:
     layer = {"type": "object", "required": ["layer", "feature"], "properties": {"layer": {"enum": [NAMED_ENTITY]}}}
     layer["properties"] |= {"feature": {"enum": ["value", "other"]}}
     forms |= {"typeSystem": types, "document": content, "documents": {"type": "array", "items": content}}
+    forms |= {"project": {"type": "object", "required": ["label_config"], "properties": {"label_config": config}}}
     forms |= {"metadata": layer, "action": {"enum": ["ANNOTATION_CREATED", "START_TRAINING", "TASKS_CREATED"]}}
     forms["cell"] = {"enum": known_cells}
     forms |= {"model": {"enum": languages}, "input": {"enum": ["conllu", "horizontal"]}, "output": {"enum": ["conllu"]}}
@@ -106,7 +107,9 @@ def fuzz(address: str, known_cells: list[str] | None, settings: hypothesis.setti
     with requests.Session() as session:
         for operation in schema.get_all_operations():
             for mode in schemathesis.GenerationMode:
-                checks = [check for check in CHECKS if mode.is_negative or check is not negative_data_rejection]
+                # what annotation tools may send is more than what they are made to send here
+                strict = mode.is_negative and (not known_cells or operation.ok().path.startswith("/api/"))
+                checks = [check for check in CHECKS if strict or check is not negative_data_rejection]
                 statuses = try_all(operation.ok(), mode, checks, session, settings)
                 tagged += statuses.count(200) if operation.ok().path == "/api/tag" else 0
     return tagged
@@ -137,5 +140,6 @@ def test_the_document_names_every_status_and_calls_no_other_site(address: str):
     answers = document["paths"]["/api/tag"]["post"]["responses"]
     assert {"200", "400", "401", "408", "413", "415", "422", "429", "503"} <= set(answers)
     assert "http" not in json.dumps(document["paths"])
+    assert "$defs" not in json.dumps(document["paths"])  # a reference to such a place points to nothing
     body = document["paths"]["/api/tag"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert requests.post(f"{address}/api/tag", json=body["examples"][0], timeout=10).status_code == 200

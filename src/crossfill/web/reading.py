@@ -62,5 +62,19 @@ def parse_json(body: bytes, kind: type[Body]) -> Body:
 
 def body_of(kind: type[BaseModel], example: dict[str, Any] | None = None) -> dict[str, Any]:
     """A request's body in the OpenAPI document, with an example."""
-    schema = kind.model_json_schema() | ({"examples": [example]} if example else {})
+    schema = plain_schema(kind) | ({"examples": [example]} if example else {})
     return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
+def plain_schema(kind: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a model with those of its parts in their places, as references would point to nothing here."""
+    schema = kind.model_json_schema()
+    parts = schema.pop("$defs", {})
+
+    def placed(value: Any) -> Any:
+        if isinstance(value, dict):
+            name = value.get("$ref", "").rpartition("/")[2] if isinstance(value.get("$ref"), str) else ""
+            return placed(parts[name]) if name in parts else {key: placed(item) for key, item in value.items()}
+        return [placed(item) for item in value] if isinstance(value, list) else value
+
+    return placed(schema)

@@ -15,7 +15,7 @@ from crossfill.integrations import udpipe
 from crossfill.prediction.tagging import Tagging
 from crossfill.web.desk import Desk, Document
 from crossfill.web.problems import ApiError
-from crossfill.web.reading import BODY_PROBLEMS, PROBLEMS
+from crossfill.web.reading import BODY_PROBLEMS, PROBLEMS, plain_schema
 
 PATHS = ("/udpipe/models", "/udpipe/process")
 _FORM, _PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
@@ -96,7 +96,7 @@ def routes(desk: Desk, name: str) -> APIRouter:
         summary="Process a short text",
         openapi_extra={"parameters": _parameters()},
     )
-    content = {kind: {"schema": Process.model_json_schema()} for kind in (_FORM, _PARTS)}
+    content = {kind: {"schema": plain_schema(Process)} for kind in (_FORM, _PARTS)}
     router.add_api_route(
         "/process",
         process,

@@ -15,5 +15,5 @@ def test_a_ray_that_does_not_start_is_told(error: Exception, monkeypatch: pytest
         raise error
 
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, init=start))
-    with pytest.raises(ConfigError, match="expected Ray to start on this machine; .*; run again, or use local"):
+    with pytest.raises(ConfigError, match=r"expected Ray to start on this machine; .*; run again, or use local"):
         build_executor(ExecutionSettings(executor="ray"))

@@ -154,5 +154,5 @@ def test_widths_are_estimated_on_held_out_cells(made: tuple[Path, Path, Grid, Ce
     write_grid(grid.where(lambda other: other != cell), empty)
     code, told = run("annotate", tmp_path / "wide", "--rank", empty)
     assert code == 0, told
-    assert "worth of 20" in told
+    assert "worth of" in told
     assert not crossfill.load(model).widths

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from crossfill import checkpoint
 from crossfill.adaptation.examples import Examples
@@ -96,6 +97,7 @@ class HeldOutCell:
     def default(self) -> Width:
         return default_width(mean_square(self.examples, self.body), self.labels)
 
+    @torch.no_grad()
     def score(self, width: Width, sentences: Sequence[int] | None = None) -> float:
         """The mean score on other sentences after adaptations to the first k sentences, over k."""
         lengths, gold = self.others.lengths.numpy(), self.others.labels.numpy()
@@ -104,12 +106,13 @@ class HeldOutCell:
             few = self.examples.take(range(min(k, len(self.examples))))
             design = Design.of(self.body, few.features, learn_words=width.words > 0)
             prior = width.prior(self.generated, len(design.lexicon))
-            mode = Problem(prior, Categorical(few.labels), design(few.features)).mode()
-            probabilities = (design(self.others.features) @ mode.mean.T).softmax(-1).numpy()
-            rule = Rule(shift_of_none(self.generated.mean, mode.mean, self.labels))
+            mean = Problem(prior, Categorical(few.labels), design(few.features)).rough_mean()
+            probabilities = (design(self.others.features) @ mean.T).softmax(-1).numpy()
+            rule = Rule(shift_of_none(self.generated.mean, mean, self.labels))
             found.append(score(gold, rule.choose(probabilities, lengths, self.labels), self.labels, lengths))
         return float(np.mean(found))
 
+    @torch.no_grad()
     def before(self) -> tuple[float, float]:
         """The score of the generated head, and the share of words that it expects to get wrong."""
         design = Design.of(self.body, self.others.features, learn_words=False)

@@ -31,7 +31,8 @@ from tests.web.servers import running
 pytestmark = needs_chromium
 LINES = ["Dakar mooy péeyu Senegaal", "Ndar nekk na ci Senegaal", "Awa Diop dem na Tuubaa", "Dafa rafet", "Lii lan la"]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
-EXPECTED_PROBLEMS = ("ERR_CONNECTION_REFUSED", "422", "Password forms")
+EXPECTED_PROBLEMS = ("ERR_CONNECTION", "ERR_SOCKET_NOT_CONNECTED", "ERR_EMPTY_RESPONSE", "422", "Password forms")
+"""What a browser says of a server that was killed, of input that is refused, and of a token field."""
 
 
 @pytest.fixture

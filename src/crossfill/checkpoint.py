@@ -42,9 +42,9 @@ EXAMPLES = "examples.json"
 ADAPTED = "adapted"
 """Folder with a file for each cell that was adapted to a few labelled sentences."""
 WIDTHS = "widths.json"
+"""How far heads of a task's cells lie from those generated for them: priors of adaptation."""
 WORTH = "worth.json"
 """What twenty sentences were worth in held-out cells."""
-"""How far heads of a task's cells lie from those generated for them: priors of adaptation."""
 CARD = "README.md"
 CARD_NOTES = "card.json"
 """What only a person can say for the card: licence, names of datasets, title."""
@@ -109,7 +109,7 @@ def read_json(path: Path) -> Any:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: expected JSON; {error}; delete it or train again") from None
+        raise CheckpointError(f"{path}: expected JSON; {error}; copy the file again, or train again") from None
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
@@ -185,7 +185,8 @@ def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
     path = folder / DESCRIPTION
     found = read_json(path)
     if found is None:
-        raise CheckpointError(f"{path}: expected a model's description, found none; is this a model folder?")
+        missing = "is this a model folder?" if folder.is_dir() else f"there is no folder {folder}; check the path"
+        raise CheckpointError(f"{path}: expected a model's description, found none; {missing}")
     try:
         if found["format"] != 1:
             raise CheckpointError(f"{path}: expected format 1, got {found['format']}; use a newer crossfill")
@@ -244,4 +245,4 @@ def _opened(path: Path) -> safe_open:
 
 
 def _not_whole(path: Path, error: Exception) -> CheckpointError:
-    return CheckpointError(f"{path}: expected a whole safetensors file; {error}; delete it and run again")
+    return CheckpointError(f"{path}: expected a whole safetensors file; {error}; copy the file again, or train again")

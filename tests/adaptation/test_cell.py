@@ -12,9 +12,9 @@ from crossfill.adaptation.cell import adapt_cell
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.heads import adapted_cells, with_adapted, without_adapted
+from crossfill.adaptation.held_out import HeldOutCell, fit_width
 from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
-from crossfill.adaptation.temperature import shrunk_temperature
-from crossfill.adaptation.widths import HeldOutCell, Width, fit_width, load_widths, save_widths
+from crossfill.adaptation.widths import Width, load_widths, save_widths
 from crossfill.errors import CheckpointError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.prediction.predict import predict_features
@@ -123,7 +123,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 
 def test_widths_of_a_task_suit_the_heads_that_its_cells_were_drawn_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """Heads are drawn at a known τ² around what is generated for them, and words have no effect of their own."""
-    monkeypatch.setattr("crossfill.adaptation.widths.SENTENCES", (8,))
+    monkeypatch.setattr("crossfill.adaptation.held_out.SENTENCES", (8,))
     rng, cells = torch.Generator().manual_seed(3), []
     for _ in range(4):
         mean = torch.randn(3, 6, dtype=torch.float64, generator=rng)
@@ -148,13 +148,3 @@ def test_widths_are_stored(tmp_path: Path) -> None:
     (tmp_path / checkpoint.WIDTHS).write_text(json.dumps({"pos": {"weights": -1, "bias": 1, "words": 1, "cells": 1}}))
     with pytest.raises(CheckpointError, match=r"widths\.json"):
         load_widths(tmp_path)
-
-
-def test_temperature_is_shrunk_to_that_of_the_task() -> None:
-    rng = np.random.default_rng(0)
-    logits = 2 * rng.standard_normal((4000, 5))
-    gold = np.array([rng.choice(5, p=np.exp(row) / np.exp(row).sum()) for row in logits])
-    sure = 2 * logits
-    sure -= np.log(np.exp(sure).sum(-1, keepdims=True))
-    assert shrunk_temperature(sure, gold, of_task=1.0) == pytest.approx(2.0, rel=0.1)
-    assert shrunk_temperature(sure[:3], gold[:3], of_task=1.3) == pytest.approx(1.3, rel=0.15)

@@ -76,13 +76,18 @@ def test_no_other_language_moves_and_every_task_can_be_tagged(
         loaded.add_language("swe", Corpus.from_text([]))
 
 
-def test_the_prior_of_a_language_is_as_wide_as_seen_languages_are(taggers: tuple[Tagger, Tagger, str]) -> None:
+def test_the_prior_of_a_language_is_as_wide_as_seen_ones_and_their_places_leave_it(
+    taggers: tuple[Tagger, Tagger, str],
+) -> None:
     _, added, language = taggers
     heads = added.model.heads
     assert isinstance(heads, FactorizedHeads)
     row = added.model.inventory.language_index(language)
     mean, variance, factor = heads.languages.moments(heads.seen_rows.nonzero().squeeze(1))
-    expected = float((mean**2 + variance + (factor**2).sum(-1)).mean()) ** 0.5
+    moment = float((mean**2 + variance + (factor**2).sum(-1)).mean())
+    lacking = float((heads.anchors[heads.seen_rows] ** 2).mean() - (heads.anchors[row] ** 2).mean())
+    assert lacking > 0
+    expected = (moment + lacking) ** 0.5
     assert float(heads.language_scales()[row]) == pytest.approx(min(1.0, expected))
     draws = heads.languages.sample(torch.tensor([row]), 4000) * heads.language_scales()[[row]]
     assert float(draws.detach().std()) == pytest.approx(min(1.0, expected), rel=0.1)
@@ -101,6 +106,10 @@ def test_newcomers_are_placed_among_the_others_and_move_none() -> None:
     points["twin"] = points["a"]
     twin = place(list("abcd"), [similarity], 4, 1.5, ["twin"])["twin"]
     np.testing.assert_allclose(twin, alone["a"], atol=1e-5)
+    # what an anchor lacks in length is the variance of a Gaussian process at the language, given the others
+    kernel, across = np.array([list(alone.values())]) @ np.array(list(alone.values())).T, np.array(list(alone.values()))
+    own = across @ together["e"]
+    assert (together["e"] ** 2).sum() == pytest.approx(own @ np.linalg.solve(kernel[0], own), rel=1e-4)
 
 
 def test_text_in_a_data_folder_gives_a_language_a_column(tmp_path: Path) -> None:

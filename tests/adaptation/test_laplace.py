@@ -26,12 +26,15 @@ class Gaussian(Likelihood):
     def __init__(self, targets: Tensor, variance: float) -> None:
         self.targets, self.variance = targets, variance
 
+    def take(self, words: Tensor) -> "Gaussian":
+        return Gaussian(self.targets[words], self.variance)
+
     def loss(self, logits: Tensor) -> Tensor:
-        apart = (logits - self.targets) ** 2 / self.variance
+        apart = (logits - self.targets.to(logits)) ** 2 / self.variance
         return 0.5 * (apart + math.log(2 * math.pi * self.variance)).sum()
 
     def slope(self, logits: Tensor) -> Tensor:
-        return (logits - self.targets) / self.variance
+        return (logits - self.targets.to(logits)) / self.variance
 
     def bend(self, logits: Tensor, direction: Tensor) -> Tensor:
         return direction / self.variance

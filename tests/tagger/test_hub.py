@@ -93,9 +93,9 @@ def test_the_network_is_asked_for_names_of_the_hub_alone(trained: Tagger, hub: H
     hub.asked.clear()
     trained.save(tmp_path / "me" / "tagger")
     crossfill.load(NAME)  # a folder of that name is there, and comes first
-    with pytest.raises(CheckpointError, match="is this a model folder"):
+    with pytest.raises(CheckpointError, match="there is no folder"):
         crossfill.load("me/other")  # me is a folder here
-    with pytest.raises(CheckpointError, match="is this a model folder"):
+    with pytest.raises(CheckpointError, match="there is no folder"):
         crossfill.load("nowhere")
     assert hub.asked == []
     (tmp_path / "me").rename(tmp_path / "mine")

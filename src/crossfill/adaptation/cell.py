@@ -8,16 +8,17 @@ from jaxtyping import Int
 from torch import Tensor
 
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Body, Design, affine
+from crossfill.adaptation.features import Body, affine
+from crossfill.adaptation.fit import Fit
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
-from crossfill.adaptation.laplace import Problem, laplace
-from crossfill.adaptation.likelihood import Categorical
-from crossfill.adaptation.shifts import shift_of_none
-from crossfill.adaptation.temperature import left_out, shrunk_temperature
+from crossfill.adaptation.laplace import laplace
+from crossfill.adaptation.own import Own, own_of
 from crossfill.adaptation.widths import Width, default_width, fresh_width, mean_square
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
+from crossfill.grid.unit import Unit
 from crossfill.model import Classifier, Head, HeadSource, Model
+from crossfill.prediction.calibration import TaskCalibration
 
 DRAWS = 64
 """Draws of a generated head that its covariance is taken from."""
@@ -36,14 +37,14 @@ class AdaptedCell:
     posterior: HeadPosterior
     """Of weights, bias, and the effects of these words."""
     width: Width
-    """Widths of the prior."""
-    shift: float
-    """Offset of decisions on the label that means none, which keeps them where they were (`prediction.rules`)."""
-    temperature: float
-    """Relative to that of the task: probabilities of the cell are scaled by the product of both."""
+    """Widths of the prior: those of the task, adjusted by the evidence of the sentences."""
+    own: Own
+    """Its temperature and where its decisions lie, relative to its task."""
     evidence: float
     """ln p(y | X) of the sentences."""
     date: str
+    unit: Unit = Unit.WORD
+    """What its task labels."""
 
     def __str__(self) -> str:
         n = len(self.examples)
@@ -57,37 +58,33 @@ def adapt_cell(
     cell: Cell,
     labels: tuple[str, ...],
     width: Width | None = None,
-    temperature: float = 1.0,
-    relative: float | None = None,
+    calibration: TaskCalibration | None = None,
+    own: Own | None = None,
+    unit: Unit = Unit.WORD,
 ) -> AdaptedCell:
     """The posterior of a cell's head, given labelled sentences and the heads of the model before any adaptation.
 
-    `labels` are those of the task, `width` is its width, by default the one for its kind of task; `temperature` is the
-    task's. The cell's own, `relative` to it, is found by leaving sentences out, most of the work, unless it is given.
+    `labels`, `calibration` and `unit` are those of the task, `width` is its width, by default the one for its kind.
+    What is the cell's own is found by leaving sentences out, most of the work, unless it is given.
     """
     if heads.vote is not None:
         raise DataError(f"{cell}: expected a method with one head per cell, got one that votes; adapt an ns model")
     plug_in, draws = _generated(heads, cell)
     body, head = affine(plug_in)
     width = width or likely_width(head, examples, body, labels)
-    design = Design.of(_on(body, head), examples.features, learn_words=width.words > 0)
-    features = design(examples.features)
-    prior = width.prior(HeadPrior.of(head, draws), len(design.lexicon))
-    found = laplace(Problem(prior, Categorical(examples.labels), features))
-    if relative is None:
-        logs = left_out(prior, examples, features)
-        relative = shrunk_temperature(logs.numpy(), examples.labels.numpy(), temperature) / temperature
+    fit = Fit.of(HeadPrior.of(head, draws), _on(body, head), examples, width)
+    found = laplace(fit.problem)
     return AdaptedCell(
         cell=cell,
         labels=labels,
         examples=examples,
-        lexicon=design.lexicon,
+        lexicon=fit.design.lexicon,
         posterior=found.posterior,
-        width=width,
-        shift=shift_of_none(head.parameters[0].cpu(), found.posterior.mean, labels),
-        temperature=relative,
+        width=fit.width,
+        own=own or own_of(fit, labels, calibration, unit),
         evidence=found.evidence,
         date=datetime.now(UTC).date().isoformat(),
+        unit=unit,
     )
 
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from crossfill.adaptation.cell import generated_prior
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Body, Design, affine
+from crossfill.adaptation.features import Body, affine
+from crossfill.adaptation.fit import Fit
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.heads import SHARE
+from crossfill.adaptation.heads import SHARE, WordedHead
 from crossfill.adaptation.laplace import Problem, laplace
-from crossfill.adaptation.likelihood import Categorical
-from crossfill.adaptation.shifts import shift_of_none
+from crossfill.adaptation.own import shift_of
 from crossfill.adaptation.widths import Width, default_width, fresh_width, mean_square
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
@@ -31,6 +31,7 @@ MOST_AVERAGED = 20
 SAMPLES = 32
 """Draws of a head that averaged prediction takes in a curve."""
 VALID = Rule()
+_NO_WORDS = torch.zeros(0, dtype=torch.long)
 
 
 @dataclass(frozen=True)
@@ -99,45 +100,51 @@ class Curve:
         """
         for k in budgets:
             if not k:
-                design = Design.of(self.body, self.test.features, learn_words=False)
-                yield self._point(draw, 0, 0, design, self.generated.mean)
+                yield self._point(draw, 0, 0, _NO_WORDS, self.generated.mean, self.rule)
             elif k <= len(order):
                 few = self.labelled.take(order[:k])
                 size = mean_square(few, self.body)
-                width = self.width or default_width(size, self.labels)
-                design = Design.of(self.body, few.features, learn_words=width.words > 0)
-                features, known, likelihood = design(few.features), len(design.lexicon), Categorical(few.labels)
-                problem = Problem(width.prior(self.generated, known), likelihood, features)
-                draws = scratch = None
+                fit = Fit.of(self.generated, self.body, few, self.width or default_width(size, self.labels))
+                known, draws, scratch = fit.design.lexicon, None, None
+                rule = self.rule
+                if rule.valid:
+                    rule = replace(rule, offset=rule.offset + shift_of(fit, self.labels, rule.offset))
                 if whole and k <= MOST_AVERAGED:
-                    found = laplace(problem)
-                    mean = found.mode.mean
-                    apart = found.posterior.sample(SAMPLES, torch.Generator().manual_seed(draw)) - mean
-                    draws = mean + SHARE**0.5 * apart
+                    posterior = laplace(fit.problem).posterior
+                    mean = posterior.mean
+                    draws = mean + SHARE**0.5 * (posterior.sample(SAMPLES, torch.Generator().manual_seed(draw)) - mean)
                 else:
-                    mean = problem.rough_mean()
+                    mean = fit.problem.rough_mode().mean
                 if whole:
-                    nothing = fresh_width(size).prior(HeadPrior.at(torch.zeros_like(self.generated.mean)), known)
-                    alone = Problem(nothing, likelihood, features).rough_mean()
-                    scratch = self._score(_predicted(design(self.test.features), alone.unsqueeze(0)), VALID)
-                yield self._point(draw, k, len(few.labels), design, mean, draws, scratch)
+                    nothing = HeadPrior.at(torch.zeros_like(self.generated.mean))
+                    prior = fresh_width(size).prior(nothing, len(known))
+                    alone = Problem(prior, fit.problem.likelihood, fit.problem.features).rough_mode().mean
+                    scratch = self._score(self._predicted(known, alone.unsqueeze(0)), VALID)
+                yield self._point(draw, k, len(few.labels), known, mean, rule, draws, scratch)
 
     def _point(
         self,
         draw: int,
         sentences: int,
         words: int,
-        design: Design,
+        lexicon: Int[Tensor, "known"],
         mean: Float[Tensor, "labels parameters"],
+        rule: Rule,
         draws: Float[Tensor, "samples labels parameters"] | None = None,
         scratch: float | None = None,
     ) -> CurvePoint:
-        features = design(self.test.features)
-        plug_in = _predicted(features, mean.unsqueeze(0))
-        shift = shift_of_none(self.generated.mean, mean, self.labels) if self.rule.valid else 0.0
-        adapted = self._score(plug_in, replace(self.rule, offset=self.rule.offset + shift))
-        averaged = self._calibration(_predicted(features, draws)) if draws is not None else (None, None)
+        plug_in = self._predicted(lexicon, mean.unsqueeze(0))
+        adapted = self._score(plug_in, rule)
+        averaged = self._calibration(self._predicted(lexicon, draws)) if draws is not None else (None, None)
         return CurvePoint(sentences, draw, words, adapted, scratch, *self._calibration(plug_in), *averaged)
+
+    def _predicted(
+        self, lexicon: Int[Tensor, "known"], parameters: Float[Tensor, "samples labels parameters"]
+    ) -> Float[np.ndarray, "words labels"]:
+        """Mean probabilities of the test words over draws of a head that knows some words by heart."""
+        n_affine, given = self.generated.mean.shape[1], parameters.to(self.test.features.dtype)
+        head = WordedHead(self.body, Head(given[..., :n_affine]), lexicon, given[..., n_affine:])
+        return classify([Run(self.test.features, head)]).probabilities.numpy()
 
     def _calibration(self, probabilities: Float[np.ndarray, "words labels"]) -> tuple[float, float]:
         gold = self.test.labels.numpy()
@@ -195,11 +202,3 @@ def means(points: Sequence[CurvePoint]) -> list[MeanPoint]:
             )
         )
     return found
-
-
-def _predicted(
-    features: Float[Tensor, "words parameters"], parameters: Float[Tensor, "samples labels parameters"]
-) -> Float[np.ndarray, "words labels"]:
-    """Mean probabilities over draws of a head whose inputs have all their columns."""
-    run = Run(features, Head(torch.cat([parameters, torch.zeros_like(parameters[..., :1])], -1)))
-    return classify([run]).probabilities.numpy()

@@ -79,12 +79,6 @@ class HeadPrior:
             functional.pad(self.mean, pad), functional.pad(self.factor, pad), torch.cat([self.variance, own])
         )
 
-    def logits(
-        self, features: Float[Tensor, "words features"]
-    ) -> tuple[Float[Tensor, "words labels"], Float[Tensor, "rank words labels"]]:
-        """X mᵀ, and X Fᵣᵀ for each column of F."""
-        return features @ self.mean.T, features @ self.factor.mT
-
     def capacitance(self) -> Float[Tensor, "rank rank"]:
         """I + Fᵀ diag(v)⁻¹ F."""
         flat = (self.factor / self.variance.sqrt()).flatten(1)

@@ -4,7 +4,7 @@ A task that the model does not know is a row of its own (`crossfill.adaptation.r
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -14,11 +14,10 @@ from crossfill.adaptation.cell import AdaptedCell
 from crossfill.adaptation.examples import sentence_hashes
 from crossfill.adaptation.features import Body, affine
 from crossfill.adaptation.gaussian import HeadPosterior
-from crossfill.adaptation.rows import Row, RowHeads, rows_of, with_rows
+from crossfill.adaptation.rows import Row, RowHeads, TaskLabels, rows_of, with_rows, without_rows
 from crossfill.adaptation.words import WordedEncoder, looked_up, with_words
 from crossfill.errors import DataError
-from crossfill.grid.cells import Cell
-from crossfill.grid.sentence import Corpus
+from crossfill.grid.cells import Cell, Grid
 from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
 
 SHARE = 0.05
@@ -88,7 +87,7 @@ class AdaptedHeads(HeadSource):
         self.vote = inner.vote
         self.has_posterior = inner.has_posterior or bool(cells)
         self.rows, self.deviations = inner.rows, inner.deviations
-        self.shifts = {cell: made.shift for cell, made in cells.items()}
+        self.shifts = {cell: made.own.shift for cell, made in cells.items()}
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Classifier]:
         return self._heads(cells, self.inner.plug_in, lambda posterior: posterior.mean.unsqueeze(0))
@@ -139,16 +138,15 @@ class AdaptedHeads(HeadSource):
         return WordedHead(body, head, lexicon.to(parameters.device), words)
 
 
-def with_adapted(
-    model: Model, cells: Mapping[Cell, AdaptedCell], new: Mapping[str, tuple[str, ...]] | None = None
-) -> Model:
+def with_adapted(model: Model, cells: Mapping[Cell, AdaptedCell], new: Mapping[str, TaskLabels] | None = None) -> Model:
     """The model with exactly these cells adapted; the encoder and all other weights are shared.
 
-    `new` has the labels of tasks that are added without any sentences yet.
+    `new` has tasks that are added without any sentences yet; those that the model knows are left as they are.
     """
     base = without_adapted(model)
     n_features, known = base.encoder.n_features, base.inventory.tasks
-    rows = {task: Row(labels, n_features) for task, labels in (new or {}).items() if task not in known}
+    added = {name: task for name, task in (new or {}).items() if name not in known}
+    rows = {name: Row(task, task.unit.width(n_features)) for name, task in added.items()}
     rows |= rows_of(cells, known, n_features)
     if not cells and not rows:
         return base
@@ -161,10 +159,7 @@ def without_adapted(model: Model) -> Model:
     """The model as it was before any cell was adapted."""
     if not isinstance(model.heads, AdaptedHeads):
         return model
-    inventory = model.inventory
-    if model.heads.added:
-        labels = {task: own for task, own in inventory.labels.items() if task not in model.heads.added}
-        inventory = replace(inventory, labels=labels)
+    inventory = without_rows(model.inventory, model.heads.added) if model.heads.added else model.inventory
     encoder = model.encoder.inner if isinstance(model.encoder, WordedEncoder) else model.encoder
     return Model(encoder, model.heads.inner, inventory, model.seen).train(model.training)
 
@@ -179,13 +174,14 @@ def adapted_cells(model: Model) -> dict[Cell, AdaptedCell]:
     return model.heads.cells if isinstance(model.heads, AdaptedHeads) else {}
 
 
-def check_not_adapted_to(model: Model, cell: Cell, corpus: Corpus) -> None:
+def check_test_data(model: Model, grid: Grid) -> None:
     """Refuse test data of which a cell was adapted to some sentences."""
-    made = adapted_cells(model).get(cell)
-    used = set(made.examples.hashes) if made is not None else set()
-    n_used = sum(text in used for text in sentence_hashes(corpus)) if used else 0
-    if n_used:
-        raise DataError(
-            f"{cell}: expected test sentences that it was not adapted to, got {n_used} of {len(corpus)} that it was; "
-            "evaluate on other text, or undo the adaptation (crossfill adapt --undo)"
-        )
+    for cell, made in adapted_cells(model).items():
+        used = set(made.examples.hashes)
+        for splits in grid[cell] if cell in grid.corpora else ():
+            n_used, n = sum(text in used for text in sentence_hashes(splits.test)), len(splits.test)
+            if n_used:
+                raise DataError(
+                    f"{cell}: expected test sentences that it was not adapted to, got {n_used} of {n} that it was; "
+                    "evaluate on other text, or undo the adaptation (crossfill adapt --undo)"
+                )

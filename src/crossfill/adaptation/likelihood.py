@@ -13,6 +13,10 @@ class Likelihood(ABC):
     """−ln p(y | s) of all words as a function of their logits s, convex in s."""
 
     @abstractmethod
+    def take(self, words: Int[Tensor, "chosen"]) -> "Likelihood":
+        """The likelihood of some of the words."""
+
+    @abstractmethod
     def loss(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, ""]:
         """−Σₙ ln p(yₙ | sₙ)."""
 
@@ -38,6 +42,9 @@ class Categorical(Likelihood):
     """p(y | s) = softmax(s)_y, with Λ = diag(p) − p pᵀ."""
 
     labels: Int[Tensor, "words"]
+
+    def take(self, words: Int[Tensor, "chosen"]) -> "Categorical":
+        return Categorical(self.labels[words])
 
     def loss(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, ""]:
         return functional.cross_entropy(logits, self.labels, reduction="sum")

@@ -7,6 +7,7 @@ have some; words are not learnt by heart there. It is where the next cell starts
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -20,15 +21,29 @@ from crossfill.adaptation.laplace import Problem, laplace
 from crossfill.adaptation.likelihood import Categorical
 from crossfill.adaptation.widths import fresh_width, mean_square
 from crossfill.grid.cells import Cell, Inventory
+from crossfill.grid.unit import Unit
 from crossfill.model import Classifier, Head, HeadSource, TrainingDraw
+
+
+class TaskLabels(NamedTuple):
+    """The labels of a task, and what they label."""
+
+    labels: tuple[str, ...]
+    unit: Unit = Unit.WORD
+
+    @classmethod
+    def of(cls, inventory: Inventory, task: str) -> "TaskLabels | None":
+        """Those of a task; none if it is unknown."""
+        return cls(inventory.labels[task], inventory.unit(task)) if task in inventory.labels else None
 
 
 @dataclass(frozen=True)
 class Row:
     """A task that was added to a model, and the head of its cells without sentences of their own."""
 
-    labels: tuple[str, ...]
+    task: TaskLabels
     n_features: int
+    """Of a word, a sentence or a pair, as the task labels them."""
     posterior: HeadPosterior | None = None
     """None if no cell of the row has sentences yet."""
 
@@ -37,7 +52,7 @@ class Row:
         """The head of a cell without sentences."""
         if self.posterior is not None:
             return self.posterior.mean
-        return torch.zeros(len(self.labels), self.n_features + 1, dtype=torch.float64)
+        return torch.zeros(len(self.task.labels), self.n_features + 1, dtype=torch.float64)
 
 
 class RowHeads(HeadSource):
@@ -60,18 +75,30 @@ class RowHeads(HeadSource):
 
 
 def rows_of(cells: Mapping[Cell, AdaptedCell], known: Collection[str], n_features: int) -> dict[str, Row]:
-    """The rows of adapted cells whose task is not among the known ones."""
+    """The rows of adapted cells whose task is not among the known ones; `n_features` are those of a word."""
     added: dict[str, list[AdaptedCell]] = {}
     for cell in sorted(cells):
         if cell.task not in known:
             added.setdefault(cell.task, []).append(cells[cell])
-    return {task: Row(own[0].labels, n_features, _posterior(own, n_features)) for task, own in added.items()}
+    rows = {}
+    for task, own in added.items():
+        width = own[0].unit.width(n_features)
+        rows[task] = Row(TaskLabels(own[0].labels, own[0].unit), width, _posterior(own, width))
+    return rows
 
 
 def with_rows(inventory: Inventory, rows: Mapping[str, Row]) -> Inventory:
     """The inventory with these tasks, after its own."""
-    labels = dict(inventory.labels) | {task: row.labels for task, row in rows.items()}
-    return replace(inventory, labels=labels)
+    labels = dict(inventory.labels) | {task: row.task.labels for task, row in rows.items()}
+    units = {task: row.task.unit for task, row in rows.items() if row.task.unit is not Unit.WORD}
+    return replace(inventory, labels=labels, units=dict(inventory.units) | units)
+
+
+def without_rows(inventory: Inventory, rows: Collection[str]) -> Inventory:
+    """The inventory without these tasks."""
+    labels = {task: own for task, own in inventory.labels.items() if task not in rows}
+    units = {task: own for task, own in inventory.units.items() if task not in rows}
+    return replace(inventory, labels=labels, units=units)
 
 
 @torch.no_grad()

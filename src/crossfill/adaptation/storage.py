@@ -2,7 +2,7 @@
 
 Tensors: `features` (words × features, the last of which is the word's number), `labels` and `lengths` of the sentences;
 `lexicon`, the numbers of the words that are known by heart; `mean`, `factor`, `scale` and `eigen/…` of the posterior.
-Notes (JSON): format, cell, labels, hash of each sentence, widths and what they were estimated on, temperature,
+Notes (JSON): format, cell, labels, unit, hash of each sentence, widths and what they were estimated on, temperature,
 evidence, date. Loading executes nothing, and every shape and value is checked.
 """
 
@@ -18,9 +18,11 @@ from crossfill.adaptation.curvature import Eigen
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.features import affine
 from crossfill.adaptation.gaussian import HeadPosterior
+from crossfill.adaptation.own import Own
 from crossfill.adaptation.widths import Width
 from crossfill.errors import CheckpointError
 from crossfill.grid.cells import Cell
+from crossfill.grid.unit import Unit
 from crossfill.model import Model
 
 FORMAT = 2
@@ -49,10 +51,11 @@ def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
         "format": FORMAT,
         "cell": str(adapted.cell),
         "labels": list(adapted.labels),
+        "unit": str(adapted.unit),
         "hashes": list(examples.hashes),
         "width": asdict(adapted.width),
-        "shift": adapted.shift,
-        "temperature": adapted.temperature,
+        "shift": adapted.own.shift,
+        "temperature": adapted.own.temperature,
         "evidence": adapted.evidence,
         "date": adapted.date,
     }
@@ -97,7 +100,10 @@ def _load(path: Path, model: Model) -> AdaptedCell:
         if labels != model.inventory.labels.get(cell.task, labels):
             raise ValueError(f"expected the labels of the model's {cell.task}, got {', '.join(labels)}")
         hashes = tuple(map(str, notes["hashes"]))
-        width = model.inventory.unit(cell.task).width(model.encoder.n_features)
+        unit = Unit(notes.get("unit", Unit.WORD))
+        if cell.task in model.inventory.labels and unit is not model.inventory.unit(cell.task):
+            raise ValueError(f"expected labels of {model.inventory.unit(cell.task)}s, got labels of {unit}s")
+        width = unit.width(model.encoder.n_features)
         shape = (len(labels), width + 1)
         if cell.task in model.inventory.labels:
             shape = tuple(affine(model.heads.plug_in([cell])[0])[1].parameters.shape[1:])
@@ -105,7 +111,7 @@ def _load(path: Path, model: Model) -> AdaptedCell:
         examples = Examples(tensors["features"], tensors["labels"], tensors["lengths"], hashes)
         eigen = Eigen(*(tensors[f"eigen/{name}"].double() for name in _EIGEN))
         mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))
-        numbers = {name: float(notes[name]) for name in ("shift", "temperature", "evidence")}
+        own = Own(float(notes["temperature"]), float(notes["shift"]))
         return AdaptedCell(
             cell=cell,
             labels=labels,
@@ -113,8 +119,10 @@ def _load(path: Path, model: Model) -> AdaptedCell:
             lexicon=tensors["lexicon"],
             posterior=HeadPosterior(mean, factor, scale, eigen),
             width=Width(**notes["width"]),
+            own=own,
+            evidence=float(notes["evidence"]),
             date=str(notes["date"]),
-            **numbers,
+            unit=unit,
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"

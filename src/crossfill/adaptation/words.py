@@ -13,9 +13,11 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from crossfill.encoders.base import CentredEncoder, Encoder, Inputs, expect, ranges
 from crossfill.grid.sentence import Column, Corpus
+from crossfill.grid.unit import Unit
 from crossfill.model import Model
 
 MOST_WORDS = 1024
@@ -75,8 +77,16 @@ class WordedEncoder(CentredEncoder):
 
     def __init__(self, inner: Encoder) -> None:
         super().__init__()
-        self.inner = inner
-        self.n_features, self.n_extra, self.sentences = inner.n_features + 1, 1, inner.sentences
+        self.inner, self.sentences = inner, inner.sentences
+        self.n_features, self.n_extra = inner.n_features + 1, 1
+
+    def pool(
+        self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], unit: Unit
+    ) -> Float[Tensor, "items width"]:
+        """As the other encoder does; sentences and pairs are no words, so that their number is −1."""
+        if unit is Unit.WORD:
+            return words
+        return functional.pad(self.inner.pool(words[:, :-1], lengths, unit), (0, 1), value=-1.0)
 
     def prepare(self, corpus: Corpus, language: str = "") -> WordedInputs:
         return WordedInputs(self.inner.prepare(corpus, language), word_numbers(corpus.words))

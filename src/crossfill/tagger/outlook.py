@@ -124,10 +124,8 @@ def describe_run(grid: Grid, seen: Collection[Cell], config: Config, words: Word
     trained = sum(grid.training(cell).n_words for cell in seen)
     filled = unseen_cells(grid, seen)
     names = ", ".join(map(str, filled[:_MOST_NAMES])) + (f" and {len(filled) - _MOST_NAMES} more" * (len(filled) > 8))
-    yield (
-        f"{len(seen)} cells seen, {trained:,} training words; {len(filled)} cells will be filled"
-        + (f": {names}" if filled else "")
-    )
+    told = f"{len(filled)} cell{'s' * (len(filled) > 1)} will be filled: {names}" if filled else "none is left to fill"
+    yield f"{len(seen)} cell{'s' * (len(seen) > 1)} seen, {trained:,} training words; {told}"
     if find_method(config.method).language_vectors is not None and (note := bridge_note(seen)):
         yield note
     if words is not None:

@@ -11,6 +11,7 @@ from crossfill.config import Config, load_run_config, parse_config
 from crossfill.errors import ConfigError, CrossfillError
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.typology import load_typology
+from crossfill.grid.unit import Unit
 from crossfill.settings import preset_values
 
 DEFAULT_ENCODER = "bert-base-multilingual-cased"
@@ -117,7 +118,10 @@ def _default_encoder(preset: str | None, reasons: list[str]) -> str:
 
 
 def _fit_to_data(config: Config, preset: str, grid: Grid, seen: Collection[Cell]) -> Config:
-    """Steps by tasks over a frozen encoder, and by sentences where the encoder trains; validations spread over them."""
+    """Steps by tasks over a frozen encoder, and by sentences where the encoder trains; validations spread over them.
+
+    Over a frozen encoder the words of a sentence are weighed by attention (docs/results.md, "Topics").
+    """
     settings = config.training
     sentences = sum(len(grid.training(cell)) for cell in seen)
     usual = -(-PASSES[preset] * sentences // (settings.cells_per_step * settings.batch_sentences))
@@ -125,7 +129,10 @@ def _fit_to_data(config: Config, preset: str, grid: Grid, seen: Collection[Cell]
         ratio = settings.steps / 1000  # methods with a head for every language take more
         usual = min(usual, round(ratio * STEPS_PER_TASK * len({cell.task for cell in seen})))
     steps = min(MOST, max(FEWEST, usual))
-    return config.change({"training.steps": steps, "training.validate_every": max(1, steps // VALIDATIONS)})
+    changes: dict[str, Any] = {"training.steps": steps, "training.validate_every": max(1, steps // VALIDATIONS)}
+    if preset == "laptop" and any(grid.inventory.unit(task) is not Unit.WORD for task in grid.inventory.tasks):
+        changes["encoder.sentences"] = "attention"
+    return config.change(changes)
 
 
 def _fit_to_encoder(config: Config, grid: Grid, reasons: list[str]) -> Config:

@@ -17,7 +17,7 @@ from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import evaluate, scored_corpora
 from crossfill.grid.cells import Cell, Grid
 from crossfill.methods.registry import find_method
-from crossfill.model import Model
+from crossfill.model import Model, n_parameters
 from crossfill.prediction.calibration import Calibration, save_calibration
 from crossfill.progress import ProgressBar
 from crossfill.tagger.card import write_card
@@ -121,7 +121,7 @@ class Course:
         config = choices[0].config
         find_method(config.method)
         encoder = build_encoder(config, grid.inventory.languages, cache, quiet)
-        frozen = isinstance(encoder, FrozenEncoder) and encoder.mix is None
+        frozen = isinstance(encoder, FrozenEncoder) and not n_parameters(encoder)
         filled, parts = unseen_cells(grid, seen), folds(seen, seed=config.training.seed)
         most = max(Counter(cell.task for part in parts for cell in part).values(), default=0)
         usual = frozen and bool(filled) and is_only_process()

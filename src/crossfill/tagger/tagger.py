@@ -10,8 +10,10 @@ from torch import Tensor
 
 from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.heads import adapted_cells, check_not_adapted_to, source_of, with_adapted
+from crossfill.adaptation.heads import adapted_cells, check_test_data, source_of, with_adapted
 from crossfill.adaptation.languages import add_language
+from crossfill.adaptation.own import Own
+from crossfill.adaptation.rows import TaskLabels
 from crossfill.adaptation.storage import load_adapted
 from crossfill.adaptation.widths import Width, load_widths
 from crossfill.config import Config
@@ -34,10 +36,7 @@ from crossfill.tagger.about import About, load_about, save_about
 from crossfill.tagger.card import load_results, write_card
 from crossfill.tagger.folder import load_model, save_model
 from crossfill.tagger.hub import OnHub
-from crossfill.tagger.texts import Text, as_sentence
-
-CHUNK_SENTENCES, CHUNK_WORDS = 256, 8192
-"""A stream is processed in chunks that end at this many sentences or words."""
+from crossfill.tagger.texts import CHUNK_SENTENCES, Text, as_sentence, chunks
 
 
 class Tagger(OnHub):
@@ -140,7 +139,7 @@ class Tagger(OnHub):
             raise DataError("expected cells that all label pairs, or none; got both; tag them one after the other")
         sentences = (as_sentence(text, found[0].language, unit) for text in texts)
         kinds = [self.query(Sentence(()), cell, samples, options) for cell in found]
-        for chunk in _chunks(sentences, chunk_sentences):
+        for chunk in chunks(sentences, chunk_sentences):
             made = self.tag_queries([replace(kind, sentence=sentence) for kind in kinds for sentence in chunk])
             yield from zip(*(made[i : i + len(chunk)] for i in range(0, len(made), len(chunk))), strict=True)
 
@@ -183,13 +182,10 @@ class Tagger(OnHub):
         """
         labelled = corpus if isinstance(corpus, Corpus) else Corpus.from_sentences(corpus)
         found = self.cell_to_adapt(cell)
-        known, labels = self.adapted.get(found), self.model.inventory.labels.get(found.task)
-        if labels is None:
-            if labelled.unit is not Unit.WORD:
-                raise DataError(f"{found}: expected a task of the model for labels of {labelled.unit}s, got a new one")
-            labels = tuple(sorted(labelled.labels.distinct()))
-        examples = Examples.of(with_adapted(self.model, {}, {found.task: labels}), found, labelled)
-        made = self.adapted_to(known.examples + examples if known else examples, found, labels)
+        known, task = self.adapted.get(found), TaskLabels.of(self.model.inventory, found.task)
+        task = task or TaskLabels(tuple(sorted(labelled.labels.distinct())), labelled.unit)
+        examples = Examples.of(with_adapted(self.model, {}, {found.task: task}), found, labelled)
+        made = self.adapted_to(known.examples + examples if known else examples, found, task)
         self.replace_adapted(found, made)
         return made
 
@@ -197,19 +193,22 @@ class Tagger(OnHub):
         self,
         examples: Examples,
         cell: Cell,
-        labels: tuple[str, ...] | None = None,
-        relative_temperature: float | None = None,
+        task: TaskLabels | None = None,
+        own: Own | None = None,
     ) -> AdaptedCell:
         """What `adapt` makes of a cell with exactly these sentences; the tagger itself does not change.
 
-        `labels` are those of a task that the model does not know yet; it is quicker with a `relative_temperature`.
+        `task` is needed if the model does not know it yet; with `own` it is quicker.
         """
-        own = labels or self.model.inventory.labels[cell.task]
+        task = task or TaskLabels.of(self.model.inventory, cell.task)
+        if task is None:
+            raise DataError(f"{cell}: expected a task of the model; adapt() adds new ones")
         others = {other: made for other, made in self.adapted.items() if other != cell and other.task == cell.task}
-        before = with_adapted(self.model, others, {cell.task: own})
-        task = self.calibration.of(cell.task, 0) if self.calibration else None
-        width, of_task = self.widths.get(cell.task), task.temperature if task else 1.0
-        return adapt_cell(source_of(before, cell), examples, cell, own, width, of_task, relative_temperature)
+        before = with_adapted(self.model, others, {cell.task: task})
+        calibration = self.calibration.of(cell.task, 0) if self.calibration else None
+        width = self.widths.get(cell.task)
+        heads = source_of(before, cell)
+        return adapt_cell(heads, examples, cell, task.labels, width, calibration, own, task.unit)
 
     def cell_to_adapt(self, name: str | Cell) -> Cell:
         """The cell of this name; it may be of a task that the model does not know, in one of its languages."""
@@ -241,12 +240,6 @@ class Tagger(OnHub):
         self.model = model.eval()
         self._known = frozenset(self.cells)
 
-    def check_test_data(self, grid: Grid) -> None:
-        """Refuse test data of which a cell was adapted to some sentences."""
-        for cell in self.adapted:
-            for splits in grid[cell] if cell in grid.corpora else ():
-                check_not_adapted_to(self.model, cell, splits.test)
-
     def status(self, cell: Cell) -> str:
         """What the model knows of a cell, in words: seen, adapted, unseen, or unseen in a language without any data."""
         if cell in self.adapted:
@@ -260,7 +253,7 @@ class Tagger(OnHub):
 
         If the model is calibrated, they include measures of label sets at level `alpha`.
         """
-        self.check_test_data(grid)
+        check_test_data(self.model, grid)
         self.results = Results(evaluate(self.model, grid, self.config, self.calibration, alpha))
         return self.results
 
@@ -290,7 +283,7 @@ class Tagger(OnHub):
                 "selected nothing, and this model kept none; train it with training.calibration_share=0.5"
             )
         if found is not None and cell in self.adapted:
-            return replace(found, temperature=found.temperature * self.adapted[cell].temperature)
+            return replace(found, temperature=found.temperature * self.adapted[cell].own.temperature)
         return found
 
 
@@ -304,15 +297,3 @@ def load(
     kept on disk unless `cache` is a folder, or true for the user's cache.
     """
     return Tagger.from_pretrained(folder, revision=revision, encoder=encoder, cache=cache)
-
-
-def _chunks(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list[Sentence]]:
-    chunk, n_words = [], 0
-    for sentence in sentences:
-        chunk.append(sentence)
-        n_words += len(sentence)
-        if len(chunk) >= most_sentences or n_words >= CHUNK_WORDS:
-            yield chunk
-            chunk, n_words = [], 0
-    if chunk:
-        yield chunk

@@ -1,6 +1,6 @@
-"""What a tagger takes as text: a sentence or a pair of sentences, as strings or as words."""
+"""What a tagger takes as text: a sentence or a pair of sentences, as strings or as words, or a stream of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from crossfill.data.segmentation import split_words
 from crossfill.errors import DataError
@@ -9,6 +9,9 @@ from crossfill.grid.unit import Unit
 
 Text = str | Sequence[str] | Sentence
 """A sentence, as words or as a string that is split into words; a pair, as two strings or as one with a tab between."""
+
+CHUNK_SENTENCES, CHUNK_WORDS = 256, 8192
+"""A stream is processed in chunks that end at this many sentences or words."""
 
 
 def as_sentence(text: Text, language: str, unit: Unit = Unit.WORD) -> Sentence:
@@ -25,6 +28,19 @@ def as_sentence(text: Text, language: str, unit: Unit = Unit.WORD) -> Sentence:
     if words is None or not all(isinstance(word, str) for word in words):
         raise DataError(f"expected a sentence as a string or as a list of words, got {_shown(text)}")
     return Sentence(words)
+
+
+def chunks(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list[Sentence]]:
+    """The stream in parts of that many sentences, or of `CHUNK_WORDS` words if those are fewer."""
+    chunk, n_words = [], 0
+    for sentence in sentences:
+        chunk.append(sentence)
+        n_words += len(sentence)
+        if len(chunk) >= most_sentences or n_words >= CHUNK_WORDS:
+            yield chunk
+            chunk, n_words = [], 0
+    if chunk:
+        yield chunk
 
 
 def _as_pair(text: Text, language: str) -> Sentence:

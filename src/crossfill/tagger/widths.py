@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection
 from crossfill.adaptation.cell import generated_prior
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.features import affine
-from crossfill.adaptation.widths import SENTENCES, HeldOutCell, Width, fit_width
+from crossfill.adaptation.held_out import SENTENCES, HeldOutCell, fit_width
+from crossfill.adaptation.widths import Width
 from crossfill.config import Config
 from crossfill.data.splits import capped
 from crossfill.encoders.base import Encoder

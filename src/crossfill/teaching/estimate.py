@@ -16,9 +16,7 @@ from jaxtyping import Float, Int
 from crossfill.adaptation.cell import generated_prior
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.features import Design, affine
-from crossfill.adaptation.laplace import Problem
-from crossfill.adaptation.likelihood import Categorical
-from crossfill.adaptation.shifts import shift_of_none
+from crossfill.adaptation.fit import Fit
 from crossfill.adaptation.widths import Width, default_width, mean_square
 from crossfill.grid.cells import Cell
 from crossfill.measures.metrics import Labelling
@@ -82,9 +80,7 @@ def estimate(
     labels = model.inventory.labels[cell.task]
     body, _ = affine(model.heads.plug_in([cell])[0])
     width = width or default_width(mean_square(examples, body), labels)
-    design = Design.of(body, examples.features, learn_words=width.words > 0)
     generated = generated_prior(model, cell)
-    features, prior = design(examples.features), width.prior(generated, len(design.lexicon))
     n = len(examples)
     n_groups = min(n, MOST_GROUPS)
     budgets = [k for k in BUDGETS if k < n - math.ceil(n / n_groups)] + [n - math.ceil(n / n_groups)]
@@ -94,17 +90,14 @@ def estimate(
             return None
         out = list(range(group, n, n_groups))
         others = [i for i in range(n) if i % n_groups != group]
-        own, near = examples.words_of(out), None
+        own = examples.words_of(out)
         for place, k in enumerate(budgets):
-            mean = prior.mean
+            mean, design = generated.mean, Design.of(body, examples.features, learn_words=False)
             if k:
-                few = examples.words_of(others[:k])
-                problem = Problem(prior, Categorical(examples.labels[few]), features[few])
-                near = problem.mode(near)
-                mean = near.mean
-            probabilities = (features[own] @ mean.T).softmax(-1).numpy()
-            rule = Rule(shift_of_none(generated.mean, mean, labels))
-            chosen[place, own.numpy()] = rule.choose(probabilities, examples.lengths[out].numpy(), labels)
+                fit = Fit.of(generated, body, examples.take(others[:k]), width)
+                mean, design = fit.problem.rough_mode().mean, fit.design
+            probabilities = (design(examples.features[own]) @ mean.T).softmax(-1).numpy()
+            chosen[place, own.numpy()] = Rule().choose(probabilities, examples.lengths[out].numpy(), labels)
     gold, lengths = examples.labels.numpy(), examples.lengths.numpy()
     counts = np.stack([Labelling(gold, row, labels, lengths).counts() for row in chosen])
     curve = tuple(CurvePoint(k, interval(own)) for k, own in zip(budgets, counts, strict=True))

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.heads import without_adapted
+from crossfill.adaptation.own import Own
 from crossfill.adaptation.storage import save_adapted
 from crossfill.errors import CrossfillError, DataError
 from crossfill.grid.cells import Cell
@@ -253,7 +254,7 @@ class Teacher:
                 pupil.again, number = False, None
 
     def _adapt(self, pupil: Pupil, number: int | None) -> Examples | None:
-        """Adapt at once with the temperature that the cell had, which takes longest to find; what it was adapted to."""
+        """Adapt at once, but for what takes longest to find, which stays as it was; what it was adapted to."""
         with pupil.lock:
             lesson = pupil.refresh()
             if number is None:
@@ -266,10 +267,9 @@ class Teacher:
                 with self.encoding:
                     pupil.encoded[name] = Examples.of(without_adapted(self.tagger.model), pupil.cell, corpus)
         examples, before = pupil.examples(names), self.tagger.adapted.get(pupil.cell)
-        relative = before.temperature if before is not None else 1.0
         made = None
         if examples is not None:
-            made = self.tagger.adapted_to(examples, pupil.cell, relative_temperature=relative)
+            made = self.tagger.adapted_to(examples, pupil.cell, own=before.own if before is not None else Own())
         with pupil.lock, self.encoding:
             self.tagger.replace_adapted(pupil.cell, made)
             pupil.serving, pupil.problem = number, None

@@ -1,0 +1,73 @@
+"""What a cell's own sentences tell beside its head: its temperature, and where its decisions lie.
+
+Both come from predictions for these sentences, each by a head that was fitted without it, and are shrunk to those of
+the task, so that few sentences change little.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from crossfill.adaptation.fit import Fit
+from crossfill.grid.unit import Unit
+from crossfill.measures.metrics import TaskKind, score
+from crossfill.prediction.calibration import TaskCalibration
+from crossfill.prediction.rules import Rule, Sample
+
+SPREAD = 0.2
+"""Standard deviation of the logarithm of a cell's temperature around that of its task."""
+_LOGS = np.linspace(math.log(0.25), math.log(4), 200)
+_SHIFTS = np.linspace(-2, 2, 21)
+
+
+class Own(NamedTuple):
+    """Temperature and decisions of a cell, relative to those of its task."""
+
+    temperature: float = 1.0
+    """A factor."""
+    shift: float = 0.0
+    """Added to the offset of the decision rule (`crossfill.prediction.rules`)."""
+
+
+def own_of(fit: Fit, labels: Sequence[str], task: TaskCalibration | None = None, unit: Unit = Unit.WORD) -> Own:
+    """Those of a cell, from its sentences left out in turn; `task` is the calibration of its task."""
+    of_task, offset = (task.temperature, task.offsets.get("f1", 0.0)) if task is not None else (1.0, 0.0)
+    temperature = shrunk_temperature(fit.left_out.log_softmax(-1).numpy(), fit.examples.labels.numpy(), of_task)
+    return Own(temperature / of_task, shift_of(fit, labels, offset, unit))
+
+
+def shift_of(fit: Fit, labels: Sequence[str], offset: float, unit: Unit = Unit.WORD) -> float:
+    """The shift of a cell's decisions against the offset of its task; 0 where every word counts."""
+    if not TaskKind.of(labels, unit).has_absent:
+        return 0.0
+    probabilities, examples = fit.left_out.softmax(-1).numpy(), fit.examples
+    return shrunk_shift(Sample(probabilities, examples.labels.numpy(), examples.lengths.numpy()), labels, offset)
+
+
+def shrunk_temperature(logs: Float[np.ndarray, "words labels"], gold: np.ndarray, of_task: float) -> float:
+    """The T that maximises Σ ln (p^(1/T)(yᵢ) / Z) + ln N(ln T; ln T_task, SPREAD²)."""
+    values = []
+    for log in _LOGS:
+        scaled = logs / math.exp(log)
+        top = scaled.max(-1)
+        total = top + np.log(np.exp(scaled - top[:, None]).sum(-1))
+        likelihood = float((scaled[np.arange(len(gold)), gold] - total).sum())
+        values.append(likelihood - 0.5 * ((log - math.log(of_task)) / SPREAD) ** 2)
+    return float(round(math.exp(_LOGS[int(np.argmax(values))]), 4))
+
+
+def shrunk_shift(left_out: Sample, labels: Sequence[str], of_task: float) -> float:
+    """The s that maximises n F1(offset of the task + s) − s², for n sentences.
+
+    The task's offset suits heads of cells that were never seen; a cell with sentences of its own needs another.
+    """
+
+    def f1(shift: float) -> float:
+        chosen = Rule(of_task + shift).choose(left_out.probabilities, left_out.lengths, labels)
+        return score(left_out.gold, chosen, labels, left_out.lengths)
+
+    best = max(_SHIFTS.tolist(), key=lambda shift: (len(left_out.lengths) * f1(shift) - shift**2, -abs(shift)))
+    return round(best, 6)

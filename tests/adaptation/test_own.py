@@ -1,0 +1,101 @@
+"""What is a cell's own, from sentences left out: against what was drawn, and against scores counted by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from crossfill.adaptation.cell import adapt_cell
+from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.fit import Fit
+from crossfill.adaptation.gaussian import HeadPrior
+from crossfill.adaptation.own import Own, own_of, shift_of, shrunk_shift, shrunk_temperature
+from crossfill.adaptation.widths import Width
+from crossfill.grid.cells import Cell
+from crossfill.grid.unit import Unit
+from crossfill.measures.metrics import score
+from crossfill.prediction.calibration import TaskCalibration
+from crossfill.prediction.rules import Rule, Sample
+from tests.scenarios import small_model
+
+LABELS = ("B-LOC", "I-LOC", "O")
+PLACE = ("B-LOC", "O")
+WIDTH = Width(1.0, 0.01, 0.0, spread=0.0)
+
+
+def believed(n_sentences: int, doubt: float) -> Sample:
+    """Sentences of two words, a name in the first of every other one, and `doubt` added to the logit of O."""
+    rng = np.random.default_rng(0)
+    gold = np.array([[sentence % 2, 1] for sentence in range(n_sentences)]).ravel()
+    logits = np.zeros((len(gold), 2))
+    logits[np.arange(len(gold)), gold] = 2.0 + rng.normal(size=len(gold))
+    logits[:, 1] += doubt
+    odds = np.exp(logits)
+    return Sample(odds / odds.sum(1, keepdims=True), gold, np.full(n_sentences, 2))
+
+
+def test_temperatures_are_shrunk_to_that_of_the_task():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(2000, 5))
+    gold = np.array([rng.choice(5, p=np.exp(row) / np.exp(row).sum()) for row in logits])
+    sure = 2 * logits
+    sure -= np.log(np.exp(sure).sum(-1, keepdims=True))
+    assert shrunk_temperature(sure, gold, of_task=1.0) == pytest.approx(2.0, rel=0.1)
+    assert shrunk_temperature(sure[:3], gold[:3], of_task=1.3) == pytest.approx(1.3, rel=0.15)
+
+
+@pytest.mark.parametrize("of_task", [0.0, -0.5])
+@pytest.mark.parametrize("doubt", [-1.6, 0.0, 1.6])
+def test_many_sentences_move_decisions_to_where_their_own_f1_is_best(doubt: float, of_task: float):
+    sample = believed(400, doubt)
+
+    def f1(offset: float) -> float:
+        weights = np.log(sample.probabilities) + np.array([0.0, offset])
+        found, gold = weights.argmax(1) == 0, sample.gold == 0
+        return 2 * (found & gold).sum() / (found.sum() + gold.sum())
+
+    tried = np.linspace(-2, 2, 21)
+    best = tried[np.argmax([400 * f1(of_task + shift) - shift**2 for shift in tried])]
+    assert shrunk_shift(sample, PLACE, of_task) == pytest.approx(best)
+    assert best == pytest.approx(-doubt - of_task, abs=0.7)
+
+
+def test_few_sentences_move_decisions_little_and_none_not_at_all():
+    few, many = (abs(shrunk_shift(believed(n, 1.6), PLACE, 0.0)) for n in (4, 400))
+    assert few < many
+    empty = Sample(np.full((4, 2), 0.5), np.ones(4, dtype=np.int64), np.array([2, 2]))
+    assert shrunk_shift(empty, PLACE, 0.0) == 0.0
+
+
+def cell_with_names(n_sentences: int) -> Examples:
+    """Sentences of three words whose second is a name where its first feature is large; no words are shared."""
+    features = torch.randn(3 * n_sentences, 9, generator=torch.Generator().manual_seed(1))
+    features[:, -1] = torch.arange(len(features))
+    labels = torch.full((len(features),), 2)
+    labels[1::3][features[1::3, 0] > 0.5] = 0
+    return Examples(features, labels, torch.full((n_sentences,), 3), tuple(f"{i:03}" for i in range(n_sentences)))
+
+
+def test_a_cell_decides_where_its_left_out_sentences_say():
+    examples = cell_with_names(60)
+    fit = Fit.of(HeadPrior.at(torch.zeros(3, 9, dtype=torch.float64)), None, examples, WIDTH)
+    probabilities, gold, lengths = fit.left_out.softmax(-1).numpy(), examples.labels.numpy(), examples.lengths.numpy()
+    values = {
+        shift: 60 * score(gold, Rule(0.3 + shift).choose(probabilities, lengths, LABELS), LABELS, lengths) - shift**2
+        for shift in np.linspace(-2, 2, 21).tolist()
+    }
+    shift = shift_of(fit, LABELS, 0.3)
+    assert values[min(values, key=lambda tried: abs(tried - shift))] == max(values.values())
+    assert shift != 0
+    task = TaskCalibration(1, 1, 1.5, (), (), offsets={"f1": 0.3})
+    assert own_of(fit, LABELS, task).shift == shift
+    assert own_of(fit, LABELS, task, Unit.SENTENCE).shift == 0.0  # a topic may be called O
+    assert own_of(fit, ("ADJ", "NOUN", "VERB"), task) == Own(own_of(fit, LABELS, task).temperature, 0.0)
+
+
+def test_what_is_given_is_not_looked_for():
+    cell, given = Cell("ner", "aaa"), Own(1.3, -0.4)
+    model = small_model("jm")
+    labels = model.inventory.labels["ner"]
+    features = torch.randn(8, model.encoder.n_features + 1, generator=torch.Generator().manual_seed(2))
+    examples = Examples(features, torch.zeros(8).long(), torch.full((2,), 4), ("a", "b"))
+    assert adapt_cell(model.heads, examples, cell, labels, WIDTH, own=given).own == given

@@ -19,7 +19,6 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from crossfill.encoders.base import Encoder, Inputs
-from crossfill.encoders.pooling import pool
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.unit import Unit
 
@@ -151,10 +150,7 @@ class Model(nn.Module):
         self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], unit: Unit
     ) -> Float[Tensor, "items width"]:
         """The vectors of sentences or pairs from those of their words; words stay as they are."""
-        if unit is Unit.WORD or not self.encoder.n_extra:
-            return pool(words, lengths, unit, self.encoder.sentences)
-        items = pool(words[:, : -self.encoder.n_extra], lengths, unit, self.encoder.sentences)
-        return functional.pad(items, (0, self.encoder.n_extra), value=-1.0)
+        return self.encoder.pool(words, lengths, unit)
 
 
 class Outline(TorchFunctionMode):

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from crossfill.config import Config
-from crossfill.encoders import foreign
+from crossfill.encoders import foreign, packing
 from crossfill.encoders.build import build_encoder
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.errors import EncoderError
@@ -196,7 +196,7 @@ def test_an_honest_folder_is_used_in_one_file_and_in_several(folder: Path, hones
 def test_attention_is_ours_whatever_the_folder_says(folder: Path):
     settings(_attn_implementation="eager")(folder)
     encoder = WordEncoder(Source.find(str(folder)), Config().encoder.pretrained.model_copy(update={"max_pieces": 60}))
-    assert encoder.network.network.config._attn_implementation == "sdpa"
+    assert encoder.network.network.config._attn_implementation == packing.NAME
 
 
 def test_a_panic_is_an_encoder_error_and_an_interruption_is_none():

@@ -103,6 +103,7 @@ def test_features_too_large_for_float16_are_refused(folder: Path, monkeypatch: p
         encoder.prepare(GRID.training(GRID.cells[0]))
 
 
+@pytest.mark.slow
 def test_finetuning_moves_the_encoder_and_beats_frozen(folder: Path):
     steps = ["training.steps=100", "training.validate_every=50", "training.cells_per_step=4", "encoder.dropout=0"]
     frozen = trained(folder, "frozen", *steps)

@@ -41,9 +41,12 @@ def tagger(folder: Path, *changes: str) -> Tagger:
     return Tagger(build_model(config, INVENTORY, [TOPIC, NLI], base), config)
 
 
-def test_onnx_gives_the_same_probabilities_of_sentences(tmp_path: Path):
-    frozen = ["encoder.pretrained.mode=frozen", "encoder.pretrained.centring=mean"]
+@pytest.mark.parametrize("pooling", ["mean", "attention"])
+def test_onnx_gives_the_same_probabilities_of_sentences(pooling: str, tmp_path: Path):
+    frozen = ["encoder.pretrained.mode=frozen", "encoder.pretrained.centring=mean", f"encoder.sentences={pooling}"]
     made = tagger(FAMILIES["bert"](tmp_path / "encoder"), *frozen)
+    if made.model.encoder.query is not None:
+        made.model.encoder.query.data.normal_()
     export_onnx(made, TOPIC, tmp_path / "out")
     session = onnxruntime.InferenceSession(str(tmp_path / "out" / GRAPH))
     cutter = take_apart(made, TOPIC).words.cutter

@@ -9,7 +9,6 @@ from torch.distributions import MultivariateNormal, kl_divergence
 
 import crossfill
 from crossfill import checkpoint
-from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
 from crossfill.encoders.pooling import pool
 from crossfill.errors import DataError
@@ -22,7 +21,7 @@ from crossfill.tagger.train import train_model
 from crossfill.training.elbo import log_likelihood
 from crossfill.training.labelled import Labelled, prepare_grid
 from crossfill.training.loop import Trainer
-from tests.scenarios import SMALL
+from tests.scenarios import SMALL, mixed_grid
 
 INVENTORY = Inventory(
     {"nli": ("no", "yes"), "pos": ("ADJ", "NOUN", "VERB"), "topic": ("O", "B-sport", "_")},
@@ -31,14 +30,7 @@ INVENTORY = Inventory(
 )
 SEEN = [Cell(task, language) for task, language in (("nli", "aaa"), ("pos", "aaa"), ("topic", "bbb"))]
 SIZES = {"nli": [2, 3, 1, 4], "pos": [3, 1], "topic": [4, 2, 5]}
-MADE = synthetic_grid(
-    SyntheticConfig(
-        families=2, languages_per_family=2, train_sentences=24, dev_sentences=8, test_sentences=8, roots=30,
-        tasks=("pos", "theme", "change"),
-    ),
-    seed=1,
-)  # fmt: skip
-GRID = MADE.grid
+GRID = mixed_grid(families=2)
 UNSEEN = Cell("theme", GRID.languages[0])
 MIXED = frozenset(GRID.cells) - {UNSEEN}
 
@@ -132,10 +124,14 @@ def test_labels_that_look_like_spans_are_classes_of_sentences():
     assert found == {"score": 1.0, "accuracy": 1.0, "macro_f1": 1.0}
 
 
-def test_a_mixed_model_is_saved_adapted_and_asked(tmp_path: Path):
-    config = SMALL.change({"training.calibration_share": 0.5})
+@pytest.mark.parametrize("pooling", ["mean", "attention"])
+def test_a_mixed_model_is_saved_adapted_and_asked(pooling: str, tmp_path: Path):
+    config = SMALL.change({"training.calibration_share": 0.5, "encoder.sentences": pooling})
     trained = train_model(GRID, MIXED, config, tmp_path)
     tagger = crossfill.load(tmp_path)
+    query = tagger.model.encoder.query
+    assert (query is None) == (pooling == "mean")
+    assert query is None or bool(query.any())
     assert tagger.model.inventory.units == {"theme": Unit.SENTENCE, "change": Unit.PAIR}
     results = {result.cell: result for result in evaluate(trained.model, GRID, config, trained.calibration)}
     for cell, result in results.items():
@@ -168,3 +164,25 @@ def test_pairs_are_asked_for_as_pairs():
         tagger.tag(one.sentence, UNSEEN)
     with pytest.raises(DataError, match="expected cells that all label pairs"):
         next(tagger.tag_cells(["a\tb"], [cell, UNSEEN]))
+
+
+@pytest.mark.parametrize("task", ["theme", "change"])
+def test_a_new_task_of_sentences_or_pairs_starts_from_its_own_labels(task: str, tmp_path: Path):
+    tagger = crossfill.Tagger(build_model(SMALL, GRID.inventory, MIXED).eval(), SMALL)
+    known = dict(tagger.model.inventory.units)
+    first, other = (Cell("added", language) for language in GRID.languages[:2])
+    labelled = GRID.training(Cell(task, GRID.languages[0]))
+    made = tagger.adapt(labelled, first)
+    assert made.unit is labelled.unit
+    assert tagger.model.inventory.units == known | {"added": labelled.unit}
+    gold = [sentence.labels[0] for sentence in labelled]
+    found = [tagging.labels[0] for tagging in tagger.tag_many(labelled, first, samples=0)]
+    assert np.mean([one == right for one, right in zip(found, gold, strict=True)]) > 0.6
+    loaded = crossfill.load(tagger.save(tmp_path / "model"))
+    for cell in (first, other):
+        one, same = (each.tag(labelled[0], cell, samples=0).probabilities for each in (tagger, loaded))
+        np.testing.assert_allclose(one, same, atol=1e-5)
+    loaded.forget(first)
+    assert loaded.model.inventory.units == known
+    with pytest.raises(DataError, match=r"unknown task .added.|unknown cell"):
+        loaded.tag(labelled[0], first)

@@ -10,8 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from crossfill.config import SentencePooling
+from crossfill.encoders.pooling import pool
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus
+from crossfill.grid.unit import Unit
 
 
 class Inputs(ABC):
@@ -45,9 +47,21 @@ class Encoder(nn.Module, ABC):
     n_features: int
     """Size of a word's vector."""
     n_extra: int = 0
-    """Columns at its end that sentences and pairs do not have: −1 in theirs."""
+    """Columns at its end that say which word it is, not what it is like."""
     sentences: SentencePooling = "mean"
     """How the vectors of words become those of sentences (`encoders.pooling`)."""
+    query: nn.Parameter | None
+    """What attention looks for in a sentence; none with other poolings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_parameter("query", None)
+
+    def pool(
+        self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], unit: Unit
+    ) -> Float[Tensor, "items width"]:
+        """The vectors of sentences or pairs from those of their words; words stay as they are."""
+        return pool(words, lengths, unit, self.sentences, self.query)
 
     @abstractmethod
     def prepare(self, corpus: Corpus, language: str = "") -> Inputs:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from torch import nn
 
-from crossfill.config import Config
+from crossfill.config import Config, SentencePooling
 from crossfill.encoders.base import Encoder
 from crossfill.encoders.compact import CompactEncoder
 from crossfill.errors import EncoderError
@@ -26,8 +27,14 @@ def build_encoder(
             "set encoder.pretrained.mode=frozen or encoder.surface=false"
         )
     found = _built(config, languages, cache, quiet, weights)
-    found.sentences = config.encoder.sentences
-    return found
+    return with_pooling(found, config.encoder.sentences)
+
+
+def with_pooling(encoder: Encoder, sentences: SentencePooling) -> Encoder:
+    """The encoder, which from now on makes vectors of sentences this way; attention starts as the mean."""
+    encoder.sentences = sentences
+    encoder.query = nn.Parameter(torch.zeros(encoder.n_features)) if sentences == "attention" else None
+    return encoder
 
 
 def _built(config: Config, languages: Sequence[str], cache: Path | bool, quiet: bool, weights: bool) -> Encoder:

@@ -3,7 +3,6 @@
 import copy
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +17,7 @@ from crossfill.encoders import hub
 from crossfill.encoders.base import CentredEncoder, Inputs, expect, ranges
 from crossfill.encoders.cache import FeatureCache, Fill
 from crossfill.encoders.features import Dropout, FeatureInputs
+from crossfill.encoders.frozen_inputs import FrozenInputs
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
 from crossfill.encoders.moments import Moments
 from crossfill.encoders.special_tokens import as_cached
@@ -31,30 +31,6 @@ _LARGEST = float(np.finfo(np.float16).max)
 PART_WORDS = 2**12
 """Words of a long corpus that are encoded and stored at a time: seconds of work on two cores."""
 _DTYPES = {2: torch.float16, 4: torch.float32}
-
-
-@dataclass(frozen=True)
-class FrozenInputs(Inputs):
-    """The cached vectors of a corpus, the language that each sentence is centred as, and the surface of its words."""
-
-    given: FeatureInputs
-    languages: Int[Tensor, "sentences"]
-    surface: SurfaceInputs | None = None
-
-    @property
-    def lengths(self) -> Int[Tensor, "sentences"]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.given.lengths
-
-    def take(self, sentences: Int[Tensor, "chosen"]) -> "FrozenInputs":
-        surface = None if self.surface is None else self.surface.take(sentences)
-        return FrozenInputs(self.given.take(sentences), self.languages[sentences], surface)
-
-    def followed_by(self, others: Sequence[Inputs]) -> "FrozenInputs":
-        parts = [expect(other, FrozenInputs) for other in others]
-        given = self.given.followed_by([part.given for part in parts])
-        surfaces = [part.surface for part in parts if part.surface is not None]
-        surface = None if self.surface is None else self.surface.followed_by(surfaces)
-        return FrozenInputs(given, torch.cat([self.languages, *(part.languages for part in parts)]), surface)
 
 
 class FrozenEncoder(CentredEncoder):

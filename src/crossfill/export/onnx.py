@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
@@ -17,9 +16,6 @@ from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
 from crossfill.grid.unit import Unit
 from crossfill.tagger.tagger import Tagger
-
-if TYPE_CHECKING:
-    pass
 
 GRAPH = "model.onnx"
 _USAGE = """`model.onnx` takes four integer arrays: `input_ids` and `attention_mask` (sentences × pieces, special tokens
@@ -50,6 +46,11 @@ print([names[str(label)] for label in logits[0].argmax(-1)])
 ```"""
 
 
+_POOLED = {
+    "mean": "mean over the words",
+    "last": "last word",
+    "attention": "mean, weighted by attention, over the words",
+}
 _OF_SENTENCES = """
 
 The task labels sentences: `logits` are sentences × labels, from the {pooled} of a sentence. Words without a
@@ -66,6 +67,7 @@ class TaggingGraph(nn.Module):
         self.mix, self.pooling = parts.layer_mix, parts.words.config.pooling
         self.unit, self.sentences = parts.unit, parts.sentences
         self.layer = None if parts.words.layer == parts.words.network.n_layers else parts.words.layer
+        self.query = None if parts.query is None else nn.Parameter(parts.query, requires_grad=False)
         self.head = nn.Linear(parts.weight.shape[1], parts.weight.shape[0])
         self.head.weight = nn.Parameter(parts.weight, requires_grad=False)
         self.head.bias = nn.Parameter(parts.bias, requires_grad=False)
@@ -102,8 +104,11 @@ class TaggingGraph(nn.Module):
             inside = first_piece >= -1
             if self.sentences == "last":
                 inside = inside & (torch.arange(first_piece.shape[1], device=input_ids.device) == n_words - 1)
-            own = (inside / inside.sum(-1, keepdim=True).clamp(min=1)).to(states.dtype).unsqueeze(1)
-            return self.head(own @ shares @ states).squeeze(1)
+            own = (inside / inside.sum(-1, keepdim=True).clamp(min=1)).to(states.dtype)
+            if self.query is not None:
+                scores = (shares @ states) @ self.query
+                own = scores.masked_fill(~inside, -torch.inf).softmax(-1).nan_to_num()
+            return self.head(own.unsqueeze(1) @ shares @ states).squeeze(1)
         return self.head(shares @ states)
 
 
@@ -117,7 +122,7 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _stag
     parts = take_apart(tagger, cell)
     usage = _USAGE.format(most=parts.words.config.max_pieces)
     if parts.unit is Unit.SENTENCE:
-        usage += _OF_SENTENCES.format(pooled="mean over the words" if parts.sentences == "mean" else "last word")
+        usage += _OF_SENTENCES.format(pooled=_POOLED[parts.sentences])
     write_surroundings(parts, tagger, out, usage)
     write_labels(parts, out)
     write_atomically(out / "tokenizer.json", reading_all_as_text(parts.words.cutter.tokenizer).to_str().encode())

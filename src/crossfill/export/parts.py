@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional
 
 from crossfill.adaptation.cell import adapt_cell
 from crossfill.adaptation.features import with_parameters
@@ -32,7 +33,8 @@ Tell = Callable[[str], None]
 class Parts:
     """The tagger of a cell: logits = W s + b, with s the pooled states of one layer, or of all layers concatenated.
 
-    Where the task labels sentences, s is the mean over the words of a sentence, or the last of them (`sentences`).
+    Where the task labels sentences, s is the mean over the words of a sentence, the last of them, or a mean that
+    attention weighs (`sentences`).
     """
 
     cell: Cell
@@ -44,6 +46,8 @@ class Parts:
     labels: tuple[str, ...]
     unit: Unit = Unit.WORD
     sentences: SentencePooling = "mean"
+    query: Float[Tensor, "features"] | None = None
+    """What attention looks for in the states of the encoder."""
 
     @property
     def layer_mix(self) -> bool:
@@ -77,6 +81,8 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
     if not isinstance(head, Head) or head.n_samples != 1:
         raise ExportError(f"expected one affine head, got several or a deeper one: method {tagger.config.method}")
     weight, bias = head.parameters[0, :, :-1].float(), head.parameters[0, :, -1].float()
+    if encoder.query is not None:  # read as one more row of the head, what it reads of the encoder's states is the same
+        weight, bias = torch.cat([weight, encoder.query.detach().float()[None]]), functional.pad(bias, (0, 1))
     if encoder.mix is not None:
         shares = encoder.mix.gamma * encoder.mix.weights.softmax(0)
         weight = (shares[None, :, None] * weight[:, None, :]).flatten(1)
@@ -89,7 +95,9 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
     else:
         words = encoder.words.eval()
     labels = tagger.model.inventory.labels[cell.task]
-    return Parts(cell, words, encoder.source.folder, weight, bias, labels, unit, encoder.sentences)
+    query = None if encoder.query is None else weight[-1]  # its constant cancels in the softmax
+    weight, bias = weight[: len(labels)], bias[: len(labels)]
+    return Parts(cell, words, encoder.source.folder, weight, bias, labels, unit, encoder.sentences, query)
 
 
 def _affine_head(tagger: Tagger, cell: Cell) -> Classifier:
@@ -98,7 +106,7 @@ def _affine_head(tagger: Tagger, cell: Cell) -> Classifier:
     generated = heads.plug_in([cell])[0]
     if made is None:
         return generated
-    plain = adapt_cell(heads, made.examples, cell, made.labels, replace(made.width, words=0.0))
+    plain = adapt_cell(heads, made.examples, cell, made.labels, replace(made.width, words=0.0), own=made.own)
     return with_parameters(generated, plain.posterior.mean)
 
 

@@ -73,9 +73,8 @@ def _check(parts: Parts) -> None:
     kind = "token" if parts.unit is Unit.WORD else "sequence"
     reasons = []
     if parts.unit is Unit.SENTENCE and (parts.sentences, config.pooling) != ("last", "last"):
-        found = (
-            "mean of a sentence's words" if parts.sentences == "mean" else f"{config.pooling} piece of its last word"
-        )
+        found = "mean of a sentence's words" if parts.sentences == "mean" else "words that attention weighs"
+        found = f"{config.pooling} piece of its last word" if parts.sentences == "last" else found
         reasons.append(f"its head reads the {found}, and those classes read one token ([CLS] or the last)")
     if parts.unit is Unit.WORD and config.pooling != "first":
         reasons.append(f"words are read from their {config.pooling} piece, and pipelines take the first")

@@ -78,12 +78,17 @@ class FactorizedHeads(HeadSource):
         """Factors on draws of l − a: the prior's width for languages without a seen cell, whose posterior is the prior.
 
         The prior N(0, I) is much wider than languages are. The width w² that maximises the ELBO for the seen languages
-        is the mean of their second moments (empirical Bayes), w² = mean of m² + δ² + Σⱼ bⱼ².
+        is the mean of their second moments (empirical Bayes), w² = mean of m² + δ² + Σⱼ bⱼ². An anchor that was placed
+        by similarities k to others is shorter than theirs, |a|² = kᵀ K⁻¹ k: what it lacks, the variance of a Gaussian
+        process at the language given the others, is spread over all dimensions and added.
         """
         scales = self.anchors.new_ones(len(self.anchors), 1)
         if self.seen_rows.any() and not self.seen_rows.all():
             mean, variance, factor = self.languages.moments(self.seen_rows.nonzero().squeeze(1))
-            scales[~self.seen_rows] = (mean**2 + variance + (factor**2).sum(-1)).mean().sqrt().clamp(max=1.0)
+            squares = (self.anchors**2).mean(1)
+            lacking = (squares[self.seen_rows].mean() - squares[~self.seen_rows]).clamp(min=0.0)
+            moment = (mean**2 + variance + (factor**2).sum(-1)).mean()
+            scales[~self.seen_rows] = (moment + lacking).sqrt().clamp(max=1.0).unsqueeze(1)
         return scales
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:

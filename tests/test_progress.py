@@ -80,3 +80,19 @@ def test_a_terminal_has_a_bar_and_a_dumb_one_lines(monkeypatch: pytest.MonkeyPat
         told = capsys.readouterr().err
         assert ("━" in told, "Encoding: 3/10, " in told) == (bar, not bar)
         assert "3/10" in told
+
+
+def test_lines_say_once_that_all_is_done(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 60.0)  # only what is asked for here
+    bars = ProgressBar()
+    works = [bars.add(title, 2) for title in ("first", "second")]
+    works[0](2, "")
+    for _ in range(2):
+        bars.print_lines()
+    works[1](2, "")
+    for _ in range(3):
+        bars.print_lines()
+    with bars:
+        pass
+    told = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()]
+    assert told == ["second: 0/2", "second: 0/2", "first: 2/2", "second: 2/2"]

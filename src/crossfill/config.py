@@ -59,7 +59,7 @@ class PretrainedConfig(Settings):
     """Recompute layers in the backward pass instead of storing them: less memory, a third more time."""
 
 
-SentencePooling = Literal["mean", "last"]
+SentencePooling = Literal["mean", "last", "attention"]
 
 
 class EncoderConfig(Settings):
@@ -78,7 +78,8 @@ class EncoderConfig(Settings):
     surface: bool = False
     """Put case, digits, punctuation, length, place and frequency of a word beside its vector (`frozen` only)."""
     sentences: SentencePooling = "mean"
-    """The vector of a sentence, in tasks that label sentences or pairs: the mean of its words', or that of its last."""
+    """The vector of a sentence, in tasks that label sentences or pairs: the mean of its words', that of its last, or a
+    mean with weights that are learnt (`encoders.pooling`)."""
     pretrained: PretrainedConfig = PretrainedConfig()
 
 

@@ -122,6 +122,8 @@ class ProgressBar:
             disable=quiet or self.plain,
         )
         self._open = ExitStack()
+        self._told_all = False
+        """Whether lines have said already that all work is done."""
 
     def add(self, title: str, total: int | None = None) -> Callable[[int, str], None]:
         """Add a piece of work; returns a function that is told the amount done and a note.
@@ -144,9 +146,12 @@ class ProgressBar:
         return update
 
     def print_lines(self) -> None:
-        """Print a line for each piece of work that is not done, or for all if all are."""
+        """Print a line for each piece of work that is not done, or once for all if all are."""
         now = ProgressBar.last_line = time.monotonic()
-        for work in [work for work in self.works if not work.is_done] or self.works:
+        going = [work for work in self.works if not work.is_done]
+        shown = going or ([] if self._told_all else self.works)
+        self._told_all = not going
+        for work in shown:
             self.console.print(f"{work.title}: {work.state(now)}", markup=False, soft_wrap=True)
 
     def __enter__(self) -> "ProgressBar":

@@ -147,6 +147,11 @@ def error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], d
 @pytest.mark.parametrize(
     ("form", "data", "message"),
     [
+        (
+            "bio",
+            b"text\tlabel\nAwa dem na .\tnews\n",
+            ":1: expected a word a line, found a table of sentences",
+        ),
         ("text", b"\x7fELF\0\0\1", "expected text, got a zero byte; is this a binary file?"),
         ("text", b"fine\nDakar \xff\n", ":2: expected UTF-8, got byte 0xff"),
         ("text", b"\xff\xfea\0", "UTF-16"),
@@ -175,8 +180,12 @@ def test_bad_input(model, form, data, message, monkeypatch, capsys):
 def test_bad_names(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     shown = error(monkeypatch, capsys, b"", "predict", str(model), "--cell", f"nre/{LANGUAGE}")
     assert f"unknown cell 'nre/{LANGUAGE}'; did you mean '{NER}'? known: " in shown
-    assert "expected a cell to tag in" in error(monkeypatch, capsys, b"", "predict", str(model))
+    shown = error(monkeypatch, capsys, b"", "predict", str(model))
+    assert "expected a cell to tag in" in shown
+    assert "the model has tasks chunk, deprel, ner, pos in languages " in shown
     assert "is this a model folder?" in error(monkeypatch, capsys, b"", "predict", str(tmp_path), "--cell", NER)
+    shown = error(monkeypatch, capsys, b"", "predict", str(tmp_path / "none"), "--cell", NER)
+    assert f"there is no folder {tmp_path / 'none'}; check the path" in shown
     assert "expected a readable file" in error(
         monkeypatch, capsys, b"", "predict", str(model), str(tmp_path / "none.txt"), "--cell", NER
     )

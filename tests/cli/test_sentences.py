@@ -14,22 +14,15 @@ from typer.testing import CliRunner
 import crossfill
 from crossfill.cli.app import app, main
 from crossfill.data.folder import write_grid
-from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
 from crossfill.grid.cells import Cell, Grid
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
-from tests.scenarios import SMALL
+from tests.scenarios import SMALL, mixed_grid
 
 RUN = CliRunner()
-MADE = synthetic_grid(
-    SyntheticConfig(
-        families=1, languages_per_family=2, train_sentences=24, dev_sentences=8, test_sentences=8, roots=30,
-        tasks=("pos", "theme", "change"),
-    ),
-    seed=1,
-)  # fmt: skip
-CODES = dict(zip(MADE.grid.languages, ("wol", "fin"), strict=True))
-GRID = Grid({Cell(cell.task, CODES[cell.language]): corpora for cell, corpora in MADE.grid.corpora.items()})
+MADE = mixed_grid(families=1)
+CODES = dict(zip(MADE.languages, ("wol", "fin"), strict=True))
+GRID = Grid({Cell(cell.task, CODES[cell.language]): corpora for cell, corpora in MADE.corpora.items()})
 THEME, CHANGE = Cell("theme", "wol"), Cell("change", "wol")
 SENTENCES = [sentence.text for sentence in GRID[THEME][0].test]
 PAIRS = [sentence.text for sentence in GRID[CHANGE][0].test]

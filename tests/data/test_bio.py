@@ -1,7 +1,7 @@
 """Token columns in the states they come in."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crossfill.data import bio
@@ -61,6 +61,7 @@ token = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]), min_size=1,
 
 
 @given(st.lists(st.lists(st.tuples(token, st.sampled_from(["O", "B-A", "I-A"])), min_size=1, max_size=4), max_size=4))
+@example([[("\ufeff", "O")], [("\ufeffa", "O")]])
 def test_what_is_written_is_read_back(drawn: list[list[tuple[str, str]]]):
     sentences = [TaggedSentence(*(tuple(column) for column in zip(*rows, strict=True))) for rows in drawn]
     assert [s for s in parse(bio.render(sentences)) if not s.words[0].startswith("-DOCSTART-")] == [

@@ -2,8 +2,9 @@
 
 import pytest
 
-from crossfill.data.codes import find_language, language_code, language_name
+from crossfill.data.codes import find_cell, find_language, language_code, language_name
 from crossfill.errors import DataError
+from crossfill.grid.cells import Cell
 
 CODES = {
     # the paper's special cases (docs/data.md)
@@ -57,3 +58,11 @@ def test_names():
     assert language_name("wol") == "Wolof"
     assert language_name("swa") == "Swahili"
     assert language_name("qtd") == "qtd"
+
+
+def test_an_unknown_cell_is_told_with_those_that_are_nearest():
+    known = [Cell(task, language) for task in ("chunk", "ner", "pos") for language in ("fin", "vie")]
+    with pytest.raises(DataError, match="known: ner/fin, ner/vie, chunk/fin"):
+        find_cell("ner/wo", known)
+    with pytest.raises(DataError, match="known: chunk/vie, ner/vie, pos/vie, chunk/fin"):
+        find_cell("topic/vi", known)

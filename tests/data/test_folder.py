@@ -110,11 +110,13 @@ def test_one_treebank_holds_many_tasks(tmp_path: Path):
     reading = read_folder(tmp_path, tasks=("pos", "feats:Gender"))
     assert [str(problem) for problem in reading.problems] == [
         "feats:Gender/wol: ud has no labels for feats:Gender: left out",
-        f"{tmp_path}: unknown task 'feats:Gender'; known: pos",
+        f"{tmp_path}: unknown task 'feats:Gender'; known: ner, pos, xpos",
         "cache: the cache of crossfill",
         "ner: 1 file of ner: not asked for",
         "xpos: 1 file of xpos: not asked for",
     ]
+    with pytest.raises(DataError, match="unknown task 'topic'; known: ner, pos"):
+        load_grid(tmp_path, tasks=("topic",))
     with pytest.raises(DataError, match="unknown task 'nre'; did you mean 'ner'"):
         load_grid(tmp_path, tasks=("ner", "nre"))
 

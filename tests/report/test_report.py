@@ -44,7 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """configs/small.yaml, smaller, and an ablation: all that a study can have."""
     folder = tmp_path_factory.mktemp("run")
     values = merged(read_settings(STUDY), {"data": SMALL["data"], "config": SMALL["config"]})
-    values["config"]["training"]["steps"] = 8
+    values["config"]["training"]["steps"] = 4
     values["seeds"] = [0]
     values["partitions"] = [
         p | {"size": p["size"] // 3} if "size" in p else p | {"halves": [1]} for p in values["partitions"]

@@ -46,6 +46,7 @@ def typology(folder: Path, languages: list[str]) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_papers_study_runs_on_what_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     values = read_settings(PAPER)
     languages = sorted(language_code(code) for code in (*values["data"]["languages"], "en"))

@@ -17,7 +17,8 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.unit import Unit
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger import render
-from crossfill.tagger.tagger import CHUNK_SENTENCES, Tagger, load
+from crossfill.tagger.tagger import Tagger, load
+from crossfill.tagger.texts import CHUNK_SENTENCES
 
 SUFFIXES = {"jsonl": ".jsonl", "conllu": ".conllu", "bio": ".bio"}
 """Formats that shards are written in, and the endings of their files."""

@@ -56,17 +56,21 @@ def adapt(
     if data is not None:
         _check_unseen(corpus, target, data, cache)
     known, before = tagger.model.inventory.tasks, tagger.adapted.get(target)
-    made = tagger.adapt(corpus, target)
+    try:
+        made = tagger.adapt(corpus, target)
+    except DataError as error:
+        raise DataError(f"{labelled}: {error}") from None
     folder = copy_folder(model, out)
     save_adapted(folder, made)
     new = len(made.examples) - (len(before.examples) if before else 0)
     width = f"estimated on {made.width.cells} cells" if made.width.cells else "default"
     if target.task not in known:
-        typer.echo(f"{target.task} is a new task, of {len(made.labels)} labels: {', '.join(made.labels)}", err=True)
+        labels = f"{len(made.labels)} labels: {', '.join(made.labels)}"
+        typer.echo(f"{target.task} is a new task (the model has {', '.join(known)}), of {labels}", err=True)
     typer.echo(
         f"{folder}: {target} {made} ({new} new, {int(made.examples.lengths.sum())} labels); "
         f"{len(made.lexicon)} words known by heart, prior width τ² {made.width.weights:.2g} ({width}), "
-        f"temperature × {made.temperature:.2f}"
+        f"temperature × {made.own.temperature:.2f}"
     )
 
 
@@ -82,7 +86,7 @@ def _read(path: Path, cell: "Cell") -> "Corpus":
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: expected a readable file; {error.strerror}") from None
+        raise DataError(f"{path}: expected a readable file; {error.strerror}; check the path") from None
     if not content.strip():
         raise DataError(f"{path}: expected labelled sentences, got an empty file")
     return read_corpus(content, str(path), cell.task, Beside(language=cell.language), suffix, packed).corpus
@@ -138,6 +142,7 @@ def _fit(model: Path, out: Path | None, data: Path, encoder: str | None, cache: 
         own = [gain.score for gain in gains if gain.cell.task == task]
         typer.echo(
             f"{task}: variance of weights {width.weights:.2g}, of biases {width.bias:.2g}, of words {width.words:.2g}, "
-            f"by the scores of {width.cells} cells that were held out; {SENTENCES} sentences gave them "
+            f"spread of cells {width.spread:.2g}, by the scores of {width.cells} cells that were held out; "
+            f"{SENTENCES} sentences gave them "
             f"{100 * sum(own) / len(own):.1f} points"
         )

@@ -34,15 +34,15 @@ def annotate(
         str | None, typer.Option("--from", help="text, conllu, bio or jsonl. [default: by the file's ending]")
     ] = None,
     form: Annotated[Literal["bio", "conllu"] | None, typer.Option("--format", help="Format of the output.")] = None,
-    tokenised: Annotated[bool, typer.Option(help="Text is one sentence a line, words separated by spaces.")] = False,
-    lines: Annotated[bool, typer.Option(help="Text is one sentence a line.")] = False,
+    tokenised: Annotated[
+        bool, typer.Option("--tokenised", help="Text is one sentence a line, words separated by spaces.")
+    ] = False,
+    lines: Annotated[bool, typer.Option("--lines", help="Text is one sentence a line.")] = False,
     samples: Annotated[int | None, typer.Option(min=1, help="Posterior samples. [default: the model's]")] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=MOST_SEED, help="Seed of the projection that distances are taken in.")
     ] = 0,
-    grid: Annotated[
-        Path | None, typer.Option("--grid", "--rank", help="Data folder: rank its empty cells instead.")
-    ] = None,
+    grid: Annotated[Path | None, typer.Option("--rank", help="Data folder: rank its empty cells instead.")] = None,
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's]")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
@@ -63,11 +63,11 @@ def annotate(
     tagger = load(model, encoder)
     if grid is not None:
         if cell is not None:
-            raise DataError(f"expected --cell (which sentences?) or --grid (which cell?), got both: {cell} and {grid}")
+            raise DataError(f"expected --cell (which sentences?) or --rank (which cell?), got both: {cell} and {grid}")
         _rank(tagger, model, grid, cache)
         return
     if cell is None:
-        raise DataError("expected --cell, such as ner/wol, to choose sentences; or --grid DATA to choose a cell")
+        raise DataError("expected --cell, such as ner/wol, to choose sentences; or --rank DATA to choose a cell")
     target, path = tagger.cell(cell), None if str(file) == "-" else file
     unit = tagger.model.inventory.unit(target.task)
     if unit is not Unit.WORD and form is not None:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from crossfill.data.download import Progress
     from crossfill.data.synthetic import TaskName
 
-app = typer.Typer(help="Official and artificial corpora.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Fetch, make and convert corpora.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def _root() -> None:
-    """Official and artificial corpora."""
+    """Fetch, make and convert corpora."""
 
 
 @app.command()

@@ -223,7 +223,7 @@ def _show_examples(console: "Console", examples: "Mapping[Cell, Tagging]", metho
     from crossfill.report.rendering import shown
 
     console.print(f"\n[bold]Tagged by {shown(method)} in cells it never saw[/]: ", end="")
-    console.print("[green]sure[/], [yellow]less so[/], [red]unsure[/]; ✗ before the right label\n")
+    console.print("each word with its label and confidence; ✗ before the right label\n")
     for cell, tagging in examples.items():
         console.print(f"  {cell}", style="bold")
         for line in word_lines(_tagged(tagging), console.width):

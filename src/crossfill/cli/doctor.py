@@ -85,7 +85,8 @@ def _version(name: str) -> str | None:
 def _devices() -> list[str]:
     import torch
 
-    cpu = f"cpu: {torch.get_num_threads()} threads"
+    n_threads = torch.get_num_threads()
+    cpu = f"cpu: {n_threads} thread{'s' * (n_threads > 1)}"
     if not torch.accelerator.is_available():
         return [cpu]
     kind = torch.accelerator.current_accelerator()

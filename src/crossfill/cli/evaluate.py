@@ -38,6 +38,7 @@ def evaluate(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Score a model on every cell that has test data: seen (■) and unseen (▣), with calibration and risk–coverage."""
+    from crossfill.adaptation.heads import check_test_data
     from crossfill.data.folder import load_grid
     from crossfill.data.splits import capped_grid
     from crossfill.files import write_atomically
@@ -52,7 +53,7 @@ def evaluate(
     tasks = tagger.model.inventory.tasks
     grid = capped_grid(load_grid(data, tasks=tasks, seed=seed, cache=cache or True, lacking=True), None, max_test, seed)
     grid = _known(tagger, _asked_for(grid, task or ()), data)
-    tagger.check_test_data(grid)
+    check_test_data(tagger.model, grid)
     for adapted in (cell for cell in grid.cells if cell in tagger.adapted):
         typer.echo(f"{adapted}: {tagger.status(adapted)}", err=True)
     results = _results(tagger, grid, alpha, quiet)
@@ -127,8 +128,8 @@ def _known(tagger: "Tagger", grid: "Grid", data: Path) -> "Grid":
     left_out = [str(cell) for cell in grid.cells if cell not in known]
     if len(left_out) == len(grid.cells):
         raise DataError(
-            f"{data}: expected cells of the model's grid, found none; the model has {_sides(tagger.cells)}; "
-            f"the data have {_sides(grid.cells)}; evaluate on other data, or train a model on these"
+            f"{data}: expected cells of the model's grid, found none; the model has {sides(tagger.cells)}; "
+            f"the data have {sides(grid.cells)}; evaluate on other data, or train a model on these"
         )
     if left_out:
         typer.echo(f"not in the model's grid, left out: {_listed(left_out)}", err=True)
@@ -145,7 +146,7 @@ def _results(tagger: "Tagger", grid: "Grid", alpha: float, quiet: bool) -> "list
     if not n_corpora:
         raise DataError(
             f"expected test data that the model was not trained on, found none in {_listed(map(str, grid.cells))}; the "
-            f"model has {_sides(tagger.cells)}; add a test file to one of these cells (a seen cell trains on its test "
+            f"model has {sides(tagger.cells)}; add a test file to one of these cells (a seen cell trains on its test "
             "file if it has no other)"
         )
     with ProgressBar(quiet) as bars:
@@ -153,7 +154,7 @@ def _results(tagger: "Tagger", grid: "Grid", alpha: float, quiet: bool) -> "list
         return evaluate(tagger.model, grid, tagger.config, tagger.calibration, alpha, update)
 
 
-def _sides(cells: "Iterable[Cell]") -> str:
+def sides(cells: "Iterable[Cell]") -> str:
     """Describe the tasks and languages of some cells."""
     found = list(cells)
     tasks, languages = ({getattr(cell, side) for cell in found} for side in ("task", "language"))
@@ -187,8 +188,8 @@ def _show(report: dict[str, Any]) -> None:
     if "expected" in report:
         _show_expected(console, report["expected"])
     console.print(
-        "■ seen, ▣ unseen. The score is of plug-in prediction, the rest of averaged prediction; "
-        "−err: errors gone with the least sure 20 %."
+        "■ seen, ▣ unseen. The score is of plug-in prediction, the rest of averaged prediction; NLL, ECE and AURC: the "
+        "lower, the better; −err: errors gone with the least sure 20 %."
     )
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from crossfill.studies.plan import CheckedStudy
     from crossfill.studies.run import Standing
 
+_SHOWN_DIGITS = 8
+"""Of a job's name: enough to tell jobs apart, and to find its folder."""
+
 
 def experiment(
     config: Annotated[Path, typer.Argument(help="YAML file of a study, such as configs/small.yaml.")],
@@ -91,19 +94,18 @@ def _show_plan(checked: "CheckedStudy", run: Path, execution: "ExecutionSettings
     costs = estimate(checked, run)
     todo = {job.id for job in missing_jobs(checked, run)}
     table = Table("job", "method", "partitions", "variant")
-    for name in ("seed", "steps", "at most", ""):
+    for name in ("seed", "steps", "at most"):
         table.add_column(name, justify="right")
     for job in checked.plan.jobs.values():
         entries = [entry for entry in checked.plan.entries if entry.job == job.id]
         table.add_row(
-            job.id,
+            job.id[:_SHOWN_DIGITS],
             "+".join(job.methods),
             ", ".join(dict.fromkeys(entry.partition for entry in entries)),
             ", ".join(dict.fromkeys(f"{e.ablation}: {e.variant}" if e.ablation else e.variant for e in entries)),
             str(job.config.training.seed),
             f"{job.config.training.steps:,}",
-            duration(costs[job.id]),
-            "" if job.id in todo else "done",
+            duration(costs[job.id]) if job.id in todo else "done",
         )
     console = Console(highlight=False)
     print_table(console, table, keys=2)

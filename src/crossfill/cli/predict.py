@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from crossfill.cli.bulk import BulkSettings, is_bulk, shared_unit, tag_in_bulk
+from crossfill.cli.evaluate import sides
 from crossfill.cli.options import ModelFolder
 from crossfill.cli.outputs import check_file
 
@@ -36,19 +37,24 @@ def predict(
     form: Annotated[
         str | None, typer.Option("--format", help="The same for the output. [default: the input's]")
     ] = None,
-    tokenised: Annotated[bool, typer.Option(help="Text is one sentence a line, words separated by spaces.")] = False,
-    lines: Annotated[bool, typer.Option(help="Text is one sentence a line.")] = False,
+    tokenised: Annotated[
+        bool, typer.Option("--tokenised", help="Text is one sentence a line, words separated by spaces.")
+    ] = False,
+    lines: Annotated[bool, typer.Option("--lines", help="Text is one sentence a line.")] = False,
     samples: Annotated[int | None, typer.Option(min=0, help="Posterior samples; 0 plugs in the means.")] = None,
-    distribution: Annotated[bool, typer.Option(help="Write the probability of every label.")] = False,
+    distribution: Annotated[bool, typer.Option("--distribution", help="Write the probability of every label.")] = False,
     deprel_without_head: Annotated[
-        bool, typer.Option(help="CoNLL-U: write DEPREL where there is no HEAD, too, rather than in MISC.")
+        bool,
+        typer.Option("--deprel-without-head", help="CoNLL-U: write DEPREL where there is no HEAD, too, not in MISC."),
     ] = False,
     alpha: Annotated[float | None, typer.Option(help="Write label sets that miss this share of right labels.")] = None,
     abstain: Annotated[
         float | None, typer.Option(help="Mark words that would be in this least sure share of calibration words.")
     ] = None,
     min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Leave out labels below this confidence.")] = 0.0,
-    temperature: Annotated[bool, typer.Option(help="Scale probabilities by the calibrated temperature.")] = False,
+    temperature: Annotated[
+        bool, typer.Option("--temperature", help="Scale probabilities by the calibrated temperature.")
+    ] = False,
     prefer: Annotated[
         Literal["f1", "precision", "recall"],
         typer.Option(help="What decisions look for in tasks with spans or values, if the model has rules for it."),
@@ -77,7 +83,8 @@ def predict(
     from crossfill.errors import DataError
     from crossfill.grid.unit import Unit
     from crossfill.prediction.tagging import TaggingOptions
-    from crossfill.tagger.tagger import CHUNK_SENTENCES, load
+    from crossfill.tagger.tagger import load
+    from crossfill.tagger.texts import CHUNK_SENTENCES
 
     if tokenised and lines:
         raise DataError("expected --tokenised or --lines, got both; --tokenised is one sentence a line, too")
@@ -100,8 +107,9 @@ def predict(
     with opened(path) as stream:
         tagger = load(model, encoder)
         if not cell:
-            known = ", ".join(map(str, tagger.cells[:20]))
-            raise DataError(f"expected a cell to tag in, such as --cell {tagger.cells[0]}; known: {known}")
+            raise DataError(
+                f"expected a cell to tag in, such as --cell {tagger.cells[0]}; the model has {sides(tagger.cells)}"
+            )
         cells = [tagger.cell(name) for name in cell]
         for target_cell in cells:
             if target_cell in tagger.adapted or target_cell.language in tagger.model.inventory.newcomers:
@@ -111,6 +119,7 @@ def predict(
         name, blank_lines = str(path or "standard input"), target == "text"
         items = read_items(stream, name, source, cells[0].language, cutting, blank_lines, unit)
         waiting: list[Item] = []
+        n_tagged = 0
 
         def sentences() -> "Iterator":
             for item in items:
@@ -121,6 +130,9 @@ def predict(
         with writer(written, target, distribution, deprel_without_head) as write:
             for taggings in tagger.tag_cells(sentences(), cells, samples, options, at_once):
                 write(waiting.pop(0), taggings)
+                n_tagged += 1
+    if not n_tagged:
+        typer.echo(f"{name}: nothing to tag: no sentence was found in it", err=True)
 
 
 @contextmanager
@@ -134,7 +146,7 @@ def opened(path: Path | None) -> Iterator[BufferedIOBase]:
     try:
         file = path.open("rb")
     except OSError as error:
-        raise DataError(f"{path}: expected a readable file; {error.strerror}") from None
+        raise DataError(f"{path}: expected a readable file; {error.strerror}; check the path") from None
     with file:
         yield file
 

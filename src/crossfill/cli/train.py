@@ -137,7 +137,8 @@ def train(
         raise typer.Exit(INTERRUPTED) from None
     if is_first_process():
         seconds = time.monotonic() - started
-        _show(made.results, f"{len(partition.seen)} of {len(compared.cells)}", made.progression.step, out, seconds)
+        n_cells = len(compared.tasks) * len(compared.languages)
+        _show(made.results, f"{len(partition.seen)} of {n_cells}", made.progression.step, out, seconds)
         if made.expectations is not None and not quiet:
             _show_expected(made.expectations, {result.cell for result in made.results})
 

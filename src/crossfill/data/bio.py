@@ -14,6 +14,7 @@ from crossfill.grid.unicode import on_one_line
 
 MOST_WORDS = 5000
 """Most words in a sentence; with more, blank lines are probably missing."""
+_MARK = "\ufeff"
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 
 
@@ -67,10 +68,11 @@ def read(path: Path) -> list[TaggedSentence]:
 
 def render(sentences: Iterable[TaggedSentence]) -> str:
     """The text of a file with these sentences: word, tab, tag."""
-    return "".join(
+    text = "".join(
         "".join(f"{on_one_line(word)}\t{tag}\n" for word, tag in zip(sentence.words, sentence.tags, strict=True)) + "\n"
         for sentence in sentences
     )
+    return f"{_MARK}{text}" if text.startswith(_MARK) else text  # readers take the first for the file's, not the word's
 
 
 def without_prefix(sentences: Sequence[TaggedSentence]) -> tuple[list[TaggedSentence], str]:

@@ -79,7 +79,8 @@ def find_cell(name: str | Cell, known: Collection[Cell]) -> Cell:
     for cell in (given, mapped):
         if cell in known:
             return cell
-    raise DataError(unknown("cell", str(given), map(str, sorted(known))))
+    nearest = sorted(known, key=lambda cell: (cell.task != mapped.task, cell.language != mapped.language, cell))
+    raise DataError(unknown("cell", str(given), map(str, nearest)))
 
 
 def is_private(code: str) -> bool:

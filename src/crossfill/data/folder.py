@@ -122,12 +122,14 @@ def read_folder(
     corpora = {cell: kept for cell, found in corpora.items() if (kept := _capped(found, max_train, seed))}
     for task in () if lacking else wanted:
         if not any(cell.task == task for cell in corpora):
-            message = unknown("task", task, sorted({cell.task for cell in corpora}))
+            there = {known for source in sources for known in tasks_of(source, ())}
+            message = unknown("task", task, sorted(there))
             problems.append(Problem("error", str(root), message))
     told = remarks.once([*problems, *unread])
     if not corpora:
         hint = f"{root}: expected corpora as <task>/<language>/train.conllu or .bio, a UD release or WikiANN; got none"
-        raise DataError("\n".join([*(str(problem) for problem in summed(told) if problem.level != "note"), hint]))
+        hints = [] if any(problem.level == "error" for problem in told) else [hint]
+        raise DataError("\n".join([*(str(problem) for problem in summed(told) if problem.level != "note"), *hints]))
     return FolderReading(Grid(corpora, texts), told)
 
 

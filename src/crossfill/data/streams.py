@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from crossfill.data.bio import is_skipped, split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
-from crossfill.data.items import PAIR_NAMES
+from crossfill.data.items import PAIR_NAMES, find_columns
 from crossfill.data.labels import LabelColumn
 from crossfill.data.lines import blocks, stream
 from crossfill.data.segmentation import split_at_spaces, split_text, split_words
@@ -142,6 +142,8 @@ def _conllu(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
 def _columns(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
     """The first column of each line; tags, if there are any, are not read."""
     for start, lines in blocks(stream(file, where, first=first), 3 * MOST_WORDS, where, first):
+        if start == 1:
+            _refuse_table(lines, where)
         words = []
         for number, line in enumerate(lines, start=start):
             columns = split_columns(line)
@@ -153,6 +155,18 @@ def _columns(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
             words.append(word)
         if words:
             yield Item(Sentence(tuple(words)))
+
+
+def _refuse_table(lines: Sequence[str], where: str) -> None:
+    """Refuse a table that has a header and a sentence or a pair in every row: its texts are no words."""
+    header, *rows = (line.split("\t") for line in lines[:2])
+    found = find_columns(header, task="")
+    place = header.index(found.texts[0]) if found else 0
+    if found and rows and any(mark.isspace() for mark in "".join(rows[0][place : place + 1]).strip()):
+        raise DataError(
+            f"{where}:1: expected a word a line, found a table of {found.unit}s ({', '.join(header)[:80]}); write its "
+            f"{' and '.join(found.texts)} to a text file, a {found.unit} a line, and tag that with --lines"
+        )
 
 
 def _json_lines(file: BufferedIOBase, where: str, language: str, cutting: Cutting, first: int) -> Iterator[Item]:

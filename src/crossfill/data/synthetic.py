@@ -10,6 +10,7 @@ three settings, of word order, show in the text. Everything is determined by one
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Annotated, Literal, NamedTuple
 
@@ -105,6 +106,12 @@ class SyntheticGrid:
 
 def synthetic_grid(config: SyntheticConfig, seed: int) -> SyntheticGrid:
     """The artificial grid of this seed: every task in every language, each with sentences of its own."""
+    return _made(config.model_dump_json(), seed)
+
+
+@lru_cache(maxsize=2)  # a study asks for its grid several times, and a large one takes seconds
+def _made(settings: str, seed: int) -> SyntheticGrid:
+    config = SyntheticConfig.model_validate_json(settings)
     rng = random.Random(seed)  # noqa: S311 - an experiment, not a secret
     languages = _languages(config, rng)
     corpora = {

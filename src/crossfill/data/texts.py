@@ -53,6 +53,6 @@ def _sentences(files: list[Path], language: str) -> Iterator[Sentence]:
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise DataError(f"{path}: expected readable text; {error.strerror}") from None
+            raise DataError(f"{path}: expected readable text; {error.strerror}; check the path") from None
         content = unpacked(content, str(path)) if content.startswith(MAGIC) else content
         yield from split_text("\n".join(decode(content, str(path))), language)

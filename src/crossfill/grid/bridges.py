@@ -38,7 +38,7 @@ def bridge_note(seen: Iterable[Cell]) -> str | None:
     if len(facts) > MOST_FACTS:
         told += f"; and so for {len(facts) - MOST_FACTS} more pairs of tasks"
     return (
-        f"{told}: how a language's one task goes with its other can hardly be learned there, and what pf-lr and pf-d "
-        f"fill in comes from the similarity of languages; annotate {FEW} or more languages in both tasks, or compare "
-        "with jm and jm-kernel"
+        f"{told}: from so little the model can hardly learn how the two tasks of a language go together, and what "
+        f"pf-lr and pf-d fill in comes from the similarity of languages; annotate {FEW} or more languages in both "
+        "tasks, or compare with jm and jm-kernel"
     )

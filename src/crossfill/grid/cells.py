@@ -112,7 +112,8 @@ class Inventory:
         places = {label: i for i, label in enumerate(self.labels[self.tasks[self.task_index(task)]])}
         found = labels.positions_in(places)
         if (missing := np.flatnonzero(found < 0)).size:
-            raise DataError(f"{task}: " + unknown("label", labels[int(missing[0])], places))
+            told = unknown("label", labels[int(missing[0])], places)
+            raise DataError(f"{task}: {told}; correct it, or train a model with it")
         return found
 
     @cached_property

@@ -169,7 +169,8 @@ def _encoder(job: Job, grid: Grid) -> "Encoder | None":
     encoder = job.config.encoder
     if encoder.name == "compact":
         return None
-    if encoder.pretrained.mode == "frozen" and encoder.pretrained.layer != "mix":
+    trains = encoder.pretrained.layer == "mix" or encoder.sentences == "attention"
+    if encoder.pretrained.mode == "frozen" and not trains:
         return _frozen_encoder(encoder.model_dump_json(), grid.inventory.languages, job.data.cache)
     from crossfill.encoders.build import build_encoder
 
@@ -180,11 +181,13 @@ def _encoder(job: Job, grid: Grid) -> "Encoder | None":
 def _frozen_encoder(config: str, languages: tuple[str, ...], cache: str | None) -> "Encoder":
     """A frozen encoder, cached by a worker with its open feature files, as training never changes it."""
     from crossfill.config import EncoderConfig
+    from crossfill.encoders.build import with_pooling
     from crossfill.encoders.frozen import FrozenEncoder
 
-    encoder = FrozenEncoder(EncoderConfig.model_validate_json(config), languages, Path(cache) if cache else True)
+    settings = EncoderConfig.model_validate_json(config)
+    encoder = FrozenEncoder(settings, languages, Path(cache) if cache else True)
     encoder.keep_open = True
-    return encoder
+    return with_pooling(encoder, settings.sentences)
 
 
 def _posteriors(model: "Model", config: "Config", languages: Collection[str]) -> dict[str, Any] | None:

@@ -213,6 +213,7 @@ def _job(
     seen, unseen = (tuple(map(str, sorted(cells))) for cells in (part.partition.seen, part.partition.unseen))
     chosen = tuple(language for language in posteriors if language in part.languages)
     training = config.change({"method": find_method(config.method).training})
+    few_shot = _few_shot(study, config.method)
     depends = {
         "format": FORMAT,
         "config": training.model_dump(mode="json"),
@@ -221,7 +222,7 @@ def _job(
         "seen": seen,
         "unseen": unseen,
         "posteriors": chosen,
-        **({"few_shot": study.few_shot.model_dump(mode="json")} if study.few_shot else {}),
+        **({"few_shot": few_shot.model_dump(mode="json")} if few_shot else {}),
     } | ({"folds": study.folds, "fold_seed": study.seeds[0]} if study.folds else {})
     return Job(
         _hash(depends),
@@ -236,8 +237,15 @@ def _job(
         study.folds,
         study.seeds[0],
         _hash(depends | {"config": training.change({"training.seed": study.seeds[0]}).model_dump(mode="json")}),
-        study.few_shot,
+        few_shot,
     )
+
+
+def _few_shot(study: StudyConfig, method: str) -> FewShotSettings | None:
+    """The learning curves of a method; sentences are chosen with the one in focus only, if the study has it."""
+    if study.few_shot is None or study.focus not in study.methods or method == study.focus:
+        return study.few_shot
+    return study.few_shot.model_copy(update={"annotate": False})
 
 
 def _hash(values: Any) -> str:

@@ -100,7 +100,7 @@ class FewShotSettings(Settings):
     draws: Count = 3
     """Random orders of sentences; the first of them is also learnt from scratch, and predicted by averaging."""
     annotate: bool = False
-    """Whether sentences that `crossfill annotate` chooses are tried, too, as many words of them."""
+    """Whether sentences that `crossfill annotate` chooses with the method in focus are tried, too, as many words."""
 
 
 class ChoiceSettings(Settings):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
 from crossfill.integrations import inception
@@ -67,7 +67,8 @@ class TrainRequest(BaseModel):
 
 def routes(desk: Desk, lessons: Lessons) -> APIRouter:
     """The addresses of an external recommender for each cell."""
-    router = APIRouter(prefix="/inception/{task}/{language}", tags=["INCEpTION"])
+    installed = [Depends(_check_installed)]
+    router = APIRouter(prefix="/inception/{task}/{language}", tags=["INCEpTION"], dependencies=installed)
     tagger = desk.engine.tagger
     find = partial(cell_of, tagger)
 
@@ -79,7 +80,6 @@ def routes(desk: Desk, lessons: Lessons) -> APIRouter:
         openapi_extra={"requestBody": body_of(PredictRequest)},
     )
     async def predict(request: Request, task: TaskName, language: LanguageName) -> Response:
-        _check_installed()
         cell, body = find(task, language), await json_body(request)
         sets = tagger.calibration is not None and tagger.calibration.of(cell.task, desk.engine.samples) is not None
         options = TaggingOptions(alpha=inception.ALPHA if sets else None)
@@ -95,7 +95,6 @@ def routes(desk: Desk, lessons: Lessons) -> APIRouter:
         openapi_extra={"requestBody": body_of(TrainRequest)},
     )
     async def train(request: Request, task: TaskName, language: LanguageName) -> None:
-        _check_installed()
         cell, body = find(task, language), await json_body(request)
         if lessons.busy(cell):
             raise ApiError(429, "busy", f"{cell} is learning; try again in a moment", {"Retry-After": "1"})

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crossfill.report.figures.style import WIDTH, Drawing, canvas, chunks, colour
+from crossfill.report.figures.style import WIDTH, Drawing, canvas, chunks, look
 from crossfill.report.rendering import shown
 from crossfill.studies.run_folder import Results
 
@@ -30,7 +30,7 @@ def _draw_task(results: Results, task: str) -> Drawing | None:
                 means = [np.mean(values) if values else 0.0 for values in found]
                 spreads = [np.std(values, ddof=1) if len(values) > 1 else 0.0 for values in found]
                 axes.bar(
-                    x, means, width * 0.9, label=shown(method), color=colour(method),
+                    x, means, width * 0.9, label=shown(method), color=look(method).colour,
                     yerr=spreads if any(spreads) else None, error_kw={"linewidth": 0.6, "ecolor": "#333333"},
                 )  # fmt: skip
             axes.set_xticks(range(len(row)), row)

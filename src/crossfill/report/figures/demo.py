@@ -2,7 +2,7 @@
 
 from crossfill.evaluation.results import task_means
 from crossfill.report.figures.entropy_score import scatter
-from crossfill.report.figures.style import WIDTH, Drawing, canvas, colour, row_of_axes
+from crossfill.report.figures.style import WIDTH, Drawing, canvas, look, row_of_axes
 from crossfill.report.rendering import shown
 from crossfill.studies.run_folder import Results
 
@@ -16,7 +16,7 @@ def draw(results: Results) -> Drawing:
         for i, (method, scores) in enumerate(means.items()):
             places = [j + (i - (len(means) - 1) / 2) * width for j in range(len(results.tasks))]
             heights = [100 * scores[task] for task in results.tasks]
-            drawn = bars.bar(places, heights, width * 0.92, label=shown(method), color=colour(method))
+            drawn = bars.bar(places, heights, width * 0.92, label=shown(method), color=look(method).colour)
             bars.bar_label(drawn, fmt="%.0f", fontsize=6, padding=1)
         bars.set_xticks(range(len(results.tasks)), results.tasks)
         bars.set_ylim(0, 112)

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from crossfill.measures.correlation import correlation
-from crossfill.report.figures.style import WIDTH, Drawing, canvas, colour, row_of_axes, signed
+from crossfill.report.figures.style import WIDTH, Drawing, canvas, look, row_of_axes, signed
 from crossfill.studies.run_folder import Results
 
 
@@ -29,11 +29,11 @@ def draw(results: Results) -> list[Drawing]:
             axes.set_title(title)
             axes.grid(visible=False)
             axes.spines[:].set_visible(False)
-            axes.tick_params(length=0, labelsize=4.5 if len(languages) > 18 else 6)
+            axes.tick_params(length=0, labelsize=min(6.0, 130 / len(languages)))
             axes.set_xticks(range(len(languages)), languages, rotation=90)
             axes.set_yticks(range(len(languages)), languages)
         figure.colorbar(image, ax=second, shrink=0.75, aspect=18, pad=0.03, ticks=(-1, 0, 1)).set_label("cosine")
-        scatter.scatter(typology[upper], latent[upper], s=5, alpha=0.5, linewidth=0, color=colour(results.focus))
+        scatter.scatter(typology[upper], latent[upper], s=5, alpha=0.5, linewidth=0, color=look(results.focus).colour)
         scatter.set(xlabel=known["source"], ylabel="posterior means", title=f"pairs: r = {signed(r)}")
         scatter.grid(visible=True, axis="both")
     alt = (

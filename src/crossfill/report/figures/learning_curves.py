@@ -1,7 +1,7 @@
 """Learning curves: scores of unseen cells by number of labelled sentences."""
 
 from crossfill.report.few_shot import ANNOTATED, SCRATCH, curves, mean_over, shared_cells
-from crossfill.report.figures.style import WIDTH, Drawing, canvas, colour, dashes, legend_above, row_of_axes
+from crossfill.report.figures.style import WIDTH, Drawing, canvas, legend_above, look, row_of_axes
 from crossfill.report.rendering import shown
 from crossfill.studies.run_folder import Results
 
@@ -20,7 +20,7 @@ def draw(results: Results) -> list[Drawing]:
                 if not line:
                     continue
                 special = {SCRATCH: ("#777777", (1, 1)), ANNOTATED: ("#000000", (4, 2))}
-                ink, stroke = special.get(kind, (colour(kind), dashes(kind)))
+                ink, stroke = special.get(kind, (look(kind).colour, look(kind).dashes))
                 name = kind if kind in special else shown(kind)
                 x, y = zip(*line, strict=True)
                 axes.plot(x, y, color=ink, dashes=stroke, marker=".", label=name)

@@ -1,7 +1,7 @@
 """Reliability diagrams: accuracy against confidence on unseen cells."""
 
 from crossfill.report.comparisons import pooled_reliability
-from crossfill.report.figures.style import MARKERS, WIDTH, Drawing, canvas, colour, dashes, legend_above, row_of_axes
+from crossfill.report.figures.style import WIDTH, Drawing, canvas, legend_above, look, row_of_axes
 from crossfill.report.rendering import shown
 from crossfill.studies.run_folder import Results
 
@@ -23,8 +23,8 @@ def draw(results: Results) -> list[Drawing]:
                 bins = pooled_reliability(own)
                 kept = bins.count > LEAST_SHARE * bins.count.sum()
                 axes.plot(
-                    bins.confidence[kept], bins.accuracy[kept], color=colour(method), marker=MARKERS.get(method, "o"),
-                    markersize=3, linewidth=1.1, dashes=dashes(method), label=shown(method),
+                    bins.confidence[kept], bins.accuracy[kept], color=look(method).colour, marker=look(method).marker,
+                    markersize=3, linewidth=1.1, dashes=look(method).dashes, label=shown(method),
                 )  # fmt: skip
                 errors.append(f"{shown(method)} {bins.error():.2f}")
             told.append(f"{task}: {', '.join(errors)}")

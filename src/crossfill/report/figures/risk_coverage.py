@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crossfill.report.figures.style import WIDTH, Drawing, canvas, colour, dashes, legend_above, row_of_axes
+from crossfill.report.figures.style import WIDTH, Drawing, canvas, legend_above, look, row_of_axes
 from crossfill.report.rendering import shown
 from crossfill.studies.run_folder import Results
 
@@ -20,7 +20,9 @@ def draw(results: Results) -> list[Drawing]:
                 mean = 100 * np.mean(curves, axis=0)
                 coverage = 100 * np.arange(1, len(mean) + 1) / len(mean)
                 name = shown(method)
-                axes.plot(coverage, mean, color=colour(method), dashes=dashes(method), label=name, linewidth=1.4)
+                axes.plot(
+                    coverage, mean, color=look(method).colour, dashes=look(method).dashes, label=name, linewidth=1.4
+                )
                 ends.append(f"{name} {mean[len(mean) // 2 - 1]:.0f} % at half, {mean[-1]:.0f} % at full coverage")
             told.append(f"{task}: {'; '.join(ends)}")
             axes.set(title=task, xlabel="words answered, %", xlim=(0, 100))

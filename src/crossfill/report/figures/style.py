@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -12,17 +12,33 @@ from matplotlib.figure import Figure
 
 WIDTH = 7.2
 """Inches: the text width of a two-column page."""
-# Okabe and Ito's palette; markers and dashes keep the methods distinct in greyscale
-COLOURS = {
-    "bea": "#999999",
-    "ns": "#CC79A7",
-    "ls": "#E69F00",
-    "jm": "#D55E00",
-    "pf-d": "#56B4E9",
-    "pf-lr": "#0072B2",
+
+
+class Look(NamedTuple):
+    """How a method is drawn, the same in every figure."""
+
+    colour: str
+    marker: str
+    dashes: tuple[float, ...]
+
+
+# Okabe and Ito's palette and relatives of it; markers and dashes tell methods apart in greyscale
+LOOKS = {
+    "bea": Look("#999999", "v", (1, 1)),
+    "ns": Look("#CC79A7", "P", (4, 1, 1, 1)),
+    "ws": Look("#7D3F63", "p", (4, 1, 1, 1, 1, 1)),
+    "ls": Look("#E69F00", "s", (3, 2)),
+    "jm": Look("#D55E00", "D", (6, 2)),
+    "jm-dropout": Look("#F0B48C", "<", (2, 2)),
+    "jm-ensemble": Look("#B9A96C", ">", (2, 1)),
+    "jm-typology": Look("#F0E442", "h", (3, 1)),
+    "jm-kernel": Look("#8C3B00", "d", (6, 1, 1, 1)),
+    "jm-deep": Look("#000000", "X", (8, 2)),
+    "gp": Look("#009E73", "*", (5, 2)),
+    "pf-d": Look("#56B4E9", "^", (5, 1)),
+    "pf-lr": Look("#0072B2", "o", (1, 0)),
 }
-MARKERS = {"bea": "v", "ns": "P", "ls": "s", "jm": "D", "pf-d": "^", "pf-lr": "o"}
-DASHES = {"bea": (1, 1), "ns": (4, 1, 1, 1), "ls": (3, 2), "jm": (6, 2), "pf-d": (5, 1), "pf-lr": (1, 0)}
+OTHER = Look("#555555", "8", (1, 2))
 TASK_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 TASK_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 SETTINGS: Any = {
@@ -87,14 +103,9 @@ def chunks(items: Sequence[str], most: int) -> list[Sequence[str]]:
     return [items[i : i + size] for i in range(0, len(items), size)]
 
 
-def colour(method: str) -> str:
-    """The colour of a method, the same in every figure."""
-    return COLOURS.get(method, "#000000")
-
-
-def dashes(method: str) -> Any:
-    """The dashes of a method's lines."""
-    return DASHES.get(method, (1, 0))
+def look(method: str) -> Look:
+    """How a method is drawn."""
+    return LOOKS.get(method, OTHER)
 
 
 def signed(value: float, digits: int = 2) -> str:

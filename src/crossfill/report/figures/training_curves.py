@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfill.report.figures.style import WIDTH, Drawing, canvas, colour, dashes, row_of_axes
+from crossfill.report.figures.style import WIDTH, Drawing, canvas, legend_above, look, row_of_axes
 from crossfill.report.rendering import shown
 from crossfill.studies.run_folder import Results
 
@@ -19,22 +19,22 @@ PANELS: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
 def draw(results: Results) -> list[Drawing]:
     """A thin line for each training, a thick one for the mean of a method."""
     told = []
-    with canvas(WIDTH, 2.5) as figure:
+    with canvas(WIDTH, 2.7) as figure:
         for axes, (title, read) in zip(row_of_axes(figure, len(PANELS)), PANELS.items(), strict=True):
             for method in results.methods:
                 curves = _curves(results, method, read)
                 for curve in curves:
-                    axes.plot(*zip(*curve, strict=True), color=colour(method), linewidth=0.4, alpha=0.4)
+                    axes.plot(*zip(*curve, strict=True), color=look(method).colour, linewidth=0.4, alpha=0.4)
                 mean = _mean(curves)
                 if mean:
                     name = shown(method)
                     x, y = zip(*mean, strict=True)
-                    axes.plot(x, y, color=colour(method), linewidth=1.5, dashes=dashes(method), label=name)
+                    axes.plot(x, y, color=look(method).colour, linewidth=1.5, dashes=look(method).dashes, label=name)
                     told.append(f"{name}, {title}: from {y[0]:.3g} to {y[-1]:.3g}".replace("-", "−"))
             axes.set(title=title, xlabel="step")
             axes.margins(x=0.02)
             axes.ticklabel_format(axis="x", style="plain")
-        figure.axes[0].legend(handlelength=2.6, loc="lower right")
+        legend_above(figure, len(results.methods), handlelength=2.6)
     return [Drawing("training", "Training curves", f"Curves over training steps. {'. '.join(told)}.", figure)]
 
 

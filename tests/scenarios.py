@@ -5,7 +5,7 @@ import torch
 from crossfill.config import Config
 from crossfill.data.synthetic import SyntheticConfig, SyntheticGrid, synthetic_grid
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
-from crossfill.grid.cells import Cell, Inventory
+from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.partition import Partition, random_halves
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
@@ -55,3 +55,10 @@ def small_grid(seed: int = 3) -> tuple[SyntheticGrid, Partition]:
     )
     made = synthetic_grid(config, seed)
     return made, random_halves(made.grid.cells, seed)[0]
+
+
+def mixed_grid(families: int) -> Grid:
+    """Artificial languages, two in a family, with a task of words, one of sentences and one of pairs."""
+    sizes = {"train_sentences": 24, "dev_sentences": 8, "test_sentences": 8, "roots": 30}
+    tasks = ("pos", "theme", "change")
+    return synthetic_grid(SyntheticConfig(families=families, languages_per_family=2, tasks=tasks, **sizes), seed=1).grid

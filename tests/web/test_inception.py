@@ -8,17 +8,14 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-import crossfill
 from crossfill.data.segmentation import split_text
-from crossfill.grid.sentence import Sentence
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.teacher import Teacher
 from crossfill.web.app import build_app
-from crossfill.web.settings import ServeSettings
 from tests.integrations.documents import NAMED_ENTITY, POS, type_system, xmi
 from tests.integrations.taggings import TEXTS
+from tests.web.adapters import asking, knowing_tagger
 from tests.web.exchanges import alike, exchanges
-from tests.web.test_label_studio import PLACES
 
 pytest.importorskip("cassis")
 EXCHANGES = exchanges("inception.md")
@@ -26,15 +23,12 @@ EXCHANGES = exchanges("inception.md")
 
 @pytest.fixture(scope="module")
 def knowing(model: Path) -> Tagger:
-    tagger = crossfill.load(model)
-    tagger.adapt([Sentence(words, labels) for words, labels in PLACES], "ner/wol")
-    return tagger
+    return knowing_tagger(model)
 
 
 @pytest.fixture(scope="module")
 def client(knowing: Tagger) -> Iterator[TestClient]:
-    app = build_app(knowing, ServeSettings(max_characters=400, max_words=60, timeout=20), "model")
-    with TestClient(app, base_url="http://localhost") as found:
+    with asking(knowing) as found:
         yield found
 
 
@@ -64,9 +58,7 @@ def ask(client: TestClient, text: str, cell: str = "ner/wol", layer: str = NAMED
 
 @pytest.fixture
 def teacher(model: Path, tmp_path: Path) -> Teacher:
-    tagger = crossfill.load(model)
-    tagger.adapt([Sentence(words, labels) for words, labels in PLACES], "ner/wol")
-    return Teacher(tagger, tmp_path / "corrected", 0)
+    return Teacher(knowing_tagger(model), tmp_path / "corrected", 0)
 
 
 @pytest.fixture

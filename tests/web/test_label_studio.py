@@ -18,6 +18,7 @@ from crossfill.teaching.teacher import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.integrations.taggings import TEXTS
+from tests.web.adapters import asking, knowing_tagger
 from tests.web.exchanges import alike, exchanges
 from tests.web.servers import running
 
@@ -26,25 +27,16 @@ CONFIG = (
     '</Labels><Text name="text" value="$text"/></View>'
 )
 TAGS = '<View><Labels name="tag" toName="text"/><Text name="text" value="$text"/></View>'
-PLACES = [
-    (("🦁", "Dakar", "mooy", "péeyu", "Senegaal", "."), ("O", "B-LOC", "O", "O", "B-LOC", "O")),
-    (("Dakar", "mooy", "péeyu", "Senegaal", "."), ("B-LOC", "O", "O", "B-LOC", "O")),
-    (("🦁", "mooy", "gaynde", "."), ("O", "O", "O", "O")),
-]
 
 
 @pytest.fixture(scope="module")
 def knowing(model: Path) -> Tagger:
-    """A tagger that knows the places of the documentation's examples."""
-    tagger = crossfill.load(model)
-    tagger.adapt([Sentence(words, labels) for words, labels in PLACES], "ner/wol")
-    return tagger
+    return knowing_tagger(model)
 
 
 @pytest.fixture(scope="module")
 def studio(knowing: Tagger) -> Iterator[TestClient]:
-    app = build_app(knowing, ServeSettings(max_characters=400, max_words=60, timeout=20), "model")
-    with TestClient(app, base_url="http://localhost") as found:
+    with asking(knowing) as found:
         yield found
 
 
@@ -56,15 +48,12 @@ def ask(client: TestClient, *texts: str | None, cell: str = "ner/wol", config: s
 
 @pytest.fixture
 def teacher(model: Path, tmp_path: Path) -> Teacher:
-    tagger = crossfill.load(model)
-    tagger.adapt([Sentence(words, labels) for words, labels in PLACES], "ner/wol")
-    return Teacher(tagger, tmp_path / "corrected", 0)
+    return Teacher(knowing_tagger(model), tmp_path / "corrected", 0)
 
 
 @pytest.fixture
 def taught(teacher: Teacher) -> Iterator[TestClient]:
-    app = build_app(teacher.tagger, ServeSettings(max_characters=400, max_words=60), "model", {}, teacher)
-    with TestClient(app, base_url="http://localhost") as found:
+    with asking(teacher.tagger, teacher) as found:
         yield found
 
 

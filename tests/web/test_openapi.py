@@ -120,6 +120,7 @@ def test_no_request_brings_it_down(address: str, tagger: Tagger):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_no_request_of_thousands_brings_it_down(address: str, tagger: Tagger):
     fuzz(address, None, THOROUGH)
     assert fuzz(address, [str(cell) for cell in tagger.cells], THOROUGH) > 0

@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 import requests
 
-import crossfill
-from crossfill.grid.sentence import Sentence
 from crossfill.teaching.teacher import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
+from tests.web.adapters import knowing_tagger
 from tests.web.servers import running
-from tests.web.test_label_studio import CONFIG, PLACES
+from tests.web.test_label_studio import CONFIG
 
 COMMAND = os.environ.get("LABEL_STUDIO") or shutil.which("label-studio")
 pytestmark = [
@@ -92,8 +91,7 @@ class Api:
 
 
 def test_label_studio_shows_the_backends_predictions_and_teaches_it(label_studio: str, model: Path, tmp_path: Path):
-    tagger = crossfill.load(model)
-    tagger.adapt([Sentence(words, labels) for words, labels in PLACES], "ner/wol")
+    tagger = knowing_tagger(model)
     teacher = Teacher(tagger, tmp_path / "corrected", 0)
     with running(build_app(tagger, ServeSettings(timeout=100), "model", {}, teacher)) as backend:
         api = Api(label_studio)

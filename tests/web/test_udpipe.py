@@ -10,12 +10,10 @@ import conllu
 import pytest
 from starlette.testclient import TestClient
 
-import crossfill
 from crossfill.grid.sentence import Sentence
 from crossfill.tagger.tagger import Tagger
-from crossfill.web.app import build_app
-from crossfill.web.settings import ServeSettings
 from tests.integrations.taggings import TEXTS
+from tests.web.adapters import asking, knowing_tagger
 from tests.web.exchanges import alike, exchanges
 
 WORDS, TAGS = ("Dakar", "mooy", "péey", "."), ("PROPN", "VERB", "NOUN", "PUNCT")
@@ -23,15 +21,12 @@ WORDS, TAGS = ("Dakar", "mooy", "péey", "."), ("PROPN", "VERB", "NOUN", "PUNCT"
 
 @pytest.fixture(scope="module")
 def knowing(model: Path) -> Tagger:
-    tagger = crossfill.load(model)
-    tagger.adapt([Sentence(WORDS, TAGS), Sentence(WORDS, TAGS, (True, True, False, False))], "pos/wol")
-    return tagger
+    return knowing_tagger(model, [Sentence(WORDS, TAGS), Sentence(WORDS, TAGS, (True, True, False, False))], "pos/wol")
 
 
 @pytest.fixture(scope="module")
 def client(knowing: Tagger) -> Iterator[TestClient]:
-    app = build_app(knowing, ServeSettings(max_characters=400, max_words=60, timeout=20), "model")
-    with TestClient(app, base_url="http://localhost") as found:
+    with asking(knowing) as found:
         yield found
 
 

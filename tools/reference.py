@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from typer.models import OptionInfo
 
 ROOT = Path(__file__).parents[1]
+_SHAPES = {"Path": "PATH", "str": "TEXT", "int": "INT", "float": "NUMBER"}
 
 
 def pages() -> dict[str, str]:
@@ -71,10 +72,9 @@ def _parameter(parameter: inspect.Parameter) -> tuple[str, str, str, bool]:
     inner = [part for part in get_args(kind) if part is not type(None)] if _optional(kind) else [kind]
     many = get_origin(inner[0]) is list
     if option and bool not in inner:
-        name += f" {_type(get_args(inner[0])[0] if many else inner[0])}".replace("Path", "PATH").replace(
-            " str", " TEXT"
-        )
-    text, _, noted = (about.help or "").partition(" [default: ")
+        shape = _type(get_args(inner[0])[0] if many else inner[0])
+        name += f" {_SHAPES.get(shape, shape)}"
+    text, _, noted = (about.help or "").replace("<", "&lt;").partition(" [default: ")  # <task> is no HTML
     if many and "repeatable" not in text and option:
         text = text.rstrip(".") + "; repeatable."
     if parameter.default is inspect.Parameter.empty:

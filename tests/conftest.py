@@ -4,8 +4,8 @@ import os
 import signal
 
 import hypothesis
+import jaxtyping
 import torch
-from jaxtyping import install_import_hook
 
 import tests.typecheck
 
@@ -20,7 +20,13 @@ CHECKED = (
     "adaptation", "encoders", "evaluation", "export", "grid.typology", "measures", "methods", "model", "prediction",
     "report", "tagger", "training",
 )  # fmt: skip
-install_import_hook([f"crossfill.{name}" for name in CHECKED], f"{tests.typecheck.__name__}.check")
+jaxtyping.jaxtyped = tests.typecheck.first_calls
+jaxtyping.install_import_hook([f"crossfill.{name}" for name in CHECKED], f"{tests.typecheck.__name__}.check")
+
+
+def pytest_runtest_setup() -> None:
+    tests.typecheck.begin_test()
+
 
 hypothesis.settings.register_profile("shared machine", deadline=None)  # wall time says nothing where others compute too
 hypothesis.settings.load_profile("shared machine")

@@ -41,7 +41,7 @@ def tagger(folder: Path, *changes: str) -> Tagger:
     return Tagger(build_model(config, INVENTORY, [TOPIC, NLI], base), config)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "attention"])
+@pytest.mark.parametrize("pooling", [pytest.param("mean", marks=pytest.mark.slow), "attention"])
 def test_onnx_gives_the_same_probabilities_of_sentences(pooling: str, tmp_path: Path):
     frozen = ["encoder.pretrained.mode=frozen", "encoder.pretrained.centring=mean", f"encoder.sentences={pooling}"]
     made = tagger(FAMILIES["bert"](tmp_path / "encoder"), *frozen)

@@ -108,7 +108,8 @@ trainer(Path(sys.argv[1]), *LONGER).run(resume=True)
 """
 
 
-@pytest.mark.parametrize("delays", [(0.1,), pytest.param((0.01, 0.31, 0.05, 0.6), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("delays", [(0.1,), (0.01, 0.31, 0.05, 0.6)])
 def test_a_run_killed_at_any_moment_and_resumed_ends_with_the_same_bits(delays, tmp_path):
     def start(folder: str) -> subprocess.Popen:
         return subprocess.Popen(

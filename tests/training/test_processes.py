@@ -48,6 +48,7 @@ def together(runs: dict[str, list[str]]) -> list[list[dict[str, Any]]]:
     return [json.loads(report.splitlines()[-1]) for report in reports]
 
 
+@pytest.mark.slow
 def test_two_processes_take_the_same_steps_as_one(tmp_path: Path):
     folder = bert(tmp_path / "bert", **NO_DROPOUT)
     common = [

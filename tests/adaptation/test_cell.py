@@ -134,7 +134,7 @@ def test_widths_of_a_task_suit_the_heads_that_its_cells_were_drawn_with(monkeypa
         labels = torch.multinomial(logits.softmax(-1), 1, generator=rng).squeeze(1)
         words = Examples(features, labels, torch.full((60,), 5), tuple(map(str, range(60))))
         prior = HeadPrior.at(mean)
-        cells.append(HeldOutCell(prior, None, words.take(range(32)), words.take(range(32, 60)), ("A", "B", "C")))
+        cells.append(HeldOutCell(prior, words.take(range(32)), words.take(range(32, 60)), ("A", "B", "C")))
     found, default = fit_width(cells), cells[0].default()
     assert found.cells == 4
     assert found.words < default.words

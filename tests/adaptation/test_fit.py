@@ -67,7 +67,7 @@ def test_cells_that_lie_far_from_what_is_generated_get_wider_priors() -> None:
     width, found = Width(1.0, 1.0, 0.0, spread=SPREAD), []
     for factor in (0.1, 3.0):
         generated, examples = drawn(factor, seed=7)
-        design = Design.of(None, examples.features, learn_words=False)
+        design = Design.of(examples.features, learn_words=False)
         found.append(adjusted(width, generated, examples, design).weights)
         same = adjusted(width, generated, examples.take(list(range(len(examples)))[::-1]), design)
         assert same.weights == pytest.approx(found[-1], rel=1e-4)
@@ -79,7 +79,7 @@ def test_cells_that_lie_far_from_what_is_generated_get_wider_priors() -> None:
 
 def test_words_left_out_are_predicted_by_heads_that_never_saw_them() -> None:
     generated, examples = drawn(1.0, seed=20, n_sentences=6)
-    fit = Fit.of(generated, None, examples, Width(1.0, 1.0, 0.0))
+    fit = Fit.of(generated, examples, Width(1.0, 1.0, 0.0))
     for sentence in range(6):
         out = examples.words_of([sentence])
         others = examples.words_of([i for i in range(6) if i != sentence])

@@ -77,7 +77,7 @@ def cell_with_names(n_sentences: int) -> Examples:
 
 def test_a_cell_decides_where_its_left_out_sentences_say():
     examples = cell_with_names(60)
-    fit = Fit.of(HeadPrior.at(torch.zeros(3, 9, dtype=torch.float64)), None, examples, WIDTH)
+    fit = Fit.of(HeadPrior.at(torch.zeros(3, 9, dtype=torch.float64)), examples, WIDTH)
     probabilities, gold, lengths = fit.left_out.softmax(-1).numpy(), examples.labels.numpy(), examples.lengths.numpy()
     values = {
         shift: 60 * score(gold, Rule(0.3 + shift).choose(probabilities, lengths, LABELS), LABELS, lengths) - shift**2

@@ -79,15 +79,16 @@ def test_words_are_learnt_by_heart_and_looked_up_as_a_naive_loop_would() -> None
 
 def test_a_rough_mean_is_near_the_mode() -> None:
     learnt = some_words(120)
-    design = Design.of(None, learnt.features, learn_words=True)
+    design = Design.of(learnt.features, learn_words=True)
     mean = torch.randn(4, N_FEATURES + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
     prior = Width(0.3, 1.0, 4.0).prior(HeadPrior.at(mean), len(design.lexicon))
     problem = Problem(prior, Categorical(learnt.labels), design(learnt.features))
     torch.testing.assert_close(problem.rough_mode().mean, problem.mode().mean, atol=0.02, rtol=0.02)
 
 
-def test_a_curve_begins_at_zero_shot_and_learns_more_than_from_scratch() -> None:
-    model, learnt, test = small_model("jm"), some_words(160), some_words(80, seed=1)
+@pytest.mark.parametrize("method", ["jm", "jm-deep"])
+def test_a_curve_begins_at_zero_shot_and_ends_where_adapting_does(method: str) -> None:
+    model, learnt, test = small_model(method), some_words(160), some_words(80, seed=1)
     curve = Curve.of(model, CELL, learnt, test)
     points = list(curve.points(random_order(len(learnt), 0), 0, (0, 1, 40, 999)))
     assert [point.sentences for point in points] == [0, 1, 40]
@@ -95,6 +96,9 @@ def test_a_curve_begins_at_zero_shot_and_learns_more_than_from_scratch() -> None
     assert points[0].adapted == pytest.approx(float((expected == test.labels).double().mean()))
     assert points[2].adapted > 0.9 > points[0].adapted
     assert points[2].nll < points[0].nll
+    made = adapt_cell(model.heads, learnt, CELL, LABELS)
+    found = predict_features(with_adapted(model, {CELL: made}), test.features.double(), CELL, n_samples=0)
+    assert points[2].adapted == pytest.approx(float((found.labels == test.labels).double().mean()), abs=0.03)
     assert points[1].averaged_nll is not None
     assert points[0].scratch is None
 

@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Body, affine
+from crossfill.adaptation.features import affine
 from crossfill.adaptation.fit import Fit
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
 from crossfill.adaptation.laplace import laplace
@@ -71,8 +71,8 @@ def adapt_cell(
         raise DataError(f"{cell}: expected a method with one head per cell, got one that votes; adapt an ns model")
     plug_in, draws = _generated(heads, cell)
     body, head = affine(plug_in)
-    width = width or likely_width(head, examples, body, labels)
-    fit = Fit.of(HeadPrior.of(head, draws), _on(body, head), examples, width)
+    seen = examples.through(body)
+    fit = Fit.of(HeadPrior.of(head, draws), seen, width or likely_width(head, seen, labels))
     found = laplace(fit.problem)
     return AdaptedCell(
         cell=cell,
@@ -88,15 +88,10 @@ def adapt_cell(
     )
 
 
-def likely_width(head: Head, examples: Examples, body: Body | None, labels: tuple[str, ...]) -> Width:
+def likely_width(head: Head, examples: Examples, labels: tuple[str, ...]) -> Width:
     """The widths around a head where none were estimated; a head of zeros knows nothing yet."""
-    size = mean_square(examples, _on(body, head))
+    size = mean_square(examples)
     return default_width(size, labels) if bool(head.parameters.any()) else fresh_width(size)
-
-
-def _on(body: Body | None, head: Head) -> Body | None:
-    """The layers below a head, for features of any precision."""
-    return None if body is None else lambda features: body(features.to(head.parameters))
 
 
 @torch.no_grad()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from crossfill.adaptation.cell import generated_prior
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Body, affine
+from crossfill.adaptation.features import affine
 from crossfill.adaptation.fit import Fit
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.heads import SHARE, WordedHead
@@ -60,9 +60,8 @@ class Curve:
     """A cell whose learning curves are drawn: its generated head, and sentences to learn from and to score."""
 
     generated: HeadPrior
-    body: Body | None
-    """The layers below the affine head."""
     labelled: Examples
+    """As the affine head sees them, as are the next."""
     test: Examples
     labels: tuple[str, ...]
     width: Width | None = None
@@ -87,7 +86,8 @@ class Curve:
             raise DataError(f"{cell}: expected labelled sentences that are not test sentences, got none")
         body, _ = affine(model.heads.plug_in([cell])[0])
         labels = model.inventory.labels[cell.task]
-        return cls(generated_prior(model, cell), body, labelled, test, labels, width, rule or VALID)
+        seen = (examples.through(body) for examples in (labelled, test))
+        return cls(generated_prior(model, cell), *seen, labels, width, rule or VALID)
 
     @torch.no_grad()
     def points(
@@ -103,8 +103,8 @@ class Curve:
                 yield self._point(draw, 0, 0, _NO_WORDS, self.generated.mean, self.rule)
             elif k <= len(order):
                 few = self.labelled.take(order[:k])
-                size = mean_square(few, self.body)
-                fit = Fit.of(self.generated, self.body, few, self.width or default_width(size, self.labels))
+                size = mean_square(few)
+                fit = Fit.of(self.generated, few, self.width or default_width(size, self.labels))
                 known, draws, scratch = fit.design.lexicon, None, None
                 rule = self.rule
                 if rule.valid:
@@ -143,7 +143,7 @@ class Curve:
     ) -> Float[np.ndarray, "words labels"]:
         """Mean probabilities of the test words over draws of a head that knows some words by heart."""
         n_affine, given = self.generated.mean.shape[1], parameters.to(self.test.features.dtype)
-        head = WordedHead(self.body, Head(given[..., :n_affine]), lexicon, given[..., n_affine:])
+        head = WordedHead(None, Head(given[..., :n_affine]), lexicon, given[..., n_affine:])
         return classify([Run(self.test.features, head)]).probabilities.numpy()
 
     def _calibration(self, probabilities: Float[np.ndarray, "words labels"]) -> tuple[float, float]:

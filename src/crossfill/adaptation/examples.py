@@ -1,7 +1,7 @@
 """Labelled sentences of a cell as adaptations keep them: features, numbers and labels of words, not their text."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from crossfill.adaptation.features import Body
 from crossfill.adaptation.words import with_words
 from crossfill.encoders.base import ranges
 from crossfill.errors import DataError
@@ -55,6 +56,14 @@ class Examples:
             torch.cat([kept.lengths, other.lengths]),
             kept.hashes + other.hashes,
         )
+
+    @torch.no_grad()
+    def through(self, body: Body | None) -> "Examples":
+        """The same with features as an affine head sees them: after the layers below it, if there are any."""
+        if body is None:
+            return self
+        seen = body(self.features[:, :-1].to(next(body.parameters())))
+        return replace(self, features=torch.cat([seen.to(self.features), self.features[:, -1:]], 1))
 
     def take(self, sentences: Sequence[int]) -> "Examples":
         """Some of the sentences, in this order."""

@@ -1,6 +1,8 @@
-"""The inputs of an adapted head's parameters: features, the one of the bias, and a one for each word known by heart."""
+"""The inputs of an adapted head's parameters: features, the one of the bias, and a one for each word known by heart.
 
-from collections.abc import Callable
+Where a method has layers below its affine heads, features here are what the last of them gives.
+"""
+
 from dataclasses import dataclass
 
 import torch
@@ -12,7 +14,7 @@ from crossfill.errors import DataError
 from crossfill.methods.baselines.joint_deep import DeepHead
 from crossfill.model import Classifier, Head
 
-Body = Callable[[Float[Tensor, "words features"]], Float[Tensor, "words hidden"]]
+Body = nn.Sequential
 """The layers below an affine head."""
 
 
@@ -36,19 +38,17 @@ def with_parameters(classifier: Classifier, parameters: Float[Tensor, "labels fe
 class Design:
     """The inputs of an adapted head's parameters, in this order: features, bias, words."""
 
-    body: Body | None
     lexicon: Int[Tensor, "known"]
     """The words that are known by heart, sorted by their numbers."""
 
     @classmethod
-    def of(cls, body: Body | None, features: Float[Tensor, "words features_and_number"], learn_words: bool) -> "Design":
+    def of(cls, features: Float[Tensor, "words features_and_number"], learn_words: bool) -> "Design":
         """The design for these words; none is learnt by heart unless `learn_words`."""
-        return cls(body, lexicon(features[:, -1] if learn_words else features[:0, -1]))
+        return cls(lexicon(features[:, -1] if learn_words else features[:0, -1]))
 
     def __call__(self, features: Float[Tensor, "words features_and_number"]) -> Float[Tensor, "words parameters"]:
         """One row per word, in float64."""
-        given = features[:, :-1]
-        given = (self.body(given) if self.body else given).double().cpu()
+        given = features[:, :-1].double().cpu()
         ones = torch.zeros(len(given), 1 + len(self.lexicon), dtype=given.dtype)
         ones[:, 0] = 1
         words, places = looked_up(features[:, -1].cpu(), self.lexicon)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from crossfill.adaptation.evidence import adjusted
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Body, Design
+from crossfill.adaptation.features import Design
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.laplace import Problem
 from crossfill.adaptation.likelihood import Categorical
@@ -24,14 +24,15 @@ class Fit:
 
     generated: HeadPrior
     examples: Examples
+    """As the affine head sees them (`Examples.through`)."""
     width: Width
     """Of the cell."""
     design: Design
 
     @classmethod
-    def of(cls, generated: HeadPrior, body: Body | None, examples: Examples, width: Width) -> "Fit":
+    def of(cls, generated: HeadPrior, examples: Examples, width: Width) -> "Fit":
         """`width` is that of the task; the evidence of the sentences adjusts it."""
-        design = Design.of(body, examples.features, learn_words=width.words > 0)
+        design = Design.of(examples.features, learn_words=width.words > 0)
         return cls(generated, examples, adjusted(width, generated, examples, design), design)
 
     @cached_property

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Body, Design
+from crossfill.adaptation.features import Design
 from crossfill.adaptation.fit import Fit
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.widths import SPREAD, Width, default_width, mean_square
@@ -34,15 +34,14 @@ class HeldOutCell:
     """A seen cell that a model was trained without: the head generated for it, and sentences of its own."""
 
     generated: HeadPrior
-    body: Body | None
     examples: Examples
-    """Sentences to adapt to, in order."""
+    """Sentences to adapt to, in order, as the affine head sees them."""
     others: Examples
     """Sentences to score."""
     labels: tuple[str, ...]
 
     def default(self) -> Width:
-        return default_width(mean_square(self.examples, self.body), self.labels)
+        return default_width(mean_square(self.examples), self.labels)
 
     @torch.no_grad()
     def score(self, width: Width, sentences: Sequence[int] | None = None) -> float:
@@ -51,7 +50,7 @@ class HeldOutCell:
         found = []
         for k in SENTENCES if sentences is None else sentences:
             few = self.examples.take(range(min(k, len(self.examples))))
-            fit = Fit.of(self.generated, self.body, few, width)
+            fit = Fit.of(self.generated, few, width)
             mean = fit.problem.rough_mode().mean
             probabilities = (fit.design(self.others.features) @ mean.T).softmax(-1).numpy()
             found.append(score(gold, Rule().choose(probabilities, lengths, self.labels), self.labels, lengths))
@@ -60,7 +59,7 @@ class HeldOutCell:
     @torch.no_grad()
     def before(self) -> tuple[float, float]:
         """The score of the generated head, and the share of words that it expects to get wrong."""
-        design = Design.of(self.body, self.others.features, learn_words=False)
+        design = Design.of(self.others.features, learn_words=False)
         probabilities = (design(self.others.features) @ self.generated.mean.T).softmax(-1).numpy()
         lengths = self.others.lengths.numpy()
         chosen = Rule().choose(probabilities, lengths, self.labels)

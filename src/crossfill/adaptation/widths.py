@@ -14,7 +14,6 @@ from pathlib import Path
 
 from crossfill import checkpoint
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Body
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.errors import CheckpointError
 from crossfill.files import write_json
@@ -66,10 +65,9 @@ def _moving(deviations: tuple[float, float, float], mean_square: float) -> Width
     return Width(logit**2 / max(mean_square, 1e-12), bias**2, word**2)
 
 
-def mean_square(examples: Examples, body: Body | None = None) -> float:
-    """The mean squared norm of the words' features, as an affine head sees them."""
-    given = examples.features[:, :-1]
-    return float(((body(given) if body else given).double() ** 2).sum(1).mean())
+def mean_square(examples: Examples) -> float:
+    """The mean squared norm of the words' features."""
+    return float((examples.features[:, :-1].double() ** 2).sum(1).mean())
 
 
 def save_widths(folder: Path, widths: Mapping[str, Width]) -> None:

@@ -41,9 +41,9 @@ def estimate_widths(
         if not len(others):
             training, others = training[:few], training[few:]
         if len(training) and len(others):
-            examples, scored = (Examples.of(model, cell, corpus) for corpus in (training, others))
             labels, (body, _) = model.inventory.labels[cell.task], affine(model.heads.plug_in([cell])[0])
-            held = HeldOutCell(generated_prior(model, cell), body, examples, scored, labels)
+            seen = (Examples.of(model, cell, corpus).through(body) for corpus in (training, others))
+            held = HeldOutCell(generated_prior(model, cell), *seen, labels)
             found.setdefault(cell.task, {})[cell] = held
     widths = {task: fit_width(list(cells.values())) for task, cells in found.items()}
     gains = []

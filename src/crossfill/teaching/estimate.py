@@ -79,7 +79,8 @@ def estimate(
     """
     labels = model.inventory.labels[cell.task]
     body, _ = affine(model.heads.plug_in([cell])[0])
-    width = width or default_width(mean_square(examples, body), labels)
+    examples = examples.through(body)
+    width = width or default_width(mean_square(examples), labels)
     generated = generated_prior(model, cell)
     n = len(examples)
     n_groups = min(n, MOST_GROUPS)
@@ -92,9 +93,9 @@ def estimate(
         others = [i for i in range(n) if i % n_groups != group]
         own = examples.words_of(out)
         for place, k in enumerate(budgets):
-            mean, design = generated.mean, Design.of(body, examples.features, learn_words=False)
+            mean, design = generated.mean, Design.of(examples.features, learn_words=False)
             if k:
-                fit = Fit.of(generated, body, examples.take(others[:k]), width)
+                fit = Fit.of(generated, examples.take(others[:k]), width)
                 mean, design = fit.problem.rough_mode().mean, fit.design
             probabilities = (design(examples.features[own]) @ mean.T).softmax(-1).numpy()
             chosen[place, own.numpy()] = Rule().choose(probabilities, examples.lengths[out].numpy(), labels)

@@ -26,13 +26,16 @@ def memory(name: str) -> float:
 
 def measure(n_sentences: int) -> dict[str, float]:
     """Adapt a cell to so many sentences, several times."""
+    import numpy as np
     import torch
 
     from crossfill.adaptation.cell import adapt_cell
     from crossfill.adaptation.examples import Examples
+    from crossfill.adaptation.words import cue_numbers
     from crossfill.config import Config
     from crossfill.encoders.features import FeatureEncoder
     from crossfill.grid.cells import Cell, Inventory
+    from crossfill.grid.sentence import Column
     from crossfill.methods.registry import build_model
 
     torch.set_num_threads(1)
@@ -41,13 +44,15 @@ def measure(n_sentences: int) -> dict[str, float]:
     config = Config().change({"method": "pf-lr", "latents.size": 32, "latents.rank": 2, "generator.hidden": []})
     model = build_model(config, inventory, frozenset({Cell("pos", "bbb")}), FeatureEncoder(FEATURES)).eval()
     n_words = WORDS * n_sentences
-    decay = (1 + torch.arange(FEATURES + 1) / 10) ** -0.5  # features of encoders vary in few directions
-    features = torch.randn(n_words, FEATURES + 1, generator=rng) * decay
-    logits = features[:, :-1] @ torch.randn(FEATURES, len(LABELS), generator=rng) / 2
-    features[:, -1] = (torch.rand(n_words, generator=rng) ** 3 * FORMS).floor()  # few words are frequent
+    decay = (1 + torch.arange(FEATURES) / 10) ** -0.5  # features of encoders vary in few directions
+    features = torch.randn(n_words, FEATURES, generator=rng) * decay
+    logits = features @ torch.randn(FEATURES, len(LABELS), generator=rng) / 2
+    forms = (torch.rand(n_words, generator=rng) ** 3 * FORMS).long().tolist()  # few words are frequent
+    words = Column.of(["".join("aeimnorstu"[int(digit)] for digit in str(7919 * form)) for form in forms])
+    cues = cue_numbers(words, np.full(n_sentences, WORDS))
     labels = torch.multinomial(logits.softmax(-1), 1, generator=rng).squeeze(1)
     lengths, hashes = torch.full((n_sentences,), WORDS), tuple(f"{i:06}" for i in range(n_sentences))
-    examples = Examples(features, labels, lengths, hashes)
+    examples = Examples(torch.cat([features, cues], 1), labels, lengths, hashes)
     with torch.no_grad():
         model.heads.sample([cell], 2)
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from crossfill import checkpoint
 from crossfill.adaptation.cell import adapt_cell
@@ -15,6 +16,7 @@ from crossfill.adaptation.heads import adapted_cells, with_adapted, without_adap
 from crossfill.adaptation.held_out import HeldOutCell, fit_width
 from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
 from crossfill.adaptation.widths import Width, load_widths, save_widths
+from crossfill.adaptation.words import N_CUES, NONE
 from crossfill.errors import CheckpointError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.prediction.predict import predict_features
@@ -25,13 +27,20 @@ WIDTH = Width(0.4, 0.4, 0.1, 4)
 LABELS = INVENTORY.labels["pos"]
 
 
+def with_cues(features: Tensor, numbers: Tensor) -> Tensor:
+    """Features of words with these numbers, and no other cues."""
+    cues = torch.full((len(features), N_CUES), NONE)
+    cues[:, 0] = numbers
+    return torch.cat([features, cues.to(features)], 1)
+
+
 def examples(n_sentences: int, seed: int = 0, start: int = 0) -> Examples:
     """Sentences of four words whose label is the feature with the largest value; all words differ."""
     rng = torch.Generator().manual_seed(seed)
-    features = torch.randn(4 * n_sentences, N_FEATURES + 1, generator=rng)
-    features[:, -1] = 1000.0 * seed + torch.arange(4 * n_sentences)
+    features = torch.randn(4 * n_sentences, N_FEATURES, generator=rng)
     hashes = tuple(f"{start + i:04}" for i in range(n_sentences))
-    return Examples(features, features[:, :4].argmax(1), torch.full((n_sentences,), 4), hashes)
+    labels, numbers = features[:, :4].argmax(1), 1000 * seed + torch.arange(4 * n_sentences)
+    return Examples(with_cues(features, numbers), labels, torch.full((n_sentences,), 4), hashes)
 
 
 @pytest.mark.parametrize("method", ["pf-lr", "pf-d", "jm", "jm-deep", "jm-ensemble"])
@@ -61,11 +70,11 @@ def test_an_adapted_cell_learns_and_all_others_stay_as_they_are(method: str) -> 
         right.append(float((found.labels == words.labels).double().mean()))
         doubt.append(float(found.mutual_information.mean()))
         for other in (Cell("pos", "bbb"), Cell("ner", "ccc")):
-            expected = predict_features(model, features[:, :-1], other, n_samples=0).probabilities
+            expected = predict_features(model, features[:, :-N_CUES], other, n_samples=0).probabilities
             torch.testing.assert_close(predict_features(adapted, features, other, n_samples=0).probabilities, expected)
         assert adapted_cells(adapted) == {CELL: made}
         assert without_adapted(adapted).heads is model.heads
-    before = float((predict_features(model, features[:, :-1], CELL, 0).labels == words.labels).double().mean())
+    before = float((predict_features(model, features[:, :-N_CUES], CELL, 0).labels == words.labels).double().mean())
     assert before < right[0] < right[1]
     assert right[1] > 0.7
     assert doubt[1] < doubt[0]
@@ -128,11 +137,11 @@ def test_widths_of_a_task_suit_the_heads_that_its_cells_were_drawn_with(monkeypa
     for _ in range(4):
         mean = torch.randn(3, 6, dtype=torch.float64, generator=rng)
         theta = mean + 0.1**0.5 * torch.randn(3, 6, dtype=torch.float64, generator=rng)
-        features = torch.randn(300, 6, generator=rng)
-        features[:, -1] = torch.randint(20, (300,), generator=rng)
-        logits = torch.cat([features[:, :-1].double(), torch.ones(300, 1)], 1) @ theta.T
+        features = torch.randn(300, 5, generator=rng)
+        numbers = torch.randint(20, (300,), generator=rng)
+        logits = torch.cat([features.double(), torch.ones(300, 1)], 1) @ theta.T
         labels = torch.multinomial(logits.softmax(-1), 1, generator=rng).squeeze(1)
-        words = Examples(features, labels, torch.full((60,), 5), tuple(map(str, range(60))))
+        words = Examples(with_cues(features, numbers), labels, torch.full((60,), 5), tuple(map(str, range(60))))
         prior = HeadPrior.at(mean)
         cells.append(HeldOutCell(prior, words.take(range(32)), words.take(range(32, 60)), ("A", "B", "C")))
     found, default = fit_width(cells), cells[0].default()

@@ -8,12 +8,13 @@ from torch import Tensor
 
 from crossfill.adaptation.evidence import POINTS, adjusted, shrunk
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Design
+from crossfill.adaptation.features import Design, Inputs
 from crossfill.adaptation.fit import Fit
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.laplace import Problem, laplace
 from crossfill.adaptation.likelihood import Categorical
 from crossfill.adaptation.widths import Width
+from tests.adaptation.test_cell import with_cues
 from tests.adaptation.test_laplace import Gaussian
 
 SPREAD = 0.5
@@ -27,13 +28,13 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
 def drawn(factor: float, seed: int, n_sentences: int = 40) -> tuple[HeadPrior, Examples]:
     """A generated head, and sentences whose labels follow one that lies `factor` standard deviations of τ from it."""
     centre = noise(LABELS, FEATURES + 1, seed=seed)
-    features = noise(5 * n_sentences, FEATURES + 1, seed=seed + 1)
+    features = noise(5 * n_sentences, FEATURES, seed=seed + 1)
     theta = centre + factor * noise(LABELS, FEATURES + 1, seed=seed + 2)
-    logits = torch.cat([features[:, :-1], torch.ones(len(features), 1)], 1) @ theta.T
+    logits = torch.cat([features, torch.ones(len(features), 1)], 1) @ theta.T
     labels = torch.multinomial(logits.softmax(-1), 1, generator=torch.Generator().manual_seed(seed)).squeeze(1)
-    features[:, -1] = torch.arange(len(features))
+    given = with_cues(features.float(), torch.arange(len(features)))
     hashes = tuple(f"{i:04}" for i in range(n_sentences))
-    return HeadPrior.at(centre), Examples(features.float(), labels, torch.full((n_sentences,), 5), hashes)
+    return HeadPrior.at(centre), Examples(given, labels, torch.full((n_sentences,), 5), hashes)
 
 
 @pytest.mark.parametrize("truth", [0.2, 1.0, 2.5])
@@ -49,7 +50,7 @@ def test_widths_by_evidence_are_those_of_the_closed_form_in_a_linear_gaussian_mo
 
     def by_laplace(chi: float) -> float:
         prior = HeadPrior.at(torch.zeros(LABELS, FEATURES, dtype=torch.float64)).widened(math.exp(chi))
-        return laplace(Problem(prior, Gaussian(targets, variance), features), roughly=True).evidence
+        return laplace(Problem(prior, Gaussian(targets, variance), Inputs.of(features)), roughly=True).evidence
 
     few, fine = [point * SPREAD for point in POINTS], torch.linspace(-4, 4, 801).tolist()
     for chi in few:
@@ -67,7 +68,7 @@ def test_cells_that_lie_far_from_what_is_generated_get_wider_priors() -> None:
     width, found = Width(1.0, 1.0, 0.0, spread=SPREAD), []
     for factor in (0.1, 3.0):
         generated, examples = drawn(factor, seed=7)
-        design = Design.of(examples.features, learn_words=False)
+        design = Design.of(examples.features, ())
         found.append(adjusted(width, generated, examples, design).weights)
         same = adjusted(width, generated, examples.take(list(range(len(examples)))[::-1]), design)
         assert same.weights == pytest.approx(found[-1], rel=1e-4)
@@ -83,6 +84,6 @@ def test_words_left_out_are_predicted_by_heads_that_never_saw_them() -> None:
     for sentence in range(6):
         out = examples.words_of([sentence])
         others = examples.words_of([i for i in range(6) if i != sentence])
-        problem = Problem(fit.problem.prior, Categorical(examples.labels[others]), fit.problem.features[others])
-        expected = fit.problem.features[out] @ problem.mode().mean.T
+        problem = Problem(fit.problem.prior, Categorical(examples.labels[others]), fit.problem.inputs.take(others))
+        expected = fit.problem.inputs.take(out).times(problem.mode().mean)
         torch.testing.assert_close(fit.left_out[out], expected, atol=0.05, rtol=0.02)

@@ -15,6 +15,7 @@ from crossfill.grid.unit import Unit
 from crossfill.measures.metrics import score
 from crossfill.prediction.calibration import TaskCalibration
 from crossfill.prediction.rules import Rule, Sample
+from tests.adaptation.test_cell import with_cues
 from tests.scenarios import small_model
 
 LABELS = ("B-LOC", "I-LOC", "O")
@@ -68,11 +69,11 @@ def test_few_sentences_move_decisions_little_and_none_not_at_all():
 
 def cell_with_names(n_sentences: int) -> Examples:
     """Sentences of three words whose second is a name where its first feature is large; no words are shared."""
-    features = torch.randn(3 * n_sentences, 9, generator=torch.Generator().manual_seed(1))
-    features[:, -1] = torch.arange(len(features))
+    features = torch.randn(3 * n_sentences, 8, generator=torch.Generator().manual_seed(1))
     labels = torch.full((len(features),), 2)
     labels[1::3][features[1::3, 0] > 0.5] = 0
-    return Examples(features, labels, torch.full((n_sentences,), 3), tuple(f"{i:03}" for i in range(n_sentences)))
+    given = with_cues(features, torch.arange(len(features)))
+    return Examples(given, labels, torch.full((n_sentences,), 3), tuple(f"{i:03}" for i in range(n_sentences)))
 
 
 def test_a_cell_decides_where_its_left_out_sentences_say():
@@ -96,6 +97,6 @@ def test_what_is_given_is_not_looked_for():
     cell, given = Cell("ner", "aaa"), Own(1.3, -0.4)
     model = small_model("jm")
     labels = model.inventory.labels["ner"]
-    features = torch.randn(8, model.encoder.n_features + 1, generator=torch.Generator().manual_seed(2))
-    examples = Examples(features, torch.zeros(8).long(), torch.full((2,), 4), ("a", "b"))
+    features = torch.randn(8, model.encoder.n_features, generator=torch.Generator().manual_seed(2))
+    examples = Examples(with_cues(features, torch.arange(8)), torch.zeros(8).long(), torch.full((2,), 4), ("a", "b"))
     assert adapt_cell(model.heads, examples, cell, labels, WIDTH, own=given).own == given

@@ -1,7 +1,9 @@
 """Words that a cell knows by heart, and tasks that a model does not know, against naive computations."""
 
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -15,44 +17,91 @@ from crossfill.adaptation.heads import with_adapted
 from crossfill.adaptation.laplace import Problem
 from crossfill.adaptation.likelihood import Categorical
 from crossfill.adaptation.widths import Width
-from crossfill.adaptation.words import MOST_WORDS, WordedEncoder, lexicon, word_numbers
+from crossfill.adaptation.words import ENDINGS, MOST, N_CUES, NONE, Cue, WordedEncoder, cue_numbers, kinds, lexicon
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Column, Corpus, Sentence
 from crossfill.prediction.predict import predict_features
-from tests.adaptation.test_cell import CELL, LABELS
+from tests.adaptation.test_cell import CELL, LABELS, with_cues
+from tests.adaptation.test_fit import noise
 from tests.scenarios import N_FEATURES, SMALL, small_grid, small_model
 
 
 def some_words(n: int, seed: int = 0, forms: int = 6) -> Examples:
     """Words whose features are noise and whose label follows from their form alone."""
     rng = torch.Generator().manual_seed(seed)
-    features = torch.randn(n, N_FEATURES + 1, generator=rng)
-    features[:, -1] = torch.randint(forms, (n,), generator=rng)
+    features, numbers = torch.randn(n, N_FEATURES, generator=rng), torch.randint(forms, (n,), generator=rng)
     hashes = tuple(f"{seed}-{i}" for i in range(n // 4))
-    return Examples(features, features[:, -1].long() % 4, torch.full((n // 4,), 4), hashes)
+    return Examples(with_cues(features, numbers), numbers % 4, torch.full((n // 4,), 4), hashes)
 
 
 def test_numbers_are_of_forms_and_whole_in_single_precision() -> None:
-    numbers = word_numbers(Column.of(["Dakar", "dakar", "DAKAR", "mooy", ""]))
-    assert numbers[0] == numbers[1] == numbers[2] != numbers[3]
+    numbers = cue_numbers(Column.of(["Dakar", "dakar", "DAKAR", "mooy", ""]), np.array([5]))
+    word = numbers[:, 0]
+    assert word[0] == word[1] == word[2] != word[3]
     assert (numbers == numbers.round()).all()
     assert numbers.max() < 2**24
-    many = torch.cat([torch.arange(2 * MOST_WORDS).float(), torch.tensor([7.0, 7.0])])
-    assert len(lexicon(many)) == MOST_WORDS
+    many = torch.cat([torch.arange(2 * MOST).float(), torch.tensor([7.0, 7.0])]).unsqueeze(1)
+    assert len(lexicon(many)) == MOST
     assert 7 in lexicon(many)
     assert lexicon(many[:0]).tolist() == []
 
 
-def test_a_worded_encoder_adds_a_column_and_nothing_else() -> None:
+def test_cues_are_words_endings_and_neighbours_as_a_naive_loop_finds_them() -> None:
+    sentences = [["La", "casas", "casas"], ["mesas"], [], ["las", "mesas", "la"]]
+    flat = [word for sentence in sentences for word in sentence]
+    numbers = cue_numbers(Column.of(flat), np.array([len(sentence) for sentence in sentences]))
+    expected: list[list[str | None]] = []
+    for sentence in sentences:
+        for place, word in enumerate(sentence):
+            form = word.lower()
+            row: list[str | None] = [form, *(f"-{form[-n:]}" if len(form) > n else None for n in ENDINGS)]
+            row.append(f"{sentence[place - 1].lower()} _" if place else None)
+            row.append(f"_ {sentence[place + 1].lower()}" if place + 1 < len(sentence) else None)
+            expected.append(row)
+    assert numbers.shape == (7, N_CUES)
+    found: dict[str, float] = {}
+    for row, own in zip(expected, numbers.tolist(), strict=True):
+        for cue, number in zip(row, own, strict=True):
+            assert (number == NONE) == (cue is None)
+            assert cue is None or found.setdefault(cue, number) == number
+    assert len(set(found.values())) == len(found)
+    known = lexicon(numbers)
+    names = {number: cue for cue, number in found.items()}
+    counts = Counter(cue for row in expected for cue in row if cue is not None)
+    learnt = {cue for cue, n in counts.items() if n > 1 or cue in map(str.lower, flat)}
+    assert {names[number] for number in known.tolist()} == learnt
+    assert all(
+        (kind == Cue.ENDING) == names[n].startswith("-")
+        for n, kind in zip(known.tolist(), kinds(known).tolist(), strict=True)
+    )
+    assert {names[number] for number in lexicon(numbers, [Cue.ENDING]).tolist()} == {c for c in learnt if c[0] == "-"}
+
+
+def test_inputs_multiply_as_their_dense_matrix_does() -> None:
+    numbers = cue_numbers(Column.of(["ba", "bo", "ba", "ba", "bo", "bi"]), np.array([2, 4]))
+    features = torch.cat([noise(6, 3), numbers.double()], 1)
+    inputs = Design.of(features, tuple(Cue))(features)
+    scaled = inputs.scaled(noise(4 + len(inputs.values), seed=1))
+    theta, slopes = noise(2, 4 + len(inputs.values), seed=2), noise(6, 2, seed=3)
+    chosen = torch.tensor([4, 0, 1])
+    for some in (inputs, scaled, scaled.take(chosen)):
+        torch.testing.assert_close(some.times(theta), some.dense() @ theta.T)
+        torch.testing.assert_close(some.pull(slopes[: len(some)]), slopes[: len(some)].T @ some.dense())
+    torch.testing.assert_close(scaled.take(chosen).dense(), scaled.dense()[chosen])
+    torch.testing.assert_close(scaled.dense(), inputs.dense() * noise(4 + len(inputs.values), seed=1))
+    assert (inputs.dense()[:, 4:].sum(0) >= 1).all()
+
+
+def test_a_worded_encoder_adds_columns_and_nothing_else() -> None:
     from crossfill.encoders.build import build_encoder
 
     inner = build_encoder(SMALL, ("aaa", "bbb")).eval()
     encoder, corpus = WordedEncoder(inner).eval(), Corpus.from_text([Sentence(("a", "B")), Sentence(("b",))])
     inputs = encoder.prepare(corpus, "aaa")
     found = encoder(inputs)
-    torch.testing.assert_close(found[:, :-1], inner(inner.prepare(corpus, "aaa")))
-    assert found[1, -1] == found[2, -1]
+    torch.testing.assert_close(found[:, :-N_CUES], inner(inner.prepare(corpus, "aaa")))
+    assert found[1, -N_CUES] == found[2, -N_CUES]
     torch.testing.assert_close(encoder(inputs.take(torch.tensor([1]))), found[2:])
     torch.testing.assert_close(encoder(encoder.recentred(inputs, "bbb").followed_by([inputs]))[3:], found)
 
@@ -64,14 +113,15 @@ def test_words_are_learnt_by_heart_and_looked_up_as_a_naive_loop_would() -> None
     assert made.lexicon.tolist() == list(range(6))
     adapted = with_adapted(model, {CELL: made})
     found = predict_features(adapted, test.features.double(), CELL, n_samples=0)
-    known = test.features[:, -1] < 6
+    known = test.features[:, N_FEATURES] < 6
     assert float((found.labels == test.labels)[known].double().mean()) > 0.95
     without = adapt_cell(model.heads, learnt, CELL, LABELS, Width(0.01, 0.01, 0.0))
     assert not len(without.lexicon)
     for place, row in enumerate(test.features.double()):
-        logits = made.posterior.mean[:, : N_FEATURES + 1] @ torch.cat([row[:-1], torch.ones(1)])
-        if int(row[-1]) in made.lexicon.tolist():
-            logits = logits + made.posterior.mean[:, N_FEATURES + 1 + made.lexicon.tolist().index(int(row[-1]))]
+        logits = made.posterior.mean[:, : N_FEATURES + 1] @ torch.cat([row[:N_FEATURES], torch.ones(1)])
+        for number in row[N_FEATURES:].tolist():
+            if number in made.lexicon.tolist():
+                logits = logits + made.posterior.mean[:, N_FEATURES + 1 + made.lexicon.tolist().index(number)]
         torch.testing.assert_close(found.probabilities[place], logits.softmax(-1))
     draws = predict_features(adapted, test.features.double(), CELL, n_samples=50)
     assert float(draws.mutual_information[~known].mean()) > 0
@@ -79,9 +129,9 @@ def test_words_are_learnt_by_heart_and_looked_up_as_a_naive_loop_would() -> None
 
 def test_a_rough_mean_is_near_the_mode() -> None:
     learnt = some_words(120)
-    design = Design.of(learnt.features, learn_words=True)
+    design = Design.of(learnt.features, [Cue.WORD])
     mean = torch.randn(4, N_FEATURES + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
-    prior = Width(0.3, 1.0, 4.0).prior(HeadPrior.at(mean), len(design.lexicon))
+    prior = Width(0.3, 1.0, 4.0).prior(HeadPrior.at(mean), design.lexicon)
     problem = Problem(prior, Categorical(learnt.labels), design(learnt.features))
     torch.testing.assert_close(problem.rough_mode().mean, problem.mode().mean, atol=0.02, rtol=0.02)
 
@@ -92,7 +142,7 @@ def test_a_curve_begins_at_zero_shot_and_ends_where_adapting_does(method: str) -
     curve = Curve.of(model, CELL, learnt, test)
     points = list(curve.points(random_order(len(learnt), 0), 0, (0, 1, 40, 999)))
     assert [point.sentences for point in points] == [0, 1, 40]
-    expected = predict_features(model, test.features[:, :-1].double(), CELL, n_samples=0).labels
+    expected = predict_features(model, test.features[:, :N_FEATURES].double(), CELL, n_samples=0).labels
     assert points[0].adapted == pytest.approx(float((expected == test.labels).double().mean()))
     assert points[2].adapted > 0.9 > points[0].adapted
     assert points[2].nll < points[0].nll

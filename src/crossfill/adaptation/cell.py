@@ -33,9 +33,9 @@ class AdaptedCell:
     """The labels of its task, in the order of the head's rows."""
     examples: Examples
     lexicon: Int[Tensor, "known"]
-    """The words that it knows by heart."""
+    """The cues that it knows by heart (`crossfill.adaptation.words`)."""
     posterior: HeadPosterior
-    """Of weights, bias, and the effects of these words."""
+    """Of weights, bias, and the effects of these cues."""
     width: Width
     """Widths of the prior: those of the task, adjusted by the evidence of the sentences."""
     own: Own

@@ -86,8 +86,8 @@ class Curve:
             raise DataError(f"{cell}: expected labelled sentences that are not test sentences, got none")
         body, _ = affine(model.heads.plug_in([cell])[0])
         labels = model.inventory.labels[cell.task]
-        seen = (examples.through(body) for examples in (labelled, test))
-        return cls(generated_prior(model, cell), *seen, labels, width, rule or VALID)
+        labelled, test = labelled.through(body), test.through(body)
+        return cls(generated_prior(model, cell), labelled, test, labels, width, rule or VALID)
 
     @torch.no_grad()
     def points(
@@ -117,8 +117,8 @@ class Curve:
                     mean = fit.problem.rough_mode().mean
                 if whole:
                     nothing = HeadPrior.at(torch.zeros_like(self.generated.mean))
-                    prior = fresh_width(size).prior(nothing, len(known))
-                    alone = Problem(prior, fit.problem.likelihood, fit.problem.features).rough_mode().mean
+                    prior = fresh_width(size).prior(nothing, known)
+                    alone = Problem(prior, fit.problem.likelihood, fit.problem.inputs).rough_mode().mean
                     scratch = self._score(self._predicted(known, alone.unsqueeze(0)), VALID)
                 yield self._point(draw, k, len(few.labels), known, mean, rule, draws, scratch)
 

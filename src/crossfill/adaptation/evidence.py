@@ -29,12 +29,12 @@ def adjusted(width: Width, generated: HeadPrior, examples: Examples, design: Des
     if not width.spread:
         return width
     some = _some(examples)
-    features, likelihood = design(some.features), Categorical(some.labels)
+    inputs, likelihood = design(some.features), Categorical(some.labels)
     tried = [point * width.spread for point in POINTS]
     evidences = []
     for log in tried:
-        prior = replace(width, weights=width.weights * math.exp(log)).prior(generated, len(design.lexicon))
-        evidences.append(laplace(Problem(prior, likelihood, features), roughly=True).evidence)
+        prior = replace(width, weights=width.weights * math.exp(log)).prior(generated, design.lexicon)
+        evidences.append(laplace(Problem(prior, likelihood, inputs), roughly=True).evidence)
     return replace(width, weights=width.weights * math.exp(shrunk(tried, evidences, width.spread)))
 
 

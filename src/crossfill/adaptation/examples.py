@@ -1,4 +1,4 @@
-"""Labelled sentences of a cell as adaptations keep them: features, numbers and labels of words, not their text."""
+"""Labelled sentences of a cell as adaptations keep them: features, cues and labels of words, not their text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from crossfill.adaptation.features import Body
-from crossfill.adaptation.words import with_words
+from crossfill.adaptation.words import N_CUES, with_words
 from crossfill.encoders.base import ranges
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
@@ -24,8 +24,8 @@ from crossfill.training.labelled import prepare
 class Examples:
     """Labelled sentences; none occurs twice."""
 
-    features: Float[Tensor, "words features_and_number"]
-    """The encoder's features, and the number of the word (`crossfill.adaptation.words`)."""
+    features: Float[Tensor, "words features_and_cues"]
+    """The encoder's features, and the cues of the word (`crossfill.adaptation.words`)."""
     labels: Int[Tensor, "words"]
     lengths: Int[Tensor, "sentences"]
     hashes: tuple[str, ...]
@@ -62,8 +62,8 @@ class Examples:
         """The same with features as an affine head sees them: after the layers below it, if there are any."""
         if body is None:
             return self
-        seen = body(self.features[:, :-1].to(next(body.parameters())))
-        return replace(self, features=torch.cat([seen.to(self.features), self.features[:, -1:]], 1))
+        seen = body(self.features[:, :-N_CUES].to(next(body.parameters())))
+        return replace(self, features=torch.cat([seen.to(self.features), self.features[:, -N_CUES:]], 1))
 
     def take(self, sentences: Sequence[int]) -> "Examples":
         """Some of the sentences, in this order."""

@@ -32,12 +32,12 @@ class Fit:
     @classmethod
     def of(cls, generated: HeadPrior, examples: Examples, width: Width) -> "Fit":
         """`width` is that of the task; the evidence of the sentences adjusts it."""
-        design = Design.of(examples.features, learn_words=width.words > 0)
+        design = Design.of(examples.features, width.learnt)
         return cls(generated, examples, adjusted(width, generated, examples, design), design)
 
     @cached_property
     def problem(self) -> Problem:
-        prior = self.width.prior(self.generated, len(self.design.lexicon))
+        prior = self.width.prior(self.generated, self.design.lexicon)
         return Problem(prior, Categorical(self.examples.labels), self.design(self.examples.features))
 
     @cached_property

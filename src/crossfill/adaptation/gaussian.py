@@ -71,10 +71,10 @@ class HeadPrior:
         more[-1] = between if bias is None else bias
         return replace(self, variance=self.variance + more)
 
-    def with_words(self, n_words: int, variance: float) -> "HeadPrior":
-        """The prior with a column for each of some words, centred on zero."""
-        pad = (0, n_words)
-        own = torch.full((n_words,), variance, dtype=self.variance.dtype)
+    def with_columns(self, variances: Float[Tensor, "more"]) -> "HeadPrior":
+        """The prior with further columns of these variances, centred on zero."""
+        pad = (0, len(variances))
+        own = variances.to(self.variance)
         return HeadPrior(
             functional.pad(self.mean, pad), functional.pad(self.factor, pad), torch.cat([self.variance, own])
         )

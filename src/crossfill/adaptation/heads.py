@@ -15,7 +15,7 @@ from crossfill.adaptation.examples import sentence_hashes
 from crossfill.adaptation.features import Body, affine
 from crossfill.adaptation.gaussian import HeadPosterior
 from crossfill.adaptation.rows import Row, RowHeads, TaskLabels, rows_of, with_rows, without_rows
-from crossfill.adaptation.words import WordedEncoder, looked_up, with_words
+from crossfill.adaptation.words import N_CUES, WordedEncoder, looked_up, with_words
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid
 from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
@@ -28,7 +28,7 @@ Chosen on held-out cells (docs/adapt.md)."""
 
 @dataclass(frozen=True)
 class WordedHead(Classifier):
-    """W f(x) + b + u of the word, where the word is known by heart; f are the layers below."""
+    """W f(x) + b + Σ u of the cues of the word that are known by heart; f are the layers below."""
 
     body: Body | None
     head: Head
@@ -49,11 +49,10 @@ class WordedHead(Classifier):
         return self.head.n_bytes + self.words.nbytes
 
     def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
-        given = features[:, :-1].to(self.head.parameters)
+        given = features[:, :-N_CUES].to(self.head.parameters)
         found = self.head.logits(self.body(given) if self.body else given)
-        words, places = looked_up(features[:, -1], self.lexicon)
-        found[:, words] += self.words[:, :, places].mT
-        return found
+        words, places = looked_up(features[:, -N_CUES:], self.lexicon)
+        return found.index_add(1, words, self.words[:, :, places].mT)
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Unworded(Classifier):
         return self.inner.n_bytes
 
     def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
-        return self.inner.logits(features[:, :-1])
+        return self.inner.logits(features[:, :-N_CUES])
 
 
 class AdaptedHeads(HeadSource):

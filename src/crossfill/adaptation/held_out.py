@@ -52,15 +52,15 @@ class HeldOutCell:
             few = self.examples.take(range(min(k, len(self.examples))))
             fit = Fit.of(self.generated, few, width)
             mean = fit.problem.rough_mode().mean
-            probabilities = (fit.design(self.others.features) @ mean.T).softmax(-1).numpy()
+            probabilities = fit.design(self.others.features).times(mean).softmax(-1).numpy()
             found.append(score(gold, Rule().choose(probabilities, lengths, self.labels), self.labels, lengths))
         return float(np.mean(found))
 
     @torch.no_grad()
     def before(self) -> tuple[float, float]:
         """The score of the generated head, and the share of words that it expects to get wrong."""
-        design = Design.of(self.others.features, learn_words=False)
-        probabilities = (design(self.others.features) @ self.generated.mean.T).softmax(-1).numpy()
+        design = Design.of(self.others.features, ())
+        probabilities = design(self.others.features).times(self.generated.mean).softmax(-1).numpy()
         lengths = self.others.lengths.numpy()
         chosen = Rule().choose(probabilities, lengths, self.labels)
         found = score(self.others.labels.numpy(), chosen, self.labels, lengths)
@@ -68,14 +68,14 @@ class HeldOutCell:
 
 
 def fit_width(cells: Sequence[HeldOutCell]) -> Width:
-    """The widths of a task from its held-out cells: weights, bias, words and spread in turn, each at its best score."""
+    """The widths of a task from its held-out cells: one after the other, the spread last, each at its best score."""
     defaults = [cell.default() for cell in cells]
     best = replace(defaults[0], weights=float(np.median([own.weights for own in defaults])), spread=0.0)
 
     def score(width: Width) -> float:
         return float(np.mean([cell.score(width) for cell in cells]))
 
-    for name in ("weights", "bias", "words"):
+    for name in ("weights", "bias", "words", "endings", "neighbours"):
         tried = [replace(best, **{name: getattr(best, name) * factor}) for factor in FACTORS]
         best = max(tried, key=score)
     best = max([replace(best, spread=spread) for spread in SPREADS], key=score)

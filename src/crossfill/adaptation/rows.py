@@ -105,6 +105,6 @@ def without_rows(inventory: Inventory, rows: Collection[str]) -> Inventory:
 def _posterior(cells: list[AdaptedCell], n_features: int) -> HeadPosterior:
     labels, examples = cells[0].labels, joined(made.examples for made in cells)
     zero = torch.zeros(len(labels), n_features + 1, dtype=torch.float64)
-    prior = fresh_width(mean_square(examples)).prior(HeadPrior.at(zero))
-    design = Design.of(examples.features, learn_words=False)
+    design = Design.of(examples.features, ())
+    prior = fresh_width(mean_square(examples)).prior(HeadPrior.at(zero), design.lexicon)
     return laplace(Problem(prior, Categorical(examples.labels), design(examples.features))).posterior

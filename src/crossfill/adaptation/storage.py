@@ -1,7 +1,7 @@
 """Adapted cells on disk: one safetensors file each, in the folder `adapted` of a model folder.
 
-Tensors: `features` (words × features, the last of which is the word's number), `labels` and `lengths` of the sentences;
-`lexicon`, the numbers of the words that are known by heart; `mean`, `factor`, `scale` and `eigen/…` of the posterior.
+Tensors: `features` (words × features, the last of which are the word's cues), `labels` and `lengths` of the sentences;
+`lexicon`, the numbers of the cues that are known by heart; `mean`, `factor`, `scale` and `eigen/…` of the posterior.
 Notes (JSON): format, cell, labels, unit, hash of each sentence, widths and what they were estimated on, temperature,
 evidence, date. Loading executes nothing, and every shape and value is checked.
 """
@@ -20,12 +20,13 @@ from crossfill.adaptation.features import affine
 from crossfill.adaptation.gaussian import HeadPosterior
 from crossfill.adaptation.own import Own
 from crossfill.adaptation.widths import Width
+from crossfill.adaptation.words import N_CUES
 from crossfill.errors import CheckpointError
 from crossfill.grid.cells import Cell
 from crossfill.grid.unit import Unit
 from crossfill.model import Model
 
-FORMAT = 2
+FORMAT = 3
 _EIGEN = ("label_values", "label_vectors", "feature_values", "feature_vectors")
 
 
@@ -107,7 +108,7 @@ def _load(path: Path, model: Model) -> AdaptedCell:
         shape = (len(labels), width + 1)
         if cell.task in model.inventory.labels:
             shape = tuple(affine(model.heads.plug_in([cell])[0])[1].parameters.shape[1:])
-        _check(tensors, hashes, shape, width + 1)
+        _check(tensors, hashes, shape, width + N_CUES)
         examples = Examples(tensors["features"], tensors["labels"], tensors["lengths"], hashes)
         eigen = Eigen(*(tensors[f"eigen/{name}"].double() for name in _EIGEN))
         mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))

@@ -2,19 +2,26 @@
 
     θ of a cell ~ N(generated θ, covariance of its draws + diag(τ², …, τ², β², ω², …, ω²))
 
-τ² is the variance of a weight, β² that of the bias, ω² that of the effect of a word that is known by heart.
+τ² is the variance of a weight, β² that of the bias, ω² that of the effect of a cue that is known by heart, one for
+words, one for endings and one for neighbours.
 The widths of a task are estimated on cells that were held out in turn (`crossfill.adaptation.held_out`); without such
 an estimate they are defaults.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from crossfill import checkpoint
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.gaussian import HeadPrior
+from crossfill.adaptation.words import N_CUES, Cue, kinds
 from crossfill.errors import CheckpointError
 from crossfill.files import write_json
 from crossfill.measures.metrics import TaskKind
@@ -32,21 +39,54 @@ class Width:
     bias: float
     """β²."""
     words: float
-    """ω²; 0 learns no word by heart."""
+    """ω² of words; 0 learns none by heart, likewise for the others."""
     cells: int = 0
     """Number of held-out cells that they were estimated on; 0 for the default."""
     spread: float = SPREAD
     """Standard deviation of the logarithm of a cell's τ² around the task's; 0 keeps the evidence out."""
+    endings: float = 0.0
+    """ω² of last letters."""
+    neighbours: float = 0.0
+    """ω² of words beside the word."""
 
-    def prior(self, generated: HeadPrior, n_words: int = 0) -> HeadPrior:
-        """The prior of a cell's head, for as many words as are learnt by heart."""
-        return generated.widened(self.weights, self.bias).with_words(n_words, self.words)
+    @property
+    def learnt(self) -> tuple[Cue, ...]:
+        """The kinds of cues that are learnt by heart."""
+        return tuple(cue for cue, variance in zip(Cue, self._of_cues, strict=True) if variance > 0)
+
+    def without_cues(self) -> "Width":
+        """The widths of a head that learns nothing by heart."""
+        return replace(self, words=0.0, endings=0.0, neighbours=0.0)
+
+    def prior(self, generated: HeadPrior, lexicon: Int[Tensor, "known"]) -> HeadPrior:
+        """The prior of a cell's head, with a column for each of the cues that are known by heart."""
+        return generated.widened(self.weights, self.bias).with_columns(torch.tensor(self._of_cues)[kinds(lexicon)])
+
+    @property
+    def _of_cues(self) -> tuple[float, float, float]:
+        return (self.words, self.endings, self.neighbours)
 
 
-_MOVES = {TaskKind.TAGS: (4.0, 1.5, 3.0), TaskKind.VALUES: (3.0, 0.05, 4.0), TaskKind.SPANS: (2.4, 0.05, 2.0)}
-"""Standard deviations between cells by kind of task: of a logit by its weights, of a bias, of the effect of a word.
-Those of tags and spans were chosen on held-out cells (docs/adapt.md); the bias of values is as that of spans."""
-_FRESH = (4.0, 2.0, 4.0)
+class Moves(NamedTuple):
+    """Standard deviations between cells."""
+
+    logit: float
+    """Of a logit by its weights."""
+    bias: float
+    word: float
+    """Of the effect of a word; of its endings and of the words beside it, the next."""
+    ending: float
+    neighbour: float
+
+
+_MOVES = {
+    TaskKind.TAGS: Moves(3.0, 1.5, 3.0, 2.0, 1.5),
+    TaskKind.VALUES: Moves(3.0, 0.05, 4.0, 2.0, 1.5),
+    TaskKind.SPANS: Moves(2.4, 0.05, 2.0, 0.5, 1.0),
+}
+"""By kind of task. Those of tags and spans were chosen on held-out cells (docs/adapt.md); values have the bias of spans
+and cues of tags."""
+_FRESH = Moves(4.0, 2.0, 4.0, 2.0, 1.5)
 """The same where nothing is known, and the prior is centred on zero."""
 
 
@@ -60,14 +100,14 @@ def fresh_width(mean_square: float) -> Width:
     return _moving(_FRESH, mean_square)
 
 
-def _moving(deviations: tuple[float, float, float], mean_square: float) -> Width:
-    logit, bias, word = deviations
-    return Width(logit**2 / max(mean_square, 1e-12), bias**2, word**2)
+def _moving(moves: Moves, mean_square: float) -> Width:
+    weights = moves.logit**2 / max(mean_square, 1e-12)
+    return Width(weights, moves.bias**2, moves.word**2, endings=moves.ending**2, neighbours=moves.neighbour**2)
 
 
 def mean_square(examples: Examples) -> float:
     """The mean squared norm of the words' features."""
-    return float((examples.features[:, :-1].double() ** 2).sum(1).mean())
+    return float((examples.features[:, :-N_CUES].double() ** 2).sum(1).mean())
 
 
 def save_widths(folder: Path, widths: Mapping[str, Width]) -> None:
@@ -86,12 +126,13 @@ def load_widths(folder: Path) -> dict[str, Width]:
                 float(values["words"]),
                 int(values["cells"]),
                 float(values.get("spread", SPREAD)),
+                *(float(values.get(name, 0)) for name in ("endings", "neighbours")),
             )
             for task, values in (checkpoint.read_json(path) or {}).items()
         }
         for width in found.values():
             if not all(0 < value < math.inf for value in (width.weights, width.bias)) or not all(
-                0 <= value < math.inf for value in (width.words, width.spread)
+                0 <= value < math.inf for value in (width.words, width.spread, width.endings, width.neighbours)
             ):
                 raise ValueError("expected positive variances")
         return found

@@ -1,13 +1,15 @@
-"""Which word it is, beside the features of a word: what lets an adapted head learn words by heart.
+"""Which word it is, beside the features of a word: what lets an adapted head learn by heart.
 
 A frequent word of a handful of sentences comes again in other text, mostly with the same label, and its features vary
-with its neighbours. So the encoder of an adapted model adds a column to its features, a number that stands for the
-word's form, upper and lower case alike. Heads of all other cells ignore it.
+with its neighbours. So do the last letters of words, and the words beside a word. The encoder of an adapted model adds
+columns to its features for these *cues* of a word: numbers that stand for its form, upper and lower case alike, for its
+last letters, and for the words before and after it. Heads of all other cells ignore them.
 """
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 import torch
@@ -20,43 +22,89 @@ from crossfill.grid.sentence import Column, Corpus
 from crossfill.grid.unit import Unit
 from crossfill.model import Model
 
-MOST_WORDS = 1024
-"""Words that a cell learns by heart, at most: the most frequent ones of its sentences."""
-_LARGEST = 2**24
-"""Numbers below this are whole in single precision, and so many that words hardly ever share one."""
+
+class Cue(IntEnum):
+    """A kind of cue."""
+
+    WORD = 0
+    """The word itself."""
+    ENDING = 1
+    """Its last one, two or three letters, if it has more."""
+    NEIGHBOUR = 2
+    """The word before it, and the word after it."""
 
 
-def word_numbers(words: Column) -> Float[Tensor, "words"]:
-    """The number of each word, the same for upper and lower case."""
-    of_form = [zlib.crc32(word.lower().encode("utf-8", "surrogatepass")) % _LARGEST for word in words.vocabulary]
-    return torch.from_numpy(np.array(of_form, dtype=np.float32)[words.codes])
+ENDINGS = (1, 2, 3)
+"""Numbers of last letters."""
+N_CUES = 1 + len(ENDINGS) + 2
+"""Columns: the word, its endings, the word before it, the word after it."""
+NONE = -1.0
+"""The number where a word has no such cue."""
+MOST, LEAST = 1024, {Cue.WORD: 1, Cue.ENDING: 2, Cue.NEIGHBOUR: 2}
+"""A cell learns the most frequent cues of each kind by heart, at most so many, that occur in its sentences so often."""
+_FIRST = (0, 2**23, 2**23 + 2**22, 2**24)
+"""Where the numbers of each kind of cue begin. Below the last, numbers are whole in single precision, and there are so
+many of them that cues hardly ever share one."""
 
 
-def lexicon(numbers: Float[Tensor, "words"]) -> Int[Tensor, "known"]:
-    """The most frequent words, sorted by their numbers; whole sentences have none."""
+def cue_numbers(words: Column, lengths: Int[np.ndarray, "sentences"]) -> Float[Tensor, "words cues"]:
+    """The numbers of the cues of each word, the same for upper and lower case, in sentences of these lengths."""
+    forms = [word.lower() for word in words.vocabulary]
+
+    def numbered(kind: Cue, texts: Sequence[str]) -> Float[np.ndarray, "forms"]:
+        first, end = _FIRST[kind : kind + 2]
+        hashes = [zlib.crc32(text.encode("utf-8", "surrogatepass")) % (end - first) + first for text in texts]
+        return np.array(hashes, dtype=np.float32)
+
+    columns = [numbered(Cue.WORD, forms)]
+    for n in ENDINGS:
+        own = numbered(Cue.ENDING, [form[-n:] for form in forms])
+        columns.append(np.where(np.array([len(form) > n for form in forms], dtype=bool), own, NONE))
+    found = np.full((len(words.codes), N_CUES), NONE, dtype=np.float32)
+    for place, column in enumerate(columns):
+        found[:, place] = column[words.codes]
+    before, after = (numbered(Cue.NEIGHBOUR, [f"{side} {form}" for form in forms])[words.codes] for side in "<>")
+    ends = np.cumsum(lengths)
+    follows = np.ones(len(words.codes), dtype=bool)
+    follows[(ends - lengths)[lengths > 0]] = False  # the first word of a sentence follows none
+    places = np.flatnonzero(follows)
+    found[places, -2], found[places - 1, -1] = before[places - 1], after[places]
+    return torch.from_numpy(found)
+
+
+def kinds(known: Int[Tensor, "known"]) -> Int[Tensor, "known"]:
+    """The kind of each cue of a lexicon."""
+    return torch.bucketize(known, torch.tensor(_FIRST[1:-1], device=known.device), right=True)
+
+
+def lexicon(numbers: Float[Tensor, "words cues"], learnt: Collection[Cue] = tuple(Cue)) -> Int[Tensor, "known"]:
+    """The cues of these kinds that are learnt by heart, sorted by their numbers; whole sentences have none."""
     found, counts = numbers[numbers >= 0].long().unique(return_counts=True)
-    frequent = counts.argsort(descending=True, stable=True)[:MOST_WORDS]
-    return found[frequent].sort().values
+    of_kind, kept = kinds(found), []
+    for kind in learnt:
+        own = ((of_kind == int(kind)) & (counts >= LEAST[kind])).nonzero().squeeze(1)
+        kept.append(own[counts[own].argsort(descending=True, stable=True)[:MOST]])
+    return found[torch.cat(kept)].sort().values if kept else found[:0]
 
 
 def looked_up(
-    numbers: Float[Tensor, "words"], known: Int[Tensor, "known"]
+    numbers: Float[Tensor, "words cues"], known: Int[Tensor, "known"]
 ) -> tuple[Int[Tensor, "found"], Int[Tensor, "found"]]:
-    """The words that are in a lexicon, as positions among the words, and their places in the lexicon."""
+    """The cues that are in a lexicon: the positions of their words, and their places in the lexicon."""
     if not len(known):
         return known.new_zeros(0), known.new_zeros(0)
     asked = numbers.long()
     place = torch.searchsorted(known, asked).clamp(max=len(known) - 1)
-    found = (known[place] == asked).nonzero().squeeze(1)
-    return found, place[found]
+    words, columns = (known[place] == asked).nonzero(as_tuple=True)
+    return words, place[words, columns]
 
 
 @dataclass(frozen=True)
 class WordedInputs(Inputs):
-    """A corpus prepared for an encoder, and the numbers of its words."""
+    """A corpus prepared for an encoder, and the cues of its words."""
 
     inner: Inputs
-    numbers: Float[Tensor, "words"]
+    numbers: Float[Tensor, "words cues"]
 
     @property
     def lengths(self) -> Int[Tensor, "sentences"]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -73,29 +121,30 @@ class WordedInputs(Inputs):
 
 
 class WordedEncoder(CentredEncoder):
-    """The features of another encoder, and the number of each word as the last column."""
+    """The features of another encoder, and the cues of each word as the last columns."""
 
     def __init__(self, inner: Encoder) -> None:
         super().__init__()
         self.inner, self.sentences = inner, inner.sentences
-        self.n_features, self.n_extra = inner.n_features + 1, 1
+        self.n_features, self.n_extra = inner.n_features + N_CUES, N_CUES
 
     def pool(
         self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], unit: Unit
     ) -> Float[Tensor, "items width"]:
-        """As the other encoder does; sentences and pairs are no words, so that their number is −1."""
+        """As the other encoder does; sentences and pairs are no words, and have no cues."""
         if unit is Unit.WORD:
             return words
-        return functional.pad(self.inner.pool(words[:, :-1], lengths, unit), (0, 1), value=-1.0)
+        return functional.pad(self.inner.pool(words[:, :-N_CUES], lengths, unit), (0, N_CUES), value=NONE)
 
     def prepare(self, corpus: Corpus, language: str = "") -> WordedInputs:
-        return WordedInputs(self.inner.prepare(corpus, language), word_numbers(corpus.words))
+        cues = cue_numbers(corpus.words, np.diff(corpus.offsets))
+        return WordedInputs(self.inner.prepare(corpus, language), cues)
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
         inputs = expect(inputs, WordedInputs)
         features = self.inner(inputs.inner)
         kind = features.dtype if features.dtype.itemsize >= 4 else torch.float32  # numbers have to stay whole
-        return torch.cat([features.to(kind), inputs.numbers.to(features.device, kind).unsqueeze(1)], 1)
+        return torch.cat([features.to(kind), inputs.numbers.to(features.device, kind)], 1)
 
     def centre_on(self, texts: Mapping[str, Sequence[Corpus]]) -> None:
         if isinstance(self.inner, CentredEncoder):
@@ -112,7 +161,7 @@ class WordedEncoder(CentredEncoder):
 
 
 def with_words(model: Model) -> Model:
-    """The model with the number of each word beside its features; one that has it already as it is."""
+    """The model with the cues of each word beside its features; one that has them already as it is."""
     if isinstance(model.encoder, WordedEncoder):
         return model
     return Model(WordedEncoder(model.encoder), model.heads, model.inventory, model.seen).train(model.training)

@@ -142,6 +142,7 @@ def _fit(model: Path, out: Path | None, data: Path, encoder: str | None, cache: 
         own = [gain.score for gain in gains if gain.cell.task == task]
         typer.echo(
             f"{task}: variance of weights {width.weights:.2g}, of biases {width.bias:.2g}, of words {width.words:.2g}, "
+            f"of endings {width.endings:.2g}, of words beside {width.neighbours:.2g}, "
             f"spread of cells {width.spread:.2g}, by the scores of {width.cells} cells that were held out; "
             f"{SENTENCES} sentences gave them "
             f"{100 * sum(own) / len(own):.1f} points"

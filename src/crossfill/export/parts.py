@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -101,12 +101,12 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
 
 
 def _affine_head(tagger: Tagger, cell: Cell) -> Classifier:
-    """The head at the posterior means; that of an adapted cell is fitted again without learning words by heart."""
+    """The head at the posterior means; that of an adapted cell is fitted again without learning by heart."""
     made, heads = tagger.adapted.get(cell), source_of(tagger.model, cell)
     generated = heads.plug_in([cell])[0]
     if made is None:
         return generated
-    plain = adapt_cell(heads, made.examples, cell, made.labels, replace(made.width, words=0.0), own=made.own)
+    plain = adapt_cell(heads, made.examples, cell, made.labels, made.width.without_cues(), own=made.own)
     return with_parameters(generated, plain.posterior.mean)
 
 

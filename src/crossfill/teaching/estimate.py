@@ -93,11 +93,11 @@ def estimate(
         others = [i for i in range(n) if i % n_groups != group]
         own = examples.words_of(out)
         for place, k in enumerate(budgets):
-            mean, design = generated.mean, Design.of(examples.features, learn_words=False)
+            mean, design = generated.mean, Design.of(examples.features, ())
             if k:
                 fit = Fit.of(generated, examples.take(others[:k]), width)
                 mean, design = fit.problem.rough_mode().mean, fit.design
-            probabilities = (design(examples.features[own]) @ mean.T).softmax(-1).numpy()
+            probabilities = design(examples.features[own]).times(mean).softmax(-1).numpy()
             chosen[place, own.numpy()] = Rule().choose(probabilities, examples.lengths[out].numpy(), labels)
     gold, lengths = examples.labels.numpy(), examples.lengths.numpy()
     counts = np.stack([Labelling(gold, row, labels, lengths).counts() for row in chosen])

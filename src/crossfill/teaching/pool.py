@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from crossfill.adaptation.words import with_words
+from crossfill.adaptation.words import N_CUES, with_words
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
@@ -130,7 +130,8 @@ class Pool:
             keys = [key for key in self._sentences if key in self._features]
             features = torch.cat([self._features[key] for key in keys])
             model, settings = self._tagger.model, self._tagger.config.prediction  # another model may take its place
-            plain, given = features[:, :-1], features if model.encoder.n_extra else features[:, :-1]
+            plain = features[:, :-N_CUES]
+            given = features if model.encoder.n_extra else plain
             prediction = predict_features(model, given, self.cell, settings.samples, settings.seed)
             pool = Candidates.of([self._sentences[key] for key in keys], plain, prediction)
             chosen = choose(pool, len(keys), strategy, cost)

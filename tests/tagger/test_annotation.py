@@ -22,7 +22,8 @@ RNG = np.random.default_rng(0)
 def pool(n: int, seed: int = 0) -> Candidates:
     rng = np.random.default_rng(seed)
     sentences = [Sentence((f"w{i}",) * int(rng.integers(1, 9))) for i in range(n)]
-    return Candidates(sentences, rng.random(n), rng.random(n), rng.standard_normal((n, SKETCH)))
+    doubts = rng.random(sum(map(len, sentences)))
+    return Candidates(sentences, rng.random(n), rng.random(n), rng.standard_normal((n, SKETCH)), doubts)
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +77,42 @@ def test_diversity_against_a_naive_loop():
     assert choose(made, 8, "diversity") == chosen
 
 
+@pytest.mark.parametrize("cost", ["sentences", "words"])
+def test_coverage_against_a_naive_loop(cost):
+    rng = np.random.default_rng(2)
+    vocabulary = [*"abcdefghijklm", "A", "B"]
+    sentences = [Sentence(tuple(rng.choice(vocabulary, int(rng.integers(1, 6))).tolist())) for _ in range(25)]
+    sentences = list(dict.fromkeys(sentences))
+    doubts = rng.random(sum(map(len, sentences)))
+    made = Candidates(sentences, np.ones(25), np.ones(25), np.ones((25, SKETCH)), doubts)
+    words = [word.lower() for sentence in sentences for word in sentence.words]
+    doubt = {form: sum(d for word, d in zip(words, doubts, strict=True) if word == form) for form in words}
+    chosen: list[int] = []
+    covered: set[str] = set()
+    while len(chosen) < len(sentences):
+        gains = {}
+        for place, sentence in enumerate(sentences):
+            if place not in chosen:
+                new = {word.lower() for word in sentence.words} - covered
+                gains[place] = sum(doubt[form] for form in new) / (len(sentence) if cost == "words" else 1)
+        best = max(gains, key=lambda place: (round(gains[place], 9), -place))
+        if not gains[best]:
+            covered = set()
+            continue
+        chosen.append(best)
+        covered |= {word.lower() for word in sentences[best].words}
+    assert choose(made, 500, "coverage", cost) == chosen
+    assert choose(made, 4, "coverage", cost) == chosen[:4]
+    assert made.take([3, 1]).doubts.tolist() == [
+        own for place in (3, 1) for own in np.split(doubts, np.cumsum([len(s) for s in sentences])[:-1])[place]
+    ]
+
+
 def test_recurring_and_alike_sentences():
     one, other = Sentence(("a", "b")), Sentence(("c",))
     sketches = RNG.standard_normal((2, SKETCH))
-    made = Candidates([one, one, other], np.array([3.0, 3.0, 1.0]), np.ones(3), sketches[[0, 0, 1]])
-    for strategy in ("entropy", "bald", "diversity"):
+    made = Candidates([one, one, other], np.array([3.0, 3.0, 1.0]), np.ones(3), sketches[[0, 0, 1]], np.ones(5))
+    for strategy in ("coverage", "entropy", "bald", "diversity"):
         assert {made.sentences[i] for i in choose(made, 2, strategy)} == {one, other}
         assert len(choose(made, 3, strategy)) == 2
 

@@ -49,7 +49,8 @@ def accept(client: TestClient, line: str, label: str = "NOUN", **values) -> dict
 
 
 @pytest.mark.parametrize(
-    ("strategy", "cost"), [("diversity", "sentences"), ("entropy", "words"), ("bald", "sentences")]
+    ("strategy", "cost"),
+    [("coverage", "words"), ("diversity", "sentences"), ("entropy", "words"), ("bald", "sentences")],
 )
 def test_sentences_come_in_the_order_of_annotate_and_tagged_as_elsewhere(
     taught: TestClient, tagger: Tagger, strategy, cost

@@ -24,9 +24,11 @@ def annotate(
     cell: Annotated[str | None, typer.Option(help="Cell to annotate, as ner/wol.")] = None,
     budget: Annotated[int, typer.Option(min=1, help="How many sentences to choose.")] = 100,
     strategy: Annotated[
-        Literal["entropy", "bald", "diversity"],
-        typer.Option(help="entropy: total uncertainty; bald: epistemic; diversity: total, spread out."),
-    ] = "diversity",
+        Literal["coverage", "entropy", "bald", "diversity"],
+        typer.Option(
+            help="coverage: doubt of new words; entropy: total doubt; bald: epistemic; diversity: total, spread out."
+        ),
+    ] = "coverage",
     cost: Annotated[
         Literal["sentences", "words"], typer.Option(help="What effort is counted in; words favours short sentences.")
     ] = "sentences",

@@ -32,7 +32,7 @@ class TextRequest(CellRequest):
 class NextRequest(CellRequest):
     """Which sentence comes next."""
 
-    strategy: Strategy = Field(default="diversity", description="As in `crossfill annotate`.")
+    strategy: Strategy = Field(default="coverage", description="As in `crossfill annotate`.")
     cost: Cost = Field(default="sentences", description="What effort is counted in.")
     tab: str = Field(
         default="",

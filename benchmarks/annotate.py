@@ -4,9 +4,8 @@
 
 MODEL is a folder of `crossfill train` over the same data and caps, with cells held out; features come from the cache.
 In each of its unseen cells with training data, the sentences to annotate are chosen from a random nine tenths of the
-training sentences (by seed), all at once, at random and by each strategy. A head is then fitted to them by L-BFGS: the
-MAP estimate under an isotropic Gaussian prior with the model's generated head as its mean. Scores are the task's metric
-on test data. Two orders stand for no choice at all: `again`, a second random order, and `longest`, the longest
+training sentences (by seed), all at once, at random and by each strategy. The cell is then adapted to them, as
+`crossfill adapt` does it. Scores are the task's metric on test data. Two orders stand for no choice at all: `again`, a second random order, and `longest`, the longest
 sentences first. Each strategy is compared with random choice by the area under the learning curve, that is the mean
 score over budgets from none (zero-shot) to the largest, by sentences (`area`) and by words (`word_area`: over the words
 that both curves reach). Differences are in points, paired by cell and seed, with a 95 % interval in which both are
@@ -16,7 +15,6 @@ samples. A choice is worth something if its interval is above that of `again`, w
 import argparse
 import json
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +23,25 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
-from torch.nn import functional
 
+from crossfill.adaptation.curves import Curve
+from crossfill.adaptation.examples import Examples, sentence_hashes
 from crossfill.data.folder import load_grid
 from crossfill.data.splits import capped_grid
-from crossfill.encoders.base import ranges
-from crossfill.measures.metrics import score
+from crossfill.grid.sentence import Corpus
 from crossfill.measures.significance import over_trainings_and_cells
-from crossfill.prediction.predict import draw_head, encode, predict_features
-from crossfill.tagger.annotation import Candidates, choose
+from crossfill.prediction.calibration import rule_for
+from crossfill.tagger.annotation import candidates, choose
 from crossfill.tagger.tagger import load
-from crossfill.training.labelled import prepare
 
-Curve = dict[str, Any]
+Run = dict[str, Any]
+"""The learning curve of a cell, a seed and a strategy."""
+_COLUMNS = {"scores": "adapted", "words": "words"}
 COLOURS = {
     "random": "#777777",
     "again": "#AAAAAA",
     "longest": "#CC79A7",
+    "coverage": "#E69F00",
     "entropy": "#0072B2",
     "bald": "#D55E00",
     "diversity": "#009E73",
@@ -80,26 +80,6 @@ def draw_annotation(curves: Path, path: Path) -> None:
         figure.savefig(path, dpi=150)
 
 
-def fitted(start: torch.Tensor, prior: torch.Tensor, features: torch.Tensor, labels: torch.Tensor, ridge: float):
-    theta = start.clone().requires_grad_()
-    optimiser = torch.optim.LBFGS([theta], max_iter=40, history_size=10, line_search_fn="strong_wolfe")
-
-    def loss() -> torch.Tensor:
-        optimiser.zero_grad()
-        logits = functional.linear(features, theta[:, :-1], theta[:, -1])
-        value = functional.cross_entropy(logits, labels, reduction="sum") + 0.5 * ridge * ((theta - prior) ** 2).sum()
-        value.backward()
-        return value
-
-    optimiser.step(loss)
-    return theta.detach()
-
-
-def on_test(theta: torch.Tensor, features: torch.Tensor, gold: np.ndarray, names: tuple[str, ...], lengths: np.ndarray):
-    logits = functional.linear(features, theta[:, :-1], theta[:, -1])
-    return score(gold, logits.argmax(-1).numpy(), names, lengths)
-
-
 def area(places: Sequence[float], scores: Sequence[float], end: float) -> float:
     """The mean height of a curve from its first place to `end`, by the trapezoidal rule; it ends at `end` or later."""
     inside = [place for place in places if place < end]
@@ -107,7 +87,7 @@ def area(places: Sequence[float], scores: Sequence[float], end: float) -> float:
     return float(np.trapezoid(np.interp(xs, places, scores), xs) / (end - places[0]))
 
 
-def gain(curve: Curve, base: Curve, budgets: Sequence[int]) -> tuple[float, float]:
+def gain(curve: Run, base: Run, budgets: Sequence[int]) -> tuple[float, float]:
     """How far a curve is above another on average, by sentences and by words; both start at the zero-shot score."""
     heights = [(curve["zero_shot"], *curve["scores"]), (base["zero_shot"], *base["scores"])]
     words = [(0.0, *curve["words"]), (0.0, *base["words"])]
@@ -126,9 +106,8 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=8)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--budgets", type=int, nargs="+", default=[10, 20, 40, 80, 160])
-    parser.add_argument("--strategies", nargs="+", default=["entropy", "bald", "diversity"])
+    parser.add_argument("--strategies", nargs="+", default=["coverage", "entropy", "bald", "diversity"])
     parser.add_argument("--cost", default="sentences")
-    parser.add_argument("--ridge", type=float, default=1.0)
     parser.add_argument("--curves", type=Path, help="File for the learning curves.")
     parser.add_argument("--figure", type=Path, help="File to draw them into; needs --curves.")
     for name in ("train", "dev", "test"):
@@ -147,44 +126,29 @@ def main() -> None:
     ]
     by_task = [[cell for cell in usable if cell.task == task] for task in sorted({cell.task for cell in usable})]
     cells = [cell for group in by_task for cell in group[:: max(1, len(group) // (arguments.cells // len(by_task)))]]
-    curves, settings = [], tagger.config.prediction
+    curves: list[Run] = []
     for cell in cells:
-        corpus = grid.training(cell)
-        train = prepare(model.encoder, model.inventory, cell, corpus)
-        features = encode(model, train.inputs, cell.task)
-        made = predict_features(model, features, cell, settings.samples, settings.seed)
-        everything = Candidates.of(list(corpus), features, made)
-        starts = torch.from_numpy(corpus.offsets[:-1])
-        tests = [prepare(model.encoder, model.inventory, cell, c) for c in grid.evaluation(cell, seen=True).values()]
-        test_features = torch.cat([encode(model, test.inputs, cell.task) for test in tests]).clone()
-        gold, lengths = (np.concatenate(x) for x in ([t.labels for t in tests], [t.inputs.lengths for t in tests]))
-        prior = draw_head(model, cell, 0).parameters[0].clone()
-        names = model.inventory.labels[cell.task]
-        scored = partial(on_test, features=test_features, gold=gold, names=names, lengths=lengths)
-
+        corpus, tests = grid.training(cell), Corpus.joined(grid.evaluation(cell, seen=True).values())
+        calibration = tagger.calibration.of(cell.task, 0) if tagger.calibration else None
+        rule = rule_for(calibration, tagger.config.prediction.decision)
+        curve = Curve.of(model, cell, Examples.of(model, cell, corpus), Examples.of(model, cell, tests), rule=rule)
+        texts = dict(zip(sentence_hashes(corpus), corpus, strict=True))
+        everything = candidates(tagger, [texts[text] for text in curve.labelled.hashes], cell)
+        (zero_shot,) = curve.points([], budgets=[0])
         for seed in arguments.seeds:
-            kept = np.random.default_rng(seed).permutation(len(corpus))[: int(0.9 * len(corpus))]
-            pool = Candidates(
-                [everything.sentences[i] for i in kept],
-                *(getattr(everything, name)[kept] for name in ("entropy", "mutual_information", "sketches")),
-            )
-            lengths_kept = np.array([len(sentence) for sentence in pool.sentences])
+            kept = np.random.default_rng(seed).permutation(len(everything))[: int(0.9 * len(everything))].tolist()
+            pool = everything.take(kept)
+            lengths = np.array([len(sentence) for sentence in pool.sentences])
             orders = {
                 "random": list(range(len(kept))),
                 "again": np.random.default_rng([seed, 1]).permutation(len(kept)).tolist(),
-                "longest": np.argsort(-lengths_kept, kind="stable").tolist(),
+                "longest": np.argsort(-lengths, kind="stable").tolist(),
             }
             orders |= {s: choose(pool, largest, s, arguments.cost) for s in arguments.strategies}
             for strategy, order in orders.items():
-                theta, scores, words = prior, [], []
-                for budget in arguments.budgets:
-                    chosen = torch.from_numpy(kept[order[:budget]])
-                    rows = ranges(starts[chosen], train.inputs.lengths[chosen])
-                    theta = fitted(theta, prior, features[rows].clone(), train.labels[rows], arguments.ridge)
-                    scores.append(scored(theta))
-                    words.append(len(rows))
-                curve = {"cell": str(cell), "seed": seed, "strategy": strategy, "zero_shot": scored(prior)}
-                curves.append(curve | {"scores": scores, "words": words})
+                points = list(curve.points([kept[i] for i in order], seed, arguments.budgets, whole=False))
+                run = {"cell": str(cell), "seed": seed, "strategy": strategy, "zero_shot": zero_shot.adapted}
+                curves.append(run | {name: [getattr(p, own) for p in points] for name, own in _COLUMNS.items()})
     if arguments.curves:
         made = {"budgets": arguments.budgets, "curves": curves}
         arguments.curves.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")

@@ -5,11 +5,12 @@
 MODEL is a folder of `crossfill train` over the same data and caps, with cells held out; features come from the cache.
 In each of its unseen cells with training data, the sentences to annotate are chosen from a random nine tenths of the
 training sentences (by seed), all at once, at random and by each strategy. The cell is then adapted to them, as
-`crossfill adapt` does it. Scores are the task's metric on test data. Two orders stand for no choice at all: `again`, a second random order, and `longest`, the longest
-sentences first. Each strategy is compared with random choice by the area under the learning curve, that is the mean
-score over budgets from none (zero-shot) to the largest, by sentences (`area`) and by words (`word_area`: over the words
-that both curves reach). Differences are in points, paired by cell and seed, with a 95 % interval in which both are
-samples. A choice is worth something if its interval is above that of `again`, whose difference is zero by nature.
+`crossfill adapt` does it. Scores are the task's metric on test data. Two orders stand for no choice at all: `again`, a
+second random order, and `longest`, the longest sentences first. Each strategy is compared with random choice by the
+area under the learning curve, that is the mean score over budgets from none (zero-shot) to the largest, by sentences
+(`area`) and by words (`word_area`: over the words that both curves reach). Differences are in points, paired by cell
+and seed, with a 95 % interval in which both are samples. A choice is worth something if its interval is above that of
+`again`, whose difference is zero by nature.
 """
 
 import argparse

@@ -141,7 +141,7 @@ class Curve:
     def _predicted(
         self, lexicon: Int[Tensor, "known"], parameters: Float[Tensor, "samples labels parameters"]
     ) -> Float[np.ndarray, "words labels"]:
-        """Mean probabilities of the test words over draws of a head that knows some words by heart."""
+        """Mean probabilities of the test words over draws of a head that knows some cues by heart."""
         n_affine, given = self.generated.mean.shape[1], parameters.to(self.test.features.dtype)
         head = WordedHead(None, Head(given[..., :n_affine]), lexicon, given[..., n_affine:])
         return classify([Run(self.test.features, head)]).probabilities.numpy()

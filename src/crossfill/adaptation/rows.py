@@ -2,7 +2,7 @@
 
 Nothing generates heads for such a task. Its first cell is adapted from a prior centred on zero. The head of any other
 language of the row is the posterior, from the same prior, given the labelled sentences of all cells of the row that
-have some; words are not learnt by heart there. It is where the next cell starts.
+have some; nothing is learnt by heart there. It is where the next cell starts.
 """
 
 from collections.abc import Collection, Mapping, Sequence

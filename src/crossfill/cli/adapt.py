@@ -69,8 +69,8 @@ def adapt(
         typer.echo(f"{target.task} is a new task (the model has {', '.join(known)}), of {labels}", err=True)
     typer.echo(
         f"{folder}: {target} {made} ({new} new, {int(made.examples.lengths.sum())} labels); "
-        f"{len(made.lexicon)} words known by heart, prior width τ² {made.width.weights:.2g} ({width}), "
-        f"temperature × {made.own.temperature:.2f}"
+        f"{len(made.lexicon)} words, endings and neighbours known by heart, "
+        f"prior width τ² {made.width.weights:.2g} ({width}), temperature × {made.own.temperature:.2f}"
     )
 
 

@@ -42,8 +42,8 @@ def estimate_widths(
             training, others = training[:few], training[few:]
         if len(training) and len(others):
             labels, (body, _) = model.inventory.labels[cell.task], affine(model.heads.plug_in([cell])[0])
-            seen = (Examples.of(model, cell, corpus).through(body) for corpus in (training, others))
-            held = HeldOutCell(generated_prior(model, cell), *seen, labels)
+            examples, scored = (Examples.of(model, cell, corpus).through(body) for corpus in (training, others))
+            held = HeldOutCell(generated_prior(model, cell), examples, scored, labels)
             found.setdefault(cell.task, {})[cell] = held
     widths = {task: fit_width(list(cells.values())) for task, cells in found.items()}
     gains = []

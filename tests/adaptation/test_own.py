@@ -55,7 +55,7 @@ def test_many_sentences_move_decisions_to_where_their_own_f1_is_best(doubt: floa
         return 2 * (found & gold).sum() / (found.sum() + gold.sum())
 
     tried = np.linspace(-2, 2, 21)
-    best = tried[np.argmax([400 * f1(of_task + shift) - shift**2 for shift in tried])]
+    best = tried[np.argmax([400 * f1(of_task + shift) - 2 * shift**2 for shift in tried])]
     assert shrunk_shift(sample, PLACE, of_task) == pytest.approx(best)
     assert best == pytest.approx(-doubt - of_task, abs=0.7)
 
@@ -81,8 +81,8 @@ def test_a_cell_decides_where_its_left_out_sentences_say():
     fit = Fit.of(HeadPrior.at(torch.zeros(3, 9, dtype=torch.float64)), examples, WIDTH)
     probabilities, gold, lengths = fit.left_out.softmax(-1).numpy(), examples.labels.numpy(), examples.lengths.numpy()
     values = {
-        shift: 60 * score(gold, Rule(0.3 + shift).choose(probabilities, lengths, LABELS), LABELS, lengths) - shift**2
-        for shift in np.linspace(-2, 2, 21).tolist()
+        s: 60 * score(gold, Rule(0.3 + s).choose(probabilities, lengths, LABELS), LABELS, lengths) - 2 * s**2
+        for s in np.linspace(-2, 2, 21).tolist()
     }
     shift = shift_of(fit, LABELS, 0.3)
     assert values[min(values, key=lambda tried: abs(tried - shift))] == max(values.values())

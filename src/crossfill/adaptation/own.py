@@ -19,6 +19,8 @@ from crossfill.prediction.rules import Rule, Sample
 
 SPREAD = 0.2
 """Standard deviation of the logarithm of a cell's temperature around that of its task."""
+CAUTION = 2.0
+"""The weight of s² for a shift s of decisions. Chosen on held-out cells (docs/adapt.md)."""
 _LOGS = np.linspace(math.log(0.25), math.log(4), 200)
 _SHIFTS = np.linspace(-2, 2, 21)
 
@@ -60,7 +62,7 @@ def shrunk_temperature(logs: Float[np.ndarray, "words labels"], gold: np.ndarray
 
 
 def shrunk_shift(left_out: Sample, labels: Sequence[str], of_task: float) -> float:
-    """The s that maximises n F1(offset of the task + s) − s², for n sentences.
+    """The s that maximises n F1(offset of the task + s) − 2 s², for n sentences.
 
     The task's offset suits heads of cells that were never seen; a cell with sentences of its own needs another.
     """
@@ -69,5 +71,6 @@ def shrunk_shift(left_out: Sample, labels: Sequence[str], of_task: float) -> flo
         chosen = Rule(of_task + shift).choose(left_out.probabilities, left_out.lengths, labels)
         return score(left_out.gold, chosen, labels, left_out.lengths)
 
-    best = max(_SHIFTS.tolist(), key=lambda shift: (len(left_out.lengths) * f1(shift) - shift**2, -abs(shift)))
+    n = len(left_out.lengths)
+    best = max(_SHIFTS.tolist(), key=lambda shift: (n * f1(shift) - CAUTION * shift**2, -abs(shift)))
     return round(best, 6)

@@ -49,24 +49,21 @@ many of them that cues hardly ever share one."""
 
 def cue_numbers(words: Column, lengths: Int[np.ndarray, "sentences"]) -> Float[Tensor, "words cues"]:
     """The numbers of the cues of each word, the same for upper and lower case, in sentences of these lengths."""
-    forms = [word.lower() for word in words.vocabulary]
+    forms, of_word = [word.lower() for word in words.vocabulary], words.codes
 
     def numbered(kind: Cue, texts: Sequence[str]) -> Float[np.ndarray, "forms"]:
         first, end = _FIRST[kind : kind + 2]
         hashes = [zlib.crc32(text.encode("utf-8", "surrogatepass")) % (end - first) + first for text in texts]
         return np.array(hashes, dtype=np.float32)
 
-    columns = [numbered(Cue.WORD, forms)]
-    for n in ENDINGS:
-        own = numbered(Cue.ENDING, [form[-n:] for form in forms])
-        columns.append(np.where(np.array([len(form) > n for form in forms], dtype=bool), own, NONE))
-    found = np.full((len(words.codes), N_CUES), NONE, dtype=np.float32)
-    for place, column in enumerate(columns):
-        found[:, place] = column[words.codes]
-    before, after = (numbered(Cue.NEIGHBOUR, [f"{side} {form}" for form in forms])[words.codes] for side in "<>")
-    ends = np.cumsum(lengths)
-    follows = np.ones(len(words.codes), dtype=bool)
-    follows[(ends - lengths)[lengths > 0]] = False  # the first word of a sentence follows none
+    found = np.full((len(of_word), N_CUES), NONE, dtype=np.float32)
+    found[:, 0] = numbered(Cue.WORD, forms)[of_word]
+    for column, n in enumerate(ENDINGS, start=1):
+        longer = np.array([len(form) > n for form in forms], dtype=bool)
+        found[:, column] = np.where(longer, numbered(Cue.ENDING, [form[-n:] for form in forms]), NONE)[of_word]
+    before, after = (numbered(Cue.NEIGHBOUR, [f"{side} {form}" for form in forms])[of_word] for side in "<>")
+    follows = np.ones(len(of_word), dtype=bool)
+    follows[(np.cumsum(lengths) - lengths)[lengths > 0]] = False  # the first word of a sentence follows none
     places = np.flatnonzero(follows)
     found[places, -2], found[places - 1, -1] = before[places - 1], after[places]
     return torch.from_numpy(found)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from crossfill.adaptation.evidence import POINTS, adjusted, shrunk
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Design, Inputs
+from crossfill.adaptation.features import Design, DesignMatrix
 from crossfill.adaptation.fit import Fit
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.laplace import Problem, laplace
@@ -50,7 +50,7 @@ def test_widths_by_evidence_are_those_of_the_closed_form_in_a_linear_gaussian_mo
 
     def by_laplace(chi: float) -> float:
         prior = HeadPrior.at(torch.zeros(LABELS, FEATURES, dtype=torch.float64)).widened(math.exp(chi))
-        return laplace(Problem(prior, Gaussian(targets, variance), Inputs.of(features)), roughly=True).evidence
+        return laplace(Problem(prior, Gaussian(targets, variance), DesignMatrix.of(features)), roughly=True).evidence
 
     few, fine = [point * SPREAD for point in POINTS], torch.linspace(-4, 4, 801).tolist()
     for chi in few:
@@ -84,6 +84,6 @@ def test_words_left_out_are_predicted_by_heads_that_never_saw_them() -> None:
     for sentence in range(6):
         out = examples.words_of([sentence])
         others = examples.words_of([i for i in range(6) if i != sentence])
-        problem = Problem(fit.problem.prior, Categorical(examples.labels[others]), fit.problem.inputs.take(others))
-        expected = fit.problem.inputs.take(out).times(problem.mode().mean)
+        problem = Problem(fit.problem.prior, Categorical(examples.labels[others]), fit.problem.matrix.take(others))
+        expected = fit.problem.matrix.take(out).times(problem.mode().mean)
         torch.testing.assert_close(fit.left_out[out], expected, atol=0.05, rtol=0.02)

@@ -118,7 +118,7 @@ class Curve:
                 if whole:
                     nothing = HeadPrior.at(torch.zeros_like(self.generated.mean))
                     prior = fresh_width(size).prior(nothing, known)
-                    alone = Problem(prior, fit.problem.likelihood, fit.problem.inputs).rough_mode().mean
+                    alone = Problem(prior, fit.problem.likelihood, fit.problem.matrix).rough_mode().mean
                     scratch = self._score(self._predicted(known, alone.unsqueeze(0)), VALID)
                 yield self._point(draw, k, len(few.labels), known, mean, rule, draws, scratch)
 

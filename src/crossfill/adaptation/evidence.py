@@ -29,12 +29,12 @@ def adjusted(width: Width, generated: HeadPrior, examples: Examples, design: Des
     if not width.spread:
         return width
     some = _some(examples)
-    inputs, likelihood = design(some.features), Categorical(some.labels)
+    matrix, likelihood = design(some.features), Categorical(some.labels)
     tried = [point * width.spread for point in POINTS]
     evidences = []
     for log in tried:
         prior = replace(width, weights=width.weights * math.exp(log)).prior(generated, design.lexicon)
-        evidences.append(laplace(Problem(prior, likelihood, inputs), roughly=True).evidence)
+        evidences.append(laplace(Problem(prior, likelihood, matrix), roughly=True).evidence)
     return replace(width, weights=width.weights * math.exp(shrunk(tried, evidences, width.spread)))
 
 

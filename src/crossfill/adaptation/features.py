@@ -37,7 +37,7 @@ def with_parameters(classifier: Classifier, parameters: Float[Tensor, "labels fe
 
 
 @dataclass(frozen=True)
-class Inputs:
+class DesignMatrix:
     """X, one row per word: columns that are given, then one for each cue known by heart, zero but for few words."""
 
     given: Float[Tensor, "words given"]
@@ -49,29 +49,29 @@ class Inputs:
     """The value of each known cue's column where it is not zero."""
 
     @classmethod
-    def of(cls, given: Float[Tensor, "words given"]) -> "Inputs":
-        """Inputs without any cues."""
+    def of(cls, given: Float[Tensor, "words given"]) -> "DesignMatrix":
+        """A matrix without any cues."""
         nothing = torch.zeros(0, dtype=torch.long)
         return cls(given, nothing, nothing, given.new_zeros(0))
 
     def __len__(self) -> int:
         return len(self.given)
 
-    def to(self, kind: torch.dtype) -> "Inputs":
+    def to(self, kind: torch.dtype) -> "DesignMatrix":
         """In another precision."""
         return replace(self, given=self.given.to(kind), values=self.values.to(kind))
 
-    def scaled(self, scale: Float[Tensor, "parameters"]) -> "Inputs":
+    def scaled(self, scale: Float[Tensor, "parameters"]) -> "DesignMatrix":
         """X diag(scale)."""
         n_given = self.given.shape[1]
         return replace(self, given=self.given * scale[:n_given], values=self.values * scale[n_given:])
 
-    def take(self, words: Int[Tensor, "chosen"]) -> "Inputs":
+    def take(self, words: Int[Tensor, "chosen"]) -> "DesignMatrix":
         """Some of the rows."""
         rows = torch.full((len(self),), -1)
         rows[words] = torch.arange(len(words))
         kept = rows[self.words] >= 0
-        return Inputs(self.given[words], rows[self.words[kept]], self.places[kept], self.values)
+        return DesignMatrix(self.given[words], rows[self.words[kept]], self.places[kept], self.values)
 
     def dense(self) -> Float[Tensor, "words parameters"]:
         """X as one matrix."""
@@ -103,8 +103,8 @@ class Design:
         """The design for these words, which learns cues of these kinds by heart."""
         return cls(lexicon(features[:, -N_CUES:], learnt))
 
-    def __call__(self, features: Float[Tensor, "words features_and_cues"]) -> Inputs:
+    def __call__(self, features: Float[Tensor, "words features_and_cues"]) -> DesignMatrix:
         """One row per word, in float64."""
         given, cues = features[:, :-N_CUES].double().cpu(), features[:, -N_CUES:].cpu()
         values = given.new_ones(len(self.lexicon))
-        return Inputs(functional.pad(given, (0, 1), value=1.0), *looked_up(cues, self.lexicon), values)
+        return DesignMatrix(functional.pad(given, (0, 1), value=1.0), *looked_up(cues, self.lexicon), values)

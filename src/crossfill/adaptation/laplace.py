@@ -18,7 +18,7 @@ from torch import Tensor
 
 from crossfill.adaptation.curvature import Curvature
 from crossfill.adaptation.descent import descend
-from crossfill.adaptation.features import Inputs
+from crossfill.adaptation.features import DesignMatrix
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
 from crossfill.adaptation.likelihood import Likelihood
 
@@ -42,8 +42,8 @@ class Mode(NamedTuple):
 class Problem:
     """A prior of a head, and words with a likelihood: what the posterior follows from."""
 
-    def __init__(self, prior: HeadPrior, likelihood: Likelihood, inputs: Inputs) -> None:
-        self.prior, self.likelihood, self.inputs = prior, likelihood, inputs
+    def __init__(self, prior: HeadPrior, likelihood: Likelihood, matrix: DesignMatrix) -> None:
+        self.prior, self.likelihood, self.matrix = prior, likelihood, matrix
 
     def mode(self) -> Mode:
         """θ̂, as exactly as double precision has it."""
@@ -85,7 +85,7 @@ class Objective:
     """−ln p(y | X, θ) + ½ (|z|² + |E|²) as a function of one vector, z and then the rows of E."""
 
     likelihood: Likelihood
-    inputs: Inputs
+    matrix: DesignMatrix
     """X diag(v)^½."""
     base: Float[Tensor, "words labels"]
     """Logits at the prior's mean."""
@@ -95,15 +95,15 @@ class Objective:
     @classmethod
     def of(cls, problem: Problem, kind: torch.dtype) -> "Objective":
         """The objective of a problem, in some precision."""
-        prior, inputs = problem.prior, problem.inputs.to(kind)
-        n_given = inputs.given.shape[1]  # heads are not generated with cues
-        along = inputs.given @ prior.factor[..., :n_given].to(kind).mT
+        prior, matrix = problem.prior, problem.matrix.to(kind)
+        n_given = matrix.given.shape[1]  # heads are not generated with cues
+        along = matrix.given @ prior.factor[..., :n_given].to(kind).mT
         scale = prior.variance.sqrt().to(kind)
-        return cls(problem.likelihood, inputs.scaled(scale), inputs.times(prior.mean.to(kind)), along)
+        return cls(problem.likelihood, matrix.scaled(scale), matrix.times(prior.mean.to(kind)), along)
 
     def take(self, words: Int[Tensor, "chosen"]) -> "Objective":
         """The objective with some of the words only."""
-        return Objective(self.likelihood.take(words), self.inputs.take(words), self.base[words], self.along[:, words])
+        return Objective(self.likelihood.take(words), self.matrix.take(words), self.base[words], self.along[:, words])
 
     def logits(self, point: Float[Tensor, "size"]) -> Float[Tensor, "words labels"]:
         """X θᵀ."""
@@ -113,11 +113,11 @@ class Objective:
         """The change of the logits along a direction."""
         rank = len(self.along)
         own = direction[rank:].view(self.base.shape[1], -1)
-        return self.inputs.times(own) + torch.einsum("r,rnl->nl", direction[:rank], self.along)
+        return self.matrix.times(own) + torch.einsum("r,rnl->nl", direction[:rank], self.along)
 
     def pull(self, slopes: Float[Tensor, "words labels"]) -> Float[Tensor, "size"]:
         """The gradient with respect to (z, E), from that with respect to the logits."""
-        return torch.cat([torch.einsum("rnl,nl->r", self.along, slopes), self.inputs.pull(slopes).flatten()])
+        return torch.cat([torch.einsum("rnl,nl->r", self.along, slopes), self.matrix.pull(slopes).flatten()])
 
     def __call__(self, point: Float[Tensor, "size"]) -> tuple[float, Float[Tensor, "size"]]:
         """The value and the gradient."""
@@ -129,8 +129,8 @@ class Objective:
         self, steps: int, tolerance: float, start: Float[Tensor, "size"] | None = None
     ) -> Float[Tensor, "size"]:
         """The minimum, sought from the prior's mean or another start; the first step is Newton's along the slope."""
-        inputs, n_labels = self.inputs, self.base.shape[1]
-        size = len(self.along) + n_labels * (inputs.given.shape[1] + len(inputs.values))
+        matrix, n_labels = self.matrix, self.base.shape[1]
+        size = len(self.along) + n_labels * (matrix.given.shape[1] + len(matrix.values))
         point = self.base.new_zeros(size) if start is None else start
         logits = self.logits(point)
         downhill = -point - self.pull(self.likelihood.slope(logits))
@@ -150,6 +150,6 @@ class Laplace(NamedTuple):
 def laplace(problem: Problem, roughly: bool = False) -> Laplace:
     """The Gaussian at the mode with the curvature there, and the evidence; the mode may be found roughly."""
     mode = problem.rough_mode() if roughly else problem.mode()
-    curvature = Curvature.of(problem.likelihood, problem.inputs.dense(), mode.logits)
+    curvature = Curvature.of(problem.likelihood, problem.matrix.dense(), mode.logits)
     posterior, log_det = HeadPosterior.of(mode.mean, problem.prior, curvature)
     return Laplace(posterior, -mode.loss - mode.penalty - 0.5 * log_det)

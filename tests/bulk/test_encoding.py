@@ -12,8 +12,8 @@ from crossfill.data.folder import read_folder
 from crossfill.encoders import frozen
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.executors import base
-from crossfill.tagger.outlook import words_to_encode
 from crossfill.tagger.presets import RunRequest, choose_settings
+from crossfill.tagger.run import words_to_encode
 from tests.encoders.tiny import bert
 from tests.executors.inline import InlineExecutor
 
@@ -54,9 +54,9 @@ def test_what_was_encoded_in_bulk_is_what_a_training_needs(data: Path, tmp_path:
     grid = read_folder(data, cache=False).grid
     config = choose_settings(grid, grid.cells, RunRequest(None, str(network))).config
     made = FrozenEncoder(config.encoder, grid.inventory.languages, cache)
-    needed = words_to_encode(grid, grid.cells, made, grid)
-    assert needed is not None
-    assert needed.n_missing == 0
+    needed, missing = words_to_encode(grid, grid.cells, made, grid)
+    assert needed > 0
+    assert missing == 0
     assert not list((cache / "features").glob(".*"))
     alone = FrozenEncoder(config.encoder, grid.inventory.languages, cache=False)
     corpora = encoding.corpora_of(grid, config)

@@ -89,7 +89,7 @@ def train(
     """Train a model on the cells that have data, and score it on every cell that has test data.
 
     Without --config, the settings are the best-measured preset for the encoder and the device, fitted to the data;
-    what was chosen, and how long it will take, is said before the first step.
+    what was chosen is said before the first step.
     """
     from crossfill.cli.reading import read_to_train
     from crossfill.data.codes import find_language_in

@@ -1,7 +1,6 @@
 """A frozen pretrained encoder: every corpus is encoded once, and its word vectors are cached on disk."""
 
 import copy
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +20,7 @@ from crossfill.encoders.frozen_inputs import FrozenInputs
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
 from crossfill.encoders.moments import Moments
 from crossfill.encoders.special_tokens import as_cached
-from crossfill.encoders.surface import FORM, NAMES, PLACE, Surface, SurfaceInputs
+from crossfill.encoders.surface import NAMES, Surface, SurfaceInputs
 from crossfill.encoders.transformer import LayerMix
 from crossfill.errors import DataError, EncoderError, unknown
 from crossfill.grid.sentence import Corpus
@@ -176,23 +175,6 @@ class FrozenEncoder(CentredEncoder):
             self.vectors(corpus)
         else:
             self._fetch(corpus, {"part": corpus.text_hash()}, lambda rows: self._encode(corpus, rows))
-
-    def words_per_second(self, corpus: Corpus) -> float:
-        """The speed of the network on this text, which is encoded and thrown away."""
-        self._network()
-        started = time.monotonic()
-        self._encode(corpus, np.zeros((corpus.n_words, self.width), "<f4"))
-        return corpus.n_words / max(1e-9, time.monotonic() - started)
-
-    def imagined(self, lengths: Int[Tensor, "sentences"], language: str) -> FrozenInputs:
-        """Random vectors for sentences of these lengths, to measure the speed of what reads them."""
-        n_words = int(lengths.sum())
-        given = FeatureInputs(torch.randn(n_words, self.width).half(), lengths, checked=True)
-        surface = None
-        if self.surface is not None:
-            forms = torch.zeros(n_words, len(FORM) + len(PLACE))
-            surface = SurfaceInputs(forms, torch.zeros(n_words, dtype=torch.long), lengths)
-        return FrozenInputs(given, torch.full((len(lengths),), self._row(language)), surface)
 
     def _entry(
         self, corpus: Corpus, name: Mapping[str, str]

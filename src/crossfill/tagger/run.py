@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from crossfill import checkpoint
@@ -15,7 +15,9 @@ from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.evaluation.expected import FEWEST_CELLS, Expectations, save_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import evaluate, scored_corpora
+from crossfill.grid.bridges import bridge_note
 from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.sentence import Corpus
 from crossfill.methods.registry import find_method
 from crossfill.model import Model, n_parameters
 from crossfill.prediction.calibration import Calibration, save_calibration
@@ -25,7 +27,6 @@ from crossfill.tagger.claim import claimed, close_run
 from crossfill.tagger.crossfit import folds
 from crossfill.tagger.expectations import CANDIDATES, Trial, expect_unseen, hold_out_in_turn
 from crossfill.tagger.folder import add_results
-from crossfill.tagger.outlook import describe_run, estimate_time, unseen_cells, words_to_encode
 from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.train import train_model
 from crossfill.training.loop import Progression
@@ -35,6 +36,8 @@ AUTO = "auto"
 """The method that stands for the best of several on held-out seen cells, task by task."""
 Tell = Callable[[str], None]
 """Shows a line to the user."""
+_MOST_NAMES = 8
+"""Unseen cells that an announcement names."""
 
 
 class Outcome(NamedTuple):
@@ -62,7 +65,7 @@ def run(
     expect: bool | None = None,
     tell: Tell | None = None,
 ) -> Outcome:
-    """Choose settings, say what will be done and how long it takes, train on the seen cells, and score `scored`.
+    """Choose settings, say what will be done, train on the seen cells, and score `scored`.
 
     With `expect`, seen cells are held out in turn, to choose among methods (`auto`), to calibrate decisions, and to say
     what filled cells will score; by default where the encoder is frozen, so that this takes little time. With `out`,
@@ -122,7 +125,7 @@ class Course:
         find_method(config.method)
         encoder = build_encoder(config, grid.inventory.languages, cache, quiet)
         frozen = isinstance(encoder, FrozenEncoder) and not n_parameters(encoder)
-        filled, parts = unseen_cells(grid, seen), folds(seen, seed=config.training.seed)
+        filled, parts = _unseen_cells(grid, seen), folds(seen, seed=config.training.seed)
         most = max(Counter(cell.task for part in parts for cell in part).values(), default=0)
         usual = frozen and bool(filled) and is_only_process()
         held_out = most >= FEWEST_CELLS and (auto or (usual if expect is None else expect))
@@ -141,15 +144,14 @@ class Course:
         return cls(grid, seen, configs, reasons, encoder, build, filled, len(parts), held_out, enough, quiet)
 
     def announcement(self, scored: Grid | None) -> Iterator[str]:
-        """What was chosen, what will be done, and how long it takes at rates that are measured now."""
+        """What was chosen, and what will be done."""
         yield from self.reasons
         config = self.configs[0]
-        words = words_to_encode(self.grid, self.seen, self.encoder, scored)
         method = AUTO if len(self.configs) > 1 else config.method
-        yield from describe_run(self.grid, self.seen, config, words, method)
-        if is_only_process():  # trials would have to be taken by all processes together
-            n_trainings = self.n_folds * len(self.configs) if self.held_out else 0
-            yield estimate_time(self.grid, self.seen, config, self.encoder, words, n_trainings, scored).line()
+        yield from _describe_run(self.grid, self.seen, config, method)
+        if isinstance(self.encoder, FrozenEncoder):
+            needed, missing = words_to_encode(self.grid, self.seen, self.encoder, scored)
+            yield f"{missing:,} words to encode, and {needed - missing:,} in the cache already"
         if not self.enough and (self.filled or method == AUTO):
             yield (
                 f"fewer than {FEWEST_CELLS} seen cells of any task can be held out, so nothing is said of how filled "
@@ -202,3 +204,55 @@ def _write(out: Path, made: Outcome) -> None:
 
 def _ignore(_line: str) -> None:
     return
+
+
+def _describe_run(grid: Grid, seen: Collection[Cell], config: Config, method: str) -> Iterator[str]:
+    """Say what a run will do: the settings that matter, and its cells."""
+    settings, encoder = config.training, config.encoder
+    how = ""
+    if encoder.name != "compact":
+        pretrained = encoder.pretrained
+        centred = f", centring {pretrained.centring}" if pretrained.mode == "frozen" else ""
+        how = f" ({pretrained.mode}, pooling {pretrained.pooling}{centred})"
+    yield (
+        f"{method} over {PurePath(encoder.name).name}{how}: {settings.steps:,} steps of {settings.cells_per_step} × "
+        f"{settings.batch_sentences} sentences, learning rate {settings.learning_rate:g}, seed {settings.seed}"
+    )
+    n_words = sum(grid.training(cell).n_words for cell in seen)
+    unseen = _unseen_cells(grid, seen)
+    names = ", ".join(map(str, unseen[:_MOST_NAMES]))
+    if len(unseen) > _MOST_NAMES:
+        names += f" and {len(unseen) - _MOST_NAMES} more"
+    to_fill = f"{_cells(unseen)} will be filled: {names}" if unseen else "none is left to fill"
+    yield f"{_cells(seen)} seen, {n_words:,} training words; {to_fill}"
+    if find_method(config.method).language_vectors is not None and (note := bridge_note(seen)):
+        yield note
+
+
+def _cells(cells: Collection[Cell]) -> str:
+    return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+
+
+def _unseen_cells(grid: Grid, seen: Collection[Cell]) -> list[Cell]:
+    """The cells of the grid's tasks and languages that a run fills: all but the seen ones, with data or without."""
+    cells = (Cell(task, language) for task in grid.tasks for language in grid.languages)
+    return [cell for cell in cells if cell not in seen]
+
+
+def words_to_encode(grid: Grid, seen: Collection[Cell], encoder: FrozenEncoder, scored: Grid | None) -> tuple[int, int]:
+    """Count the words that a run's encoder reads, and those of them that are not in its cache."""
+    corpora = {corpus.text_hash(): corpus for corpus in _corpora(grid, seen, scored) if len(corpus)}
+    missing = sum(corpus.n_words for corpus in corpora.values() if not encoder.is_cached(corpus))
+    return sum(corpus.n_words for corpus in corpora.values()), missing
+
+
+def _corpora(grid: Grid, seen: Collection[Cell], scored: Grid | None) -> Iterator[Corpus]:
+    """All text that a run encodes: to centre languages, to train, to select, and to score."""
+    for cell in grid.cells:
+        usable = [splits for splits in grid[cell] if cell in seen or splits.has_training_data]
+        yield Corpus.joined(splits.training for splits in usable)
+        if cell in seen:
+            yield grid.development(cell)
+    if scored is not None:
+        for cell in scored.cells:
+            yield from scored.evaluation(cell, cell in seen).values()

@@ -42,8 +42,7 @@ def train(
     those of the config. A model that is in `out` is replaced only with `force`; a run that was interrupted there goes
     on with `resume`. The method `auto` tries several on seen cells held out in turn, and keeps the best for each task;
     these also say what filled cells will score (`Tagger.expectations`), by default where the encoder is frozen, else
-    with `expect`. What is chosen and how long it takes is shown on standard error, unless `quiet`; by default
-    in terminals and notebooks.
+    with `expect`. What is chosen is shown on standard error, unless `quiet`; by default in terminals and notebooks.
     """
     vectors = None
     if isinstance(grid, str | Path):

@@ -41,10 +41,6 @@ EXAMPLES = "examples.json"
 """Sentences to try the model on, by language."""
 ADAPTED = "adapted"
 """Folder with a file for each cell that was adapted to a few labelled sentences."""
-WIDTHS = "widths.json"
-"""How far heads of a task's cells lie from those generated for them: priors of adaptation."""
-WORTH = "worth.json"
-"""What twenty sentences were worth in held-out cells."""
 CARD = "README.md"
 CARD_NOTES = "card.json"
 """What only a person can say for the card: licence, names of datasets, title."""
@@ -71,8 +67,6 @@ _OF_A_RUN = (
         STATE,
         HISTORY,
         CALIBRATION,
-        WIDTHS,
-        WORTH,
         DATA,
         RESULTS,
         EXPECTED,

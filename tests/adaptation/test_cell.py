@@ -1,9 +1,7 @@
 """Adapted cells: two goes are one, other cells stay as they are, doubt shrinks, and files come back whole."""
 
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -11,11 +9,9 @@ from torch import Tensor
 from crossfill import checkpoint
 from crossfill.adaptation.cell import adapt_cell
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.heads import adapted_cells, with_adapted, without_adapted
-from crossfill.adaptation.held_out import HeldOutCell, fit_width
 from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
-from crossfill.adaptation.widths import Width, load_widths, save_widths
+from crossfill.adaptation.widths import Width
 from crossfill.adaptation.words import N_CUES, NONE
 from crossfill.errors import CheckpointError, DataError
 from crossfill.grid.cells import Cell
@@ -23,7 +19,7 @@ from crossfill.prediction.predict import predict_features
 from tests.scenarios import INVENTORY, N_FEATURES, small_model
 
 CELL = Cell("pos", "ccc")
-WIDTH = Width(0.4, 0.4, 0.1, 4)
+WIDTH = Width(0.4, 0.4, 0.1)
 LABELS = INVENTORY.labels["pos"]
 
 
@@ -128,32 +124,3 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     checkpoint.write_tensors(path, tensors, notes | {"cell": "pos/xxx"})
     with pytest.raises((CheckpointError, DataError), match="xxx"):
         load_adapted(tmp_path, model)
-
-
-def test_widths_of_a_task_suit_the_heads_that_its_cells_were_drawn_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Heads are drawn at a known τ² around what is generated for them, and words have no effect of their own."""
-    monkeypatch.setattr("crossfill.adaptation.held_out.SENTENCES", (8,))
-    rng, cells = torch.Generator().manual_seed(3), []
-    for _ in range(4):
-        mean = torch.randn(3, 6, dtype=torch.float64, generator=rng)
-        theta = mean + 0.1**0.5 * torch.randn(3, 6, dtype=torch.float64, generator=rng)
-        features = torch.randn(300, 5, generator=rng)
-        numbers = torch.randint(20, (300,), generator=rng)
-        logits = torch.cat([features.double(), torch.ones(300, 1)], 1) @ theta.T
-        labels = torch.multinomial(logits.softmax(-1), 1, generator=rng).squeeze(1)
-        words = Examples(with_cues(features, numbers), labels, torch.full((60,), 5), tuple(map(str, range(60))))
-        prior = HeadPrior.at(mean)
-        cells.append(HeldOutCell(prior, words.take(range(32)), words.take(range(32, 60)), ("A", "B", "C")))
-    found, default = fit_width(cells), cells[0].default()
-    assert found.cells == 4
-    assert found.words < default.words
-    assert np.mean([cell.score(found) for cell in cells]) >= np.mean([cell.score(default) for cell in cells])
-
-
-def test_widths_are_stored(tmp_path: Path) -> None:
-    assert load_widths(tmp_path) == {}
-    save_widths(tmp_path, {"pos": WIDTH})
-    assert load_widths(tmp_path) == {"pos": WIDTH}
-    (tmp_path / checkpoint.WIDTHS).write_text(json.dumps({"pos": {"weights": -1, "bias": 1, "words": 1, "cells": 1}}))
-    with pytest.raises(CheckpointError, match=r"widths\.json"):
-        load_widths(tmp_path)

@@ -140,19 +140,3 @@ def test_a_learning_curve_has_zero_shot_at_its_start(made: tuple[Path, Path, Gri
     assert points[0]["adapted"] == pytest.approx(results[0].score)
     assert points[-1]["words"] == grid[cell][0].train.n_words
     assert (tmp_path / "a.svg").stat().st_size > 1000
-
-
-@pytest.mark.slow
-def test_widths_are_estimated_on_held_out_cells(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:
-    model, data, grid, cell = made
-    code, told = run("adapt", model, "--fit", data, "--out", tmp_path / "wide")
-    assert code == 0, told
-    widths = crossfill.load(tmp_path / "wide").widths
-    assert widths[cell.task].cells >= 1
-    assert f"{cell.task}: variance of weights" in told
-    empty = tmp_path / "data"
-    write_grid(grid.where(lambda other: other != cell), empty)
-    code, told = run("annotate", tmp_path / "wide", "--rank", empty)
-    assert code == 0, told
-    assert "worth of" in told
-    assert not crossfill.load(model).widths

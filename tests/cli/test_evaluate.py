@@ -176,11 +176,7 @@ def test_annotate(model: Path, data: Path, tmp_path: Path):
     assert as_conllu.count("\n\n") == 2
     assert "a b" in run("annotate", model, "--cell", "pos/wol", "--tokenised", "--format", "conllu", text="a b\n")
     assert run("annotate", model, "--cell", "pos/wol", text="") == ""
-    ranked = run("annotate", model, "--rank", data)
-    assert "ner/amh" in ranked
-    assert "ner/wol" not in ranked
-    for wrong in (["--rank", str(data), "--cell", "ner/wol"], []):
-        assert isinstance(RUN.invoke(app, ["annotate", str(model), *wrong]).exception, CrossfillError)
+    assert isinstance(RUN.invoke(app, ["annotate", str(model)]).exception, CrossfillError)
 
 
 def test_export_says_why_not(model: Path, tmp_path: Path):

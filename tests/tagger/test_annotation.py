@@ -5,13 +5,11 @@ import pytest
 import torch
 
 import crossfill
-from crossfill.errors import CheckpointError, DataError
-from crossfill.evaluation.expected import HeldOutScore
-from crossfill.grid.cells import Cell, Grid
+from crossfill.errors import DataError
+from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.prediction.predict import Prediction
-from crossfill.tagger.annotation import SKETCH, Candidates, candidates, choose, rank_cells
-from crossfill.tagger.worth import load_worth, save_worth
+from crossfill.tagger.annotation import SKETCH, Candidates, candidates, choose
 from tests.scenarios import SMALL, small_grid
 
 GRID = small_grid()[0].grid
@@ -115,33 +113,3 @@ def test_recurring_and_alike_sentences():
     for strategy in ("coverage", "entropy", "bald", "diversity"):
         assert {made.sentences[i] for i in choose(made, 2, strategy)} == {one, other}
         assert len(choose(made, 3, strategy)) == 2
-
-
-def test_empty_cells_are_ranked(tagger):
-    empty = [Cell("ner", LANGUAGE), Cell("pos", GRID.languages[1])]
-    ragged = Grid({cell: GRID[cell] for cell in GRID.cells if cell not in empty})
-    needs = rank_cells(tagger, ragged, most_sentences=5)
-    assert {need.cell for need in needs} == set(empty)
-    assert needs[0].mutual_information >= needs[1].mutual_information
-    texts = [Sentence(s.words) for c in ragged.cells if c.language == LANGUAGE for s in ragged.training(c)][:5]
-    taggings = list(tagger.tag_many(texts, empty[0]))
-    found = next(need for need in needs if need.cell == empty[0])
-    assert found.entropy == pytest.approx(np.concatenate([t.entropy for t in taggings]).mean(), rel=1e-4)
-    assert all(need.gain is None for need in needs)
-
-
-def test_learning_curves_of_held_out_cells_say_where_sentences_are_worth_most(tagger, tmp_path):
-    """Gains that grow with doubt: the cell in more doubt comes first, whatever its mutual information."""
-    cells = [Cell("pos", language) for language in GRID.languages[1:3]]
-    ragged = Grid({cell: GRID[cell] for cell in GRID.cells if cell not in cells})
-    doubts = np.linspace(0, 1, 8)
-    save_worth(tmp_path, [HeldOutScore(Cell("pos", f"l{i}"), 0.3 * d, d) for i, d in enumerate(doubts.tolist())])
-    needs = rank_cells(tagger, ragged, most_sentences=5, worth=load_worth(tmp_path))
-    gains = [need.gain.score for need in needs]
-    assert gains == sorted(gains, reverse=True)
-    for need in needs:
-        assert need.gain.score == pytest.approx(0.3 * need.gain.doubt, abs=1e-6)
-    assert load_worth(tmp_path / "none") == []
-    (tmp_path / "worth.json").write_text('[{"cell": "pos"}]')
-    with pytest.raises(CheckpointError, match=r"worth\.json"):
-        load_worth(tmp_path)

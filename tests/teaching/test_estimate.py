@@ -16,7 +16,7 @@ from crossfill.teaching.estimate import NEXT, estimate, interval, worth
 def test_every_sentence_is_labelled_by_a_head_adapted_to_the_others(tagger: Tagger, taught: tuple[Cell, Corpus]):
     cell, corpus = taught
     few = corpus[:6]
-    found = estimate(tagger.model, cell, Examples.of(tagger.model, cell, few), tagger.widths.get(cell.task))
+    found = estimate(tagger.model, cell, Examples.of(tagger.model, cell, few))
     assert found is not None
     assert [point.sentences for point in found.curve] == [0, 1, 2, 5]
     gold, names = Examples.of(tagger.model, cell, few).labels.numpy(), tagger.model.inventory.labels[cell.task]

@@ -89,7 +89,7 @@ def adapt_cell(
 
 
 def likely_width(head: Head, examples: Examples, labels: tuple[str, ...]) -> Width:
-    """The widths around a head where none were estimated; a head of zeros knows nothing yet."""
+    """The widths around a head; a head of zeros knows nothing yet."""
     size = mean_square(examples)
     return default_width(size, labels) if bool(head.parameters.any()) else fresh_width(size)
 

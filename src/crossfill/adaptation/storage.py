@@ -2,7 +2,7 @@
 
 Tensors: `features` (words × features, the last of which are the word's cues), `labels` and `lengths` of the sentences;
 `lexicon`, the numbers of the cues that are known by heart; `mean`, `factor`, `scale` and `eigen/…` of the posterior.
-Notes (JSON): format, cell, labels, unit, hash of each sentence, widths and what they were estimated on, temperature,
+Notes (JSON): format, cell, labels, unit, hash of each sentence, widths, temperature,
 evidence, date. Loading executes nothing, and every shape and value is checked.
 """
 
@@ -26,7 +26,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.unit import Unit
 from crossfill.model import Model
 
-FORMAT = 3
+FORMAT = 4
 _EIGEN = ("label_values", "label_vectors", "feature_values", "feature_vectors")
 
 

@@ -3,31 +3,24 @@
     θ of a cell ~ N(generated θ, covariance of its draws + diag(τ², …, τ², β², ω², …, ω²))
 
 τ² is the variance of a weight, β² that of the bias, ω² that of the effect of a cue that is known by heart, one for
-words, one for endings and one for neighbours.
-The widths of a task are estimated on cells that were held out in turn (`crossfill.adaptation.held_out`); without such
-an estimate they are defaults.
+words, one for endings and one for neighbours. They depend on the kind of task alone.
 """
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from crossfill import checkpoint
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.words import N_CUES, Cue, kinds
-from crossfill.errors import CheckpointError
-from crossfill.files import write_json
 from crossfill.measures.metrics import TaskKind
 
 SPREAD = 0.3
-"""The spread of cells where none was estimated. Chosen on held-out cells (docs/adapt.md)."""
+"""The spread of cells. Chosen on held-out cells (docs/adapt.md)."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +33,6 @@ class Width:
     """β²."""
     words: float
     """ω² of words; 0 learns none by heart, likewise for the others."""
-    cells: int = 0
-    """Number of held-out cells that they were estimated on; 0 for the default."""
     spread: float = SPREAD
     """Standard deviation of the logarithm of a cell's τ² around the task's; 0 keeps the evidence out."""
     endings: float = 0.0
@@ -91,7 +82,7 @@ _FRESH = Moves(4.0, 2.0, 4.0, 2.0, 1.5)
 
 
 def default_width(mean_square: float, labels: Sequence[str]) -> Width:
-    """The widths where none were estimated; `mean_square` is the mean squared norm of the words' features."""
+    """The widths of a task's cells; `mean_square` is the mean squared norm of the words' features."""
     return _moving(_MOVES[TaskKind.of(labels)], mean_square)
 
 
@@ -108,35 +99,3 @@ def _moving(moves: Moves, mean_square: float) -> Width:
 def mean_square(examples: Examples) -> float:
     """The mean squared norm of the words' features."""
     return float((examples.features[:, :-N_CUES].double() ** 2).sum(1).mean())
-
-
-def save_widths(folder: Path, widths: Mapping[str, Width]) -> None:
-    """Write the widths of a model's tasks into its folder."""
-    write_json(folder / checkpoint.WIDTHS, {task: asdict(width) for task, width in widths.items()})
-
-
-def load_widths(folder: Path) -> dict[str, Width]:
-    """The widths of a model's tasks; empty if none were estimated."""
-    path = folder / checkpoint.WIDTHS
-    try:
-        found = {
-            str(task): Width(
-                float(values["weights"]),
-                float(values["bias"]),
-                float(values["words"]),
-                int(values["cells"]),
-                float(values.get("spread", SPREAD)),
-                *(float(values.get(name, 0)) for name in ("endings", "neighbours")),
-            )
-            for task, values in (checkpoint.read_json(path) or {}).items()
-        }
-        for width in found.values():
-            if not all(0 < value < math.inf for value in (width.weights, width.bias)) or not all(
-                0 <= value < math.inf for value in (width.words, width.spread, width.endings, width.neighbours)
-            ):
-                raise ValueError("expected positive variances")
-        return found
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise CheckpointError(
-            f"{path}: expected widths of priors; {type(error).__name__}: {error}; delete it and run adapt --fit again"
-        ) from None

@@ -25,10 +25,6 @@ def adapt(
     data: Annotated[
         Path | None, typer.Option(help="Data folder: refuse sentences that are in its test data of the language.")
     ] = None,
-    fit: Annotated[
-        Path | None,
-        typer.Option(help="Data folder the model was trained on: estimate how wide priors are on held-out cells."),
-    ] = None,
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for features. [default: the user's]")] = None,
 ) -> None:
@@ -38,9 +34,6 @@ def adapt(
     from crossfill.tagger.folder import copy_folder
     from crossfill.tagger.tagger import load
 
-    if fit is not None:
-        _fit(model, out, fit, encoder, cache)
-        return
     if not cell:
         raise DataError("expected --cell, such as ner/wol: the cell that the sentences are of")
     if (labelled is None) != undo:
@@ -63,14 +56,13 @@ def adapt(
     folder = copy_folder(model, out)
     save_adapted(folder, made)
     new = len(made.examples) - (len(before.examples) if before else 0)
-    width = f"estimated on {made.width.cells} cells" if made.width.cells else "default"
     if target.task not in known:
         labels = f"{len(made.labels)} labels: {', '.join(made.labels)}"
         typer.echo(f"{target.task} is a new task (the model has {', '.join(known)}), of {labels}", err=True)
     typer.echo(
         f"{folder}: {target} {made} ({new} new, {int(made.examples.lengths.sum())} labels); "
         f"{len(made.lexicon)} words, endings and neighbours known by heart, "
-        f"prior width τ² {made.width.weights:.2g} ({width}), temperature × {made.own.temperature:.2f}"
+        f"prior width τ² {made.width.weights:.2g}, temperature × {made.own.temperature:.2f}"
     )
 
 
@@ -112,38 +104,4 @@ def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path, cache: Path | None
         raise DataError(
             f"{cell}: expected sentences that are not in the test data of {data}, got {len(found)} that are, such as "
             f"'{words} …'; leave them out, or scores there will mean nothing"
-        )
-
-
-def _fit(model: Path, out: Path | None, data: Path, encoder: str | None, cache: Path | None) -> None:
-    """Estimate the widths of a model's tasks, and write them into its folder."""
-    from crossfill.adaptation.widths import save_widths
-    from crossfill.data.folder import load_grid
-    from crossfill.encoders.build import build_encoder
-    from crossfill.progress import ProgressBar
-    from crossfill.tagger.crossfit import N_FOLDS
-    from crossfill.tagger.folder import copy_folder
-    from crossfill.tagger.tagger import load
-    from crossfill.tagger.widths import estimate_widths
-    from crossfill.tagger.worth import SENTENCES, save_worth
-
-    tagger, grid = load(model, encoder, cache or True), load_grid(data, cache=cache or True)
-    config = tagger.config.change({"encoder.name": encoder} if encoder else {})
-    with ProgressBar() as bars:
-        update = bars.add("Holding out cells", N_FOLDS * config.training.steps)
-        seen = [cell for cell in tagger.seen if cell in grid.corpora]
-        widths, gains = estimate_widths(
-            grid, seen, config, lambda: build_encoder(config, grid.inventory.languages, cache or True), report=update
-        )
-    folder = copy_folder(model, out)
-    save_widths(folder, widths)
-    save_worth(folder, gains)
-    for task, width in widths.items():
-        own = [gain.score for gain in gains if gain.cell.task == task]
-        typer.echo(
-            f"{task}: variance of weights {width.weights:.2g}, of biases {width.bias:.2g}, of words {width.words:.2g}, "
-            f"of endings {width.endings:.2g}, of words beside {width.neighbours:.2g}, "
-            f"spread of cells {width.spread:.2g}, by the scores of {width.cells} cells that were held out; "
-            f"{SENTENCES} sentences gave them "
-            f"{100 * sum(own) / len(own):.1f} points"
         )

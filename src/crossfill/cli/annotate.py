@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crossfill.data.streams import Item
-    from crossfill.evaluation.expected import ExpectedScore
     from crossfill.prediction.tagging import Tagging
-    from crossfill.tagger.tagger import Tagger
 
 
 def annotate(
     model: ModelFolder,
     file: Annotated[Path, typer.Argument(help="Text to choose from; - is standard input.")] = Path("-"),
-    cell: Annotated[str | None, typer.Option(help="Cell to annotate, as ner/wol.")] = None,
+    cell: Annotated[str, typer.Option(help="Cell to annotate, as ner/wol.")] = "",
     budget: Annotated[int, typer.Option(min=1, help="How many sentences to choose.")] = 100,
     strategy: Annotated[
         Literal["coverage", "entropy", "bald", "diversity"],
@@ -44,13 +42,11 @@ def annotate(
     seed: Annotated[
         int, typer.Option(min=0, max=MOST_SEED, help="Seed of the projection that distances are taken in.")
     ] = 0,
-    grid: Annotated[Path | None, typer.Option("--rank", help="Data folder: rank its empty cells instead.")] = None,
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's]")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
     force: Force = False,
 ) -> None:
-    """Choose the sentences most worth annotating in a cell, as a file to correct; or the cell most worth annotating."""
+    """Choose the sentences most worth annotating in a cell, as a file to correct."""
     from crossfill.cli.predict import opened
     from crossfill.cli.terminal import visible
     from crossfill.data.streams import format_of, read_items
@@ -63,13 +59,8 @@ def annotate(
     if out is not None:
         check_file(out, force)
     tagger = load(model, encoder)
-    if grid is not None:
-        if cell is not None:
-            raise DataError(f"expected --cell (which sentences?) or --rank (which cell?), got both: {cell} and {grid}")
-        _rank(tagger, model, grid, cache)
-        return
-    if cell is None:
-        raise DataError("expected --cell, such as ner/wol, to choose sentences; or --rank DATA to choose a cell")
+    if not cell:
+        raise DataError("expected --cell, such as ner/wol, to choose sentences for")
     target, path = tagger.cell(cell), None if str(file) == "-" else file
     unit = tagger.model.inventory.unit(target.task)
     if unit is not Unit.WORD and form is not None:
@@ -111,33 +102,3 @@ def _table(taggings: "Iterable[Tagging]") -> str:
     from crossfill.data.items import as_row
 
     return separated.render(({**as_row(t.sentence), "label": t.labels[0]} for t in taggings), "\t").decode()
-
-
-def _rank(tagger: "Tagger", model: Path, data: Path, cache: Path | None) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from crossfill.cli.tables import print_table
-    from crossfill.data.folder import load_grid
-    from crossfill.tagger.annotation import rank_cells
-    from crossfill.tagger.worth import SENTENCES, load_worth
-
-    worth = load_worth(model)
-    needs = rank_cells(tagger, load_grid(data, cache=cache or True), worth=worth)
-    table = Table(title="Empty cells, most worth annotating first")
-    gain = (f"worth of {SENTENCES} sentences",) if worth else ()
-    for name in ("cell", *gain, "words looked at", "mutual information", "entropy"):
-        table.add_column(name, justify="left" if name == "cell" else "right")
-    for need in needs:
-        doubts = f"{need.n_words:,}", f"{need.mutual_information:.4f}", f"{need.entropy:.3f}"
-        table.add_row(str(need.cell), *((_points(need.gain),) if worth else ()), *doubts)
-    console = Console(highlight=False)
-    if needs:
-        print_table(console, table)
-    else:
-        console.print("no empty cell has text in its language")
-
-
-def _points(gain: "ExpectedScore | None") -> str:
-    """A gain and its interval, in points."""
-    return "–" if gain is None else f"{100 * gain.score:.1f} ({100 * gain.low:.1f}–{100 * gain.high:.1f})"

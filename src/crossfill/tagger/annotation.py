@@ -1,8 +1,8 @@
-"""Active learning: choose the sentences, or rank the empty cells, that are most worth annotating."""
+"""Active learning: choose the sentences that are most worth annotating."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Literal
@@ -12,14 +12,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from crossfill.errors import DataError
-from crossfill.evaluation.expected import ExpectedScore, HeldOutScore
-from crossfill.grid.cells import Cell, Grid
-from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Sentence
 from crossfill.prediction.predict import Prediction
-from crossfill.prediction.tagging import Tagging
 from crossfill.tagger.tagger import Tagger
-from crossfill.tagger.worth import expected_gains
 
 Strategy = Literal["coverage", "entropy", "bald", "diversity"]
 """`coverage`: doubtful words that come often and are in no sentence chosen yet. `entropy`: highest entropy. `bald`:
@@ -81,19 +77,6 @@ class Candidates:
             self.sketches[chosen],
             np.concatenate([parts[i] for i in places]) if len(chosen) else self.doubts[:0],
         )
-
-
-@dataclass(frozen=True)
-class CellNeed:
-    """An empty cell, and the model's uncertainty about text that could be annotated there."""
-
-    cell: Cell
-    n_words: int
-    entropy: float
-    """Mean over words."""
-    mutual_information: float
-    gain: ExpectedScore | None = None
-    """What the next sentences are expected to add to its score, where learning curves of held-out cells tell."""
 
 
 def candidates(
@@ -184,41 +167,6 @@ def _covering(pool: Candidates, cost: Cost) -> Iterator[int]:
         else:
             covered.update(forms[place])
             yield place
-
-
-def rank_cells(
-    tagger: Tagger, grid: Grid, most_sentences: int = 200, worth: Sequence[HeldOutScore] = ()
-) -> list[CellNeed]:
-    """Rank the empty cells of a grid by what the next sentences are worth there, else by mutual information per word.
-
-    `worth` are the gains of held-out cells (`crossfill.tagger.worth`); tasks that they do not tell of come last.
-    A cell is ranked by text of its language from other tasks; cells of languages without any text are not listed, and
-    neither are those of tasks that label pairs.
-    """
-    found, doubts = [], {}
-    for cell in tagger.cells:
-        if cell in grid.corpora:
-            continue
-        if tagger.model.inventory.unit(cell.task) is Unit.PAIR:  # text of other tasks makes no pairs
-            continue
-        others = [other for other in grid.cells if other.language == cell.language]
-        texts = Corpus.joined(splits.training.text() for other in others for splits in grid[other])
-        taggings: list[Tagging] = list(tagger.tag_many(islice(texts, most_sentences), cell))
-        if worth and taggings:
-            plug_in = tagger.tag_many([tagging.sentence for tagging in taggings], cell, samples=0)
-            doubts[cell] = float(1 - np.concatenate([tagging.probabilities.max(-1) for tagging in plug_in]).mean())
-        n_words = sum(map(len, taggings))
-        if n_words:
-            sums = [sum(float(getattr(t, name).sum()) for t in taggings) for name in ("entropy", "mutual_information")]
-            found.append(CellNeed(cell, n_words, sums[0] / n_words, sums[1] / n_words))
-    gains = expected_gains(worth, doubts)
-    told = [replace(need, gain=gains.get(need.cell)) for need in found]
-    return sorted(told, key=_urgency)
-
-
-def _urgency(need: CellNeed) -> tuple[float, float, float, Cell]:
-    gain = need.gain.score if need.gain is not None else -1.0
-    return -gain, -need.mutual_information, -need.entropy, need.cell
 
 
 def _distinct(ranked: Iterable[int], sentences: Sequence[Sentence], known: set[tuple[str, ...]]) -> Iterator[int]:

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,7 +11,6 @@ import torch
 from crossfill import checkpoint
 from crossfill.adaptation.heads import adapted_cells, without_adapted
 from crossfill.adaptation.storage import save_adapted
-from crossfill.adaptation.widths import Width, save_widths
 from crossfill.config import Config
 from crossfill.encoders import hub
 from crossfill.encoders.build import build_encoder
@@ -33,7 +32,6 @@ def save_model(
     calibration: Calibration | None = None,
     results: Sequence[CellResult] = (),
     with_encoder: bool = False,
-    widths: Mapping[str, Width] | None = None,
 ) -> None:
     """Write a whole model folder: settings, weights, adapted cells, calibration, results, encoder files and card."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,8 +41,6 @@ def save_model(
         (folder / name).unlink(missing_ok=True)
     write_json(folder / checkpoint.DESCRIPTION, description)
     checkpoint.write_tensors(folder / checkpoint.WEIGHTS, model.state_dict(), {"run": checkpoint.digest(description)})
-    if widths:
-        save_widths(folder, widths)
     for path in (folder / checkpoint.ADAPTED).glob("*.safetensors"):  # of an earlier model
         path.unlink()
     for made in adapted.values():

@@ -12,7 +12,7 @@ from crossfill.errors import CheckpointError
 
 Own = TypeVar("Own", bound="OnHub")
 _WANTED = [
-    *(checkpoint.DESCRIPTION, checkpoint.WEIGHTS, checkpoint.CALIBRATION, checkpoint.WIDTHS, checkpoint.DATA),
+    *(checkpoint.DESCRIPTION, checkpoint.WEIGHTS, checkpoint.CALIBRATION, checkpoint.DATA),
     *(checkpoint.RESULTS, checkpoint.EXPECTED, checkpoint.EXAMPLES, checkpoint.ENCODER_SOURCE, checkpoint.CARD),
     *(checkpoint.CARD_NOTES, f"{checkpoint.ADAPTED}/*.safetensors", *(f"{checkpoint.ENCODER}/*{end}" for end in READ)),
 ]

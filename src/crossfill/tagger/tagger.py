@@ -15,7 +15,6 @@ from crossfill.adaptation.languages import add_language
 from crossfill.adaptation.own import Own
 from crossfill.adaptation.rows import TaskLabels
 from crossfill.adaptation.storage import load_adapted
-from crossfill.adaptation.widths import Width, load_widths
 from crossfill.config import Config
 from crossfill.data.codes import find_cell, find_language_in
 from crossfill.data.labels import task_name
@@ -48,13 +47,10 @@ class Tagger(OnHub):
         config: Config,
         calibration: Calibration | None = None,
         results: Sequence[CellResult] = (),
-        widths: Mapping[str, Width] | None = None,
         expectations: Expectations | None = None,
         about: About | None = None,
     ) -> None:
         self.model, self.config, self.calibration = model.eval(), config, calibration
-        self.widths = dict(widths or {})
-        """How far the heads of each task's cells lie from those generated for them, where it was estimated."""
         self.results = Results(results)
         """Results of the last evaluation."""
         self.expectations = expectations
@@ -72,7 +68,6 @@ class Tagger(OnHub):
             config,
             load_calibration(folder),
             load_results(folder),
-            load_widths(folder),
             load_expected(folder),
             load_about(folder),
         )
@@ -206,9 +201,8 @@ class Tagger(OnHub):
         others = {other: made for other, made in self.adapted.items() if other != cell and other.task == cell.task}
         before = with_adapted(self.model, others, {cell.task: task})
         calibration = self.calibration.of(cell.task, 0) if self.calibration else None
-        width = self.widths.get(cell.task)
         heads = source_of(before, cell)
-        return adapt_cell(heads, examples, cell, task.labels, width, calibration, own, task.unit)
+        return adapt_cell(heads, examples, cell, task.labels, None, calibration, own, task.unit)
 
     def cell_to_adapt(self, name: str | Cell) -> Cell:
         """The cell of this name; it may be of a task that the model does not know, in one of its languages."""
@@ -263,7 +257,7 @@ class Tagger(OnHub):
         A frozen encoder is saved by name only, unless `with_encoder` asks for a copy in the folder.
         """
         out = Path(folder)
-        save_model(out, self.model, self.config, self.calibration, self.results, with_encoder, self.widths)
+        save_model(out, self.model, self.config, self.calibration, self.results, with_encoder)
         if self.expectations is not None:
             save_expected(out, self.expectations)
         save_about(out, self.about)

@@ -17,7 +17,7 @@ from crossfill.adaptation.cell import generated_prior
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.features import Design, affine
 from crossfill.adaptation.fit import Fit
-from crossfill.adaptation.widths import Width, default_width, mean_square
+from crossfill.adaptation.widths import default_width, mean_square
 from crossfill.grid.cells import Cell
 from crossfill.measures.metrics import Labelling
 from crossfill.measures.significance import student_quantile
@@ -70,7 +70,6 @@ def estimate(
     model: Model,
     cell: Cell,
     examples: Examples,
-    width: Width | None = None,
     given_up: Callable[[], bool] = lambda: False,
 ) -> Estimate | None:
     """The estimate from corrected sentences of a cell; `model` is the model before any adaptation.
@@ -80,7 +79,7 @@ def estimate(
     labels = model.inventory.labels[cell.task]
     body, _ = affine(model.heads.plug_in([cell])[0])
     examples = examples.through(body)
-    width = width or default_width(mean_square(examples), labels)
+    width = default_width(mean_square(examples), labels)
     generated = generated_prior(model, cell)
     n = len(examples)
     n_groups = min(n, MOST_GROUPS)

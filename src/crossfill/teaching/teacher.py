@@ -280,8 +280,8 @@ class Teacher:
         def given_up() -> bool:
             return self._closed or pupil.serving != number
 
-        base, width = without_adapted(self.tagger.model), self.tagger.widths.get(pupil.cell.task)
-        found = estimate(base, pupil.cell, examples, width, given_up) if examples is not None else None
+        base = without_adapted(self.tagger.model)
+        found = estimate(base, pupil.cell, examples, given_up) if examples is not None else None
         with pupil.lock:
             if not given_up():
                 pupil.estimate = found

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from crossfill import progress
-from crossfill.progress import ProgressBar, Work, duration
+from crossfill.progress import ProgressBar, duration, state
 
 
 @pytest.fixture(autouse=True)
@@ -21,21 +21,32 @@ def test_durations_in_words():
 
 
 def test_rate_and_time_left_are_those_of_this_run():
-    work = Work("training", 1000, started=0.0)
-    assert work.state(now=30.0) == "0/1,000, 30 s so far"
-    work.report(500, "loss 2.000", now=40.0)  # taken up at step 500
-    assert work.state(now=60.0) == "500/1,000, 60 s so far, loss 2.000"
-    work.report(600, "loss 1.000", now=60.0)
-    assert work.state(now=60.0) == "600/1,000, 5/s, 80 s left, loss 1.000"
-    assert work.state(now=240.0) == "600/1,000, 2 s each, 13 min left, loss 1.000"  # a step that takes long
-    work.report(1000, "loss 0.500", now=300.0)
-    assert work.state(now=300.0) == "1,000/1,000, done, loss 0.500"
+    now = 0.0
+    bars = ProgressBar(quiet=True)
+    bars.bars.get_time = lambda: now
+    report = bars.add("training", 1000)
+    [task] = bars.bars.tasks
+    now = 30.0
+    assert state(task) == "0/1,000, 30 s so far"
+    now = 40.0
+    report(500, "loss 2.000")  # resumed at step 500
+    now = 60.0
+    assert state(task) == "500/1,000, 60 s so far, loss 2.000"
+    report(600, "loss 1.000")
+    assert state(task) == "600/1,000, 5/s, 80 s left, loss 1.000"
+    now = 240.0
+    assert state(task) == "600/1,000, 2 s each, 13 min left, loss 1.000"  # a step that takes long
+    report(1000, "loss 0.500")
+    assert state(task) == "1,000/1,000, done, loss 0.500"
 
 
 def test_stages_have_no_amount():
-    work = Work("exporting", None, started=0.0)
-    work.report(0, "tracing", now=1.0)
-    assert work.state(now=130.0) == "2 min so far, tracing"
+    now = 0.0
+    bars = ProgressBar(quiet=True)
+    bars.bars.get_time = lambda: now
+    bars.add("exporting")(0, "tracing")
+    now = 130.0
+    assert state(bars.bars.tasks[0]) == "2 min so far, tracing"
 
 
 def test_lines_come_while_one_step_takes_long(capsys: pytest.CaptureFixture[str]):
@@ -82,17 +93,14 @@ def test_a_terminal_has_a_bar_and_a_dumb_one_lines(monkeypatch: pytest.MonkeyPat
         assert "3/10" in told
 
 
-def test_lines_say_once_that_all_is_done(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+def test_lines_are_of_work_that_is_not_done(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 60.0)  # only what is asked for here
-    bars = ProgressBar()
-    works = [bars.add(title, 2) for title in ("first", "second")]
-    works[0](2, "")
-    for _ in range(2):
+    with ProgressBar() as bars:
+        reports = [bars.add(title, 2) for title in ("first", "second")]
+        reports[0](2, "")
         bars.print_lines()
-    works[1](2, "")
-    for _ in range(3):
+        bars.print("first [done]")
+        reports[1](2, "")
         bars.print_lines()
-    with bars:
-        pass
-    told = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()]
-    assert told == ["second: 0/2", "second: 0/2", "first: 2/2", "second: 2/2"]
+    lines = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["second: 0/2", "first [done]"]

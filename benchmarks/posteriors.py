@@ -25,8 +25,7 @@ from crossfill.measures import uncertainty
 from crossfill.measures.correlation import correlation
 from crossfill.methods.baselines.described import DescribedHeads
 from crossfill.methods.factorized.heads import FactorizedHeads
-from crossfill.methods.gaussian_process import GaussianProcessHeads
-from crossfill.methods.registry import build_model, find_method
+from crossfill.methods.registry import build_model
 from crossfill.model import Model
 from crossfill.prediction.predict import predict
 from crossfill.training.labelled import Labelled
@@ -39,7 +38,7 @@ SCALE = 0.7
 """Standard deviation of a head's deviations; what all languages share has 1."""
 KINSHIP = 0.7
 """Similarity of two languages of a family; that of others is 0."""
-METHODS = ("pf-lr", "jm", "jm-kernel", "gp")
+METHODS = ("pf-lr", "jm", "jm-kernel")
 
 
 class World:
@@ -82,22 +81,16 @@ def trained(world: World, train: Mapping[Cell, Labelled], dev: Mapping[Cell, Lab
     match model.heads:
         case FactorizedHeads() as heads:
             heads.anchor(vectors)
-        case GaussianProcessHeads() as heads:
-            heads.kernel.describe(vectors)
         case DescribedHeads() as heads:
             heads.describe(vectors)
         case _:
             pass
     Trainer(model, train, dev, config).run()
-    if (finish := find_method(config.method).finish) is not None:
-        finish(model, {cell: data.inputs for cell, data in train.items()})
     return model
 
 
 def variance(model: Model, cell: Cell) -> float:
     """The variance of a head's parameters, mean over parameters."""
-    if isinstance(model.heads, GaussianProcessHeads):
-        return float(model.heads.variance(cell).mean())
     with torch.no_grad():
         (head,) = model.heads.sample([cell], 400, torch.Generator().manual_seed(0))
         return float(torch.as_tensor(getattr(head, "parameters", torch.zeros(2))).var(0).mean())

@@ -104,7 +104,7 @@ class LatentConfig(Settings):
     """Prior of a language vector: `standard`, N(0, I) (paper); `similar`, N(a, I), a close for similar languages."""
     similarity: tuple[str, ...] = ("syntax_knn", "centroid")
     """Similarities that determine a, averaged: URIEL blocks (`sources.vectors`), and `centroid`, of mean features. The
-    vectors of jm-typology, jm-kernel and gp come from them, too."""
+    vectors of jm-typology and jm-kernel come from them, too."""
 
 
 class GeneratorConfig(Settings):
@@ -116,8 +116,6 @@ class GeneratorConfig(Settings):
     """Factor on the initial weights of the last layers; at 0 all cells of a task start from one shared head."""
     initial_variance: Rate | None = None
     """Initial variance of a head's parameters; none keeps the default random initialisation (as published)."""
-    doubt: bool = False
-    """Samples of heads also vary by what the seen cells leave open in the last layer's weights (Laplace)."""
 
 
 class ObjectiveConfig(Settings):
@@ -231,10 +229,7 @@ class Config(Settings):
     method: MethodName = "pf-lr"
     """`pf-lr`, `pf-d` (factorised parameters), `jm` (one head per task), `ns` (nearest source), `ls` (largest source),
     `ws` (sources weighted by similarity), `bea` (all sources vote), and variants of the joint baseline: `jm-dropout`,
-    `jm-ensemble`, `jm-deep`, `jm-typology` and `jm-kernel` (with vectors of languages), and `gp` (Gaussian process over
-    languages)."""
-    by_task: dict[str, MethodName] = Field(default={})
-    """The method of each task, for the method `by-task`, which `--method auto` makes."""
+    `jm-ensemble`, `jm-deep`, and `jm-typology` and `jm-kernel` (with vectors of languages)."""
     encoder: EncoderConfig = EncoderConfig()
     latents: LatentConfig = LatentConfig()
     generator: GeneratorConfig = GeneratorConfig()

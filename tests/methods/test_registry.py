@@ -24,7 +24,6 @@ from tests.scenarios import SEEN as SMALL_SEEN
 
 NAMES = (
     "bea",
-    "gp",
     "jm",
     "jm-deep",
     "jm-dropout",
@@ -42,8 +41,8 @@ DATA = labelled(UNSEEN, [4, 1, 7])
 
 
 def test_methods_are_found_and_others_refused():
-    assert tuple(all_methods()) == tuple(sorted((*NAMES, "by-task")))  # which tests/tagger/test_expectations.py trains
-    with pytest.raises(ConfigError, match=r"unknown method 'pf-ld'; did you mean 'pf-\w+'\? known: bea, by-task, "):
+    assert tuple(all_methods()) == NAMES
+    with pytest.raises(ConfigError, match=r"unknown method 'pf-ld'; did you mean 'pf-\w+'\? known: bea, jm, "):
         find_method("pf-ld")
 
 

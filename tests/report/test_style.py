@@ -5,6 +5,6 @@ from crossfill.report.figures.style import LOOKS
 
 
 def test_every_method_has_a_colour_a_marker_and_dashes_of_its_own():
-    assert set(LOOKS) == set(all_methods()) - {"by-task"}  # which is several methods at once
+    assert set(LOOKS) == set(all_methods())
     for part in zip(*LOOKS.values(), strict=True):
         assert len(set(part)) == len(LOOKS)

@@ -2,16 +2,12 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import crossfill
 from crossfill import checkpoint
 from crossfill.encoders.build import build_encoder
-from crossfill.errors import ConfigError
 from crossfill.grid.cells import Cell, Grid
-from crossfill.methods.by_task import HeadsByTask
-from crossfill.methods.registry import build_model
 from crossfill.tagger import expectations
 from crossfill.tagger.expectations import hold_out_in_turn
 from crossfill.training.interruption import InterruptedTraining
@@ -21,33 +17,11 @@ from tests.tagger.test_claim import stop_at
 MADE, PARTITION = small_grid()
 GRID = MADE.grid
 FEW = SMALL.change({"training.steps": 4, "training.validate_every": 2, "prediction.samples": 3})
-BY_TASK = {"chunk": "jm", "deprel": "pf-lr", "ner": "jm-deep", "pos": "pf-lr"}
 UNSEEN = Cell("ner", GRID.languages[0])
 
 
-def test_by_task_trains_and_tags_every_task_with_its_method(tmp_path: Path):
-    config = FEW.change({"method": "by-task", "by_task": BY_TASK})
-    tagger = crossfill.train(GRID, config=config, out=tmp_path)
-    assert isinstance(tagger.model.heads, HeadsByTask)
-    start = build_model(config, GRID.inventory, GRID.cells)
-    moved = {
-        name.split(".")[1]
-        for name, weight in tagger.model.heads.state_dict().items()
-        if not np.allclose(weight.numpy(), start.heads.state_dict()[name].numpy())
-    }
-    assert moved == {"jm", "pf-lr", "jm-deep"}
-    loaded = crossfill.load(tmp_path)
-    for task in BY_TASK:
-        cell = f"{task}/{GRID.languages[1]}"
-        expected, found = (t.tag(["a", "b"], cell, samples=5) for t in (tagger, loaded))
-        np.testing.assert_allclose(found.probabilities, expected.probabilities, rtol=1e-5)
-        assert (found.mutual_information.max() > 0) == (BY_TASK[task] == "pf-lr")
-    with pytest.raises(ConfigError, match=r"by_task: ner: expected one of .*jm.*, got 'ns'"):
-        crossfill.train(GRID, config=config.change({"by_task": BY_TASK | {"ner": "ns"}}))
-
-
-def test_the_best_method_on_held_out_cells_is_kept_for_each_task(monkeypatch: pytest.MonkeyPatch):
-    scores = {("jm", "pos"): 0.5, ("pf-lr", "pos"): 0.6}
+def test_the_best_method_on_held_out_cells_is_kept(monkeypatch: pytest.MonkeyPatch):
+    scores = {("jm", "pos"): 0.5, ("pf-lr", "pos"): 0.6}  # jm is better at the three other tasks
     monkeypatch.setattr(
         expectations,
         "_score",
@@ -57,9 +31,8 @@ def test_the_best_method_on_held_out_cells_is_kept_for_each_task(monkeypatch: py
     trial = hold_out_in_turn(
         GRID, PARTITION.seen, configs, lambda: build_encoder(FEW, GRID.inventory.languages), lambda *_: None
     )
-    assert trial.config.method == "by-task"
-    assert trial.config.by_task == {"chunk": "jm", "deprel": "jm", "ner": "jm", "pos": "pf-lr"}
-    assert "pos: pf-lr 60.0, jm 50.0; chosen: jm for chunk" in trial.line()
+    assert trial.config.method == "jm"
+    assert trial.line().endswith("pos: pf-lr 60.0, jm 50.0; chosen: jm")
     assert sorted(found.cell for found in trial.cells) == sorted(PARTITION.seen)
 
 

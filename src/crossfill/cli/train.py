@@ -30,7 +30,7 @@ def train(
     method: Annotated[
         str | None,
         typer.Option(
-            help="pf-lr, pf-d, jm, ns, ls, bea, …, or auto: the best of pf-lr, jm and jm-deep for each task, on seen "
+            help="pf-lr, pf-d, jm, ns, ls, bea, …, or auto: the best of pf-lr, jm and jm-deep on seen "
             "cells held out in turn. [default: the config's, else pf-lr]"
         ),
     ] = None,

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from crossfill.config import Config
-from crossfill.encoders.base import Encoder, Inputs
+from crossfill.encoders.base import Encoder
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.model import HeadSource, Model
 
@@ -69,8 +69,6 @@ class Method:
     plan: Callable[[Grid, frozenset[Cell], Config], Plan] = train_on_seen
     settle: Callable[[Model, Plan, Config], None] = settle_nothing
     """Completes the heads before training with what is then fixed: source languages, centres of priors."""
-    finish: Callable[[Model, Mapping[Cell, Inputs]], None] | None = None
-    """Completes the heads after training, with the training text of the seen cells: posteriors in closed form."""
     place: Callable[[HeadSource, Sequence[str], str, Encoder, Config], None] = place_nothing
     """Places a language that joins after training among those that have corpora: languages, then the newcomer."""
     language_vectors: Callable[[Model], LanguageVectors] | None = None

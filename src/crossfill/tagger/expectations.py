@@ -27,12 +27,12 @@ CANDIDATES = ("pf-lr", "jm", "jm-deep")
 
 @dataclass(frozen=True)
 class Trial:
-    """How the seen cells of a grid do when they are held out in turn, with the method chosen for each task."""
+    """How the seen cells of a grid do when they are held out in turn, with the method that was chosen."""
 
     config: Config
     """The settings, with the method that was chosen."""
     cells: tuple[PredictedCell, ...]
-    """What models that were trained without a cell predict there, with the method of its task."""
+    """What models that were trained without a cell predict there."""
     calibration: Calibration
     tried: Mapping[str, Mapping[str, float]]
     """Mean score of held-out cells by method and task."""
@@ -42,14 +42,13 @@ class Trial:
         return [HeldOutScore(p.cell, _score(p, self.calibration, self.config), _doubt(p.plug_in)) for p in self.cells]
 
     def line(self) -> str:
-        """The methods that were tried, and the ones chosen."""
+        """The methods that were tried, and the one chosen."""
         tasks = sorted({task for scores in self.tried.values() for task in scores})
         told = "; ".join(
             f"{task}: " + ", ".join(f"{name} {100 * scores[task]:.1f}" for name, scores in self.tried.items())
             for task in tasks
         )
-        chosen = self.config.by_task or {"all tasks": self.config.method}
-        return f"held-out seen cells, {told}; chosen: " + ", ".join(f"{name} for {t}" for t, name in chosen.items())
+        return f"held-out seen cells, {told}; chosen: {self.config.method}"
 
 
 def hold_out_in_turn(
@@ -60,7 +59,7 @@ def hold_out_in_turn(
     report: Callable[[int, str], None] = lambda _steps, _note: None,
     folder: Path | None = None,
 ) -> Trial:
-    """Train each method without some of the seen cells in turn, and choose for each task the one that scores best."""
+    """Train each method without some of the seen cells in turn; the best has the largest mean of its tasks' scores."""
     found: dict[str, list[PredictedCell]] = {}
     done = 0
     for config in configs:
@@ -75,13 +74,8 @@ def hold_out_in_turn(
     calibrations = {name: calibrate_on(cells) for name, cells in found.items()}
     settings = {config.method: config for config in configs}
     tried = {name: _means(cells, calibrations[name], settings[name]) for name, cells in found.items()}
-    tasks = sorted({cell.task for cell in seen})
-    best = {task: max(tried, key=lambda name: tried[name].get(task, 0.0)) for task in tasks}
-    chosen = settings[best[tasks[0]]]
-    if len(set(best.values())) > 1:
-        chosen = chosen.change({"method": "by-task", "by_task": best})
-    kept = tuple(p for name, cells in found.items() for p in cells if best[p.cell.task] == name)
-    return Trial(chosen, kept, calibrate_on(kept), tried if len(tried) > 1 else {})
+    best = max(tried, key=lambda name: float(np.mean(list(tried[name].values()))))
+    return Trial(settings[best], tuple(found[best]), calibrations[best], tried if len(tried) > 1 else {})
 
 
 def expect_unseen(model: Model, grid: Grid, unseen: Collection[Cell], trial: Trial) -> Expectations:

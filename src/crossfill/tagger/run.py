@@ -33,7 +33,7 @@ from crossfill.training.loop import Progression
 from crossfill.training.processes import is_first_process, is_only_process, leave
 
 AUTO = "auto"
-"""The method that stands for the best of several on held-out seen cells, task by task."""
+"""The method that stands for the best of several on held-out seen cells."""
 Tell = Callable[[str], None]
 """Shows a line to the user."""
 _MOST_NAMES = 8

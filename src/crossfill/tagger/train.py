@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from crossfill import checkpoint
 from crossfill.config import Config
 from crossfill.data.splits import for_selection
 from crossfill.encoders.base import CentredEncoder, Encoder
@@ -68,11 +67,6 @@ def train_model(
     trainer = Trainer(model, training, development, config, out, processes, data)
     with ProgressBar(quiet or report is not None or not processes.is_first) as bars:
         progression = trainer.run(resume, report or bars.add(config.method, config.training.steps))
-    if method.finish is not None:
-        method.finish(model, {cell: data.inputs for cell, data in training.items()})
-        if out is not None and processes.is_first:
-            notes = {"step": progression.best_step, "run": checkpoint.digest(trainer.description)}
-            checkpoint.write_tensors(out / checkpoint.WEIGHTS, model.state_dict(), notes)
     calibration = calibrate(model, grid, config) if config.training.calibration_share else None
     if out is not None and processes.is_first:
         complete_folder(out, model, grid, config, calibration)

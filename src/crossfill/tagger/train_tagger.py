@@ -40,7 +40,7 @@ def train(
     Without a `config` (settings, or a YAML file of them) the settings are a `preset`: `laptop`, `gpu`, `paper` or
     `demo`, chosen by encoder and device if none is named, and fitted to the data. `method` and `encoder` override
     those of the config. A model that is in `out` is replaced only with `force`; a run that was interrupted there goes
-    on with `resume`. The method `auto` tries several on seen cells held out in turn, and keeps the best for each task;
+    on with `resume`. The method `auto` tries several on seen cells held out in turn, and keeps the best;
     these also say what filled cells will score (`Tagger.expectations`), by default where the encoder is frozen, else
     with `expect`. What is chosen is shown on standard error, unless `quiet`; by default in terminals and notebooks.
     """

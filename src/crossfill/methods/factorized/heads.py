@@ -14,13 +14,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from crossfill.config import Config
-from crossfill.encoders.base import Encoder, Inputs
+from crossfill.encoders.base import Encoder
 from crossfill.grid.cells import Cell, Inventory
-from crossfill.methods.factorized.doubt import OutputDoubt, open_variance
 from crossfill.methods.factorized.generator import Generator
 from crossfill.methods.factorized.posteriors import DiagonalPosterior, LowRankPosterior, Posterior
 from crossfill.methods.factorized.priors import language_anchors
-from crossfill.methods.fisher import encoded, information, uncorrelated
 from crossfill.methods.method import LanguageVectors, Method, Plan
 from crossfill.model import Divergence, Head, HeadSource, Model, TrainingDraw
 
@@ -57,11 +55,6 @@ class FactorizedHeads(HeadSource):
         self.register_buffer("seen_rows", seen_rows, persistent=False)
         self.rows = (*self.tasks.parameters(), *self.languages.parameters())
         self.deviations = self.generator.deviations()
-        self.doubt = None
-        if config.generator.doubt:
-            shapes = inventory.head_shapes(n_features)
-            n_labels, n_inputs = [labels for labels, _ in shapes], [width + 1 for _, width in shapes]
-            self.doubt = OutputDoubt(len(inventory.languages), n_labels, n_inputs)
 
     @torch.no_grad()
     def anchor(self, anchors: Mapping[str, Float[np.ndarray, "latent"]]) -> None:
@@ -103,30 +96,7 @@ class FactorizedHeads(HeadSource):
         t = self.tasks.sample(tasks, n_samples, generator)[:, task_of]
         offsets = self.languages.sample(languages, n_samples, generator) * self.language_scales()[languages]
         l = (self.anchors[languages] + offsets)[:, language_of]
-        heads = [head.sample(generator) for head in self.generator(self._tasks(cells), t, l)]
-        if self.doubt is None:
-            return heads
-        rows = zip(heads, task_rows.tolist(), language_rows.tolist(), strict=True)
-        return [Head(h.parameters + self.doubt.sample(task, l, n_samples, generator)) for h, task, l in rows]
-
-    @torch.no_grad()
-    def fit_doubt(self, task: str, words: Mapping[str, Sequence[Float[Tensor, "_ inputs"]]]) -> None:
-        """What the seen cells of a task leave open, given the features of each language's training words."""
-        if self.doubt is None:
-            return
-        row, layer = self.inventory.task_index(task), self.generator.means[self.inventory.task_index(task)]
-        basis = uncorrelated([part for parts in words.values() for part in parts])
-        heads = [head.parameters[0] for head in self.plug_in([Cell(task, language) for language in words])]
-        pairs = zip(heads, words.values(), strict=True)
-        known = torch.stack([information(head, parts, basis).flatten() for head, parts in pairs])
-        tasks, languages = self._rows([Cell(task, language) for language in self.inventory.languages])
-        hidden = self.generator.hidden(self.tasks.mean[tasks], self.language_means()[languages])
-        design = torch.cat([torch.ones_like(hidden[:, :1]), hidden], 1)
-        seen = torch.tensor([self.inventory.language_index(language) for language in words]).to(hidden.device)
-        squares = torch.stack([layer.get_parameter(name).square().sum() for name in ("bias", "weight")])
-        found = open_variance(design, seen, known, squares)
-        self.doubt.variance(row).copy_(found.reshape(self.doubt.variance(row).shape))
-        self.doubt.basis(row).copy_(basis)
+        return [head.sample(generator) for head in self.generator(self._tasks(cells), t, l)]
 
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         tasks, languages = self._rows(cells)
@@ -169,17 +139,6 @@ def settle(model: Model, plan: Plan, config: Config) -> None:
         _factorized(model.heads).anchor(language_anchors(known, model.encoder, config, newcomers))
 
 
-def finish(model: Model, inputs: Mapping[Cell, Inputs]) -> None:
-    """Compute what the generator's last layer leaves open, if the config asks for it."""
-    heads = _factorized(model.heads)
-    if heads.doubt is None:
-        return
-    for task in model.inventory.tasks:
-        own = {cell.language: list(encoded(model, part, task)) for cell, part in inputs.items() if cell.task == task}
-        if own:
-            heads.fit_doubt(task, own)
-
-
 def place(heads: HeadSource, languages: Sequence[str], newcomer: str, encoder: Encoder, config: Config) -> None:
     """Centre the prior of a language that joins after training among those of similar languages."""
     if config.latents.prior == "similar":
@@ -211,7 +170,6 @@ def _factorized(heads: HeadSource) -> FactorizedHeads:
 
 _ABILITIES = {
     "settle": settle,
-    "finish": finish,
     "place": place,
     "language_vectors": language_vectors,
     "head_operations": head_operations,

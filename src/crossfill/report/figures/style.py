@@ -34,7 +34,6 @@ LOOKS = {
     "jm-typology": Look("#F0E442", "h", (3, 1)),
     "jm-kernel": Look("#8C3B00", "d", (6, 1, 1, 1)),
     "jm-deep": Look("#000000", "X", (8, 2)),
-    "gp": Look("#009E73", "*", (5, 2)),
     "pf-d": Look("#56B4E9", "^", (5, 1)),
     "pf-lr": Look("#0072B2", "o", (1, 0)),
 }

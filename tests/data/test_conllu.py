@@ -135,3 +135,9 @@ def test_other_encodings_are_named():
         )
     with pytest.raises(DataError, match=r"train.conllu:1: expected UTF-8, got UTF-16; save the file as UTF-8"):
         list(conllu.parse(SPANISH.encode("utf-16"), "train.conllu"))
+
+
+def test_features_stay_in_order():
+    assert conllu.with_feature("Number=Plur|aspect=Perf", "Case", "Nom") == "aspect=Perf|Case=Nom|Number=Plur"
+    assert conllu.with_feature("_", "Case", "Nom") == "Case=Nom"
+    assert conllu.with_feature("Case=Acc", "Case", "_") == "_"

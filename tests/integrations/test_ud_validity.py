@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 import crossfill
@@ -20,7 +19,6 @@ from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger import render
-from crossfill.web.app import build_app
 from tests.scenarios import SMALL, small_grid
 
 pytestmark = pytest.mark.slow
@@ -111,13 +109,3 @@ def test_predictions_that_are_right_are_as_valid_as_the_truth(tasked: Path, tmp_
         made.append(render.conllu(item, [replace(found, labels=tags, sets=sets)], whole=True, number=1))
     for level in (1, 2, 3, 4, 5):
         assert problems("".join(made), level, tmp_path) == problems(given, level, tmp_path) == ""
-
-
-def test_the_service_for_clients_of_udpipe_gives_valid_text(tasked: Path, tmp_path: Path):
-    pytest.importorskip("udtools")
-    with TestClient(build_app(crossfill.load(tasked)), base_url="http://localhost") as client:
-        raw = {"data": "Dakar mooy  péeyu Senegaal.\nXale yi dem nañu!\n\nWaaw.", "tokenizer": "ranges", "tagger": ""}
-        made = client.post("/udpipe/process", data=raw | {"model": "wol"}).json()["result"]
-        assert problems(made, 1, tmp_path) == ""
-        given = {"data": treebank(WOLOF), "tagger": "", "parser": "", "model": "wol"}
-        assert problems(client.post("/udpipe/process", data=given).json()["result"], 2, tmp_path) == ""

@@ -82,7 +82,6 @@ def guide(document, known_cells: list[str]) -> None:
     forms |= {"project": {"type": "object", "required": ["label_config"], "properties": {"label_config": config}}}
     forms |= {"metadata": layer, "action": {"enum": ["ANNOTATION_CREATED", "START_TRAINING", "TASKS_CREATED"]}}
     forms["cell"] = {"enum": known_cells}
-    forms |= {"model": {"enum": languages}, "input": {"enum": ["conllu", "horizontal"]}, "output": {"enum": ["conllu"]}}
     addressed = {"task": tasks, "language": languages, "cell": known_cells}
     for path in document["paths"].values():
         for operation in path.values():
@@ -130,7 +129,7 @@ def test_the_document_names_every_status_and_calls_no_other_site(address: str):
     document = requests.get(f"{address}/api/openapi.json", timeout=10).json()
     cell = "/{task}/{language}"
     tools = {f"/label-studio{cell}/{name}" for name in ("health", "setup", "predict", "webhook")}
-    tools |= {f"/inception{cell}/{name}" for name in ("predict", "train")} | {"/udpipe/models", "/udpipe/process"}
+    tools |= {f"/inception{cell}/{name}" for name in ("predict", "train")}
     taught = {"text", "next", "clear", "accept", "withdraw", "learn", "back", "save", "progress", "sentences"}
     paths = {"/api/health", "/api/grid", "/api/tag"} | {f"/api/teach/{name}" for name in taught}
     assert set(document["paths"]) == paths | tools

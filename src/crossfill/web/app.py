@@ -15,7 +15,7 @@ from crossfill import __version__
 from crossfill.errors import CrossfillError
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.teacher import Teacher
-from crossfill.web import inception, label_studio, udpipe
+from crossfill.web import inception, label_studio
 from crossfill.web.assets import Asset, load_assets
 from crossfill.web.desk import Desk
 from crossfill.web.engine import Engine, n_characters
@@ -95,7 +95,6 @@ def build_app(
     lessons = Lessons(teacher, desk)
     app.include_router(label_studio.routes(desk, lessons, versions))
     app.include_router(inception.routes(desk, lessons))
-    app.include_router(udpipe.routes(desk, name))
     if teacher is not None:
         add_teaching(app, teacher, desk)
     for path, asset in assets.items():

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from fastapi import Request
@@ -44,9 +43,8 @@ class Desk:
         read: Callable[[], Document],
         cell: Cell,
         options: TaggingOptions | None = None,
-        others: Sequence[Cell] = (),
     ) -> bytes:
-        """Read a document, tag it in a cell, and then in others, and write the answer.
+        """Read a document, tag it in a cell, and write the answer.
 
         Its sentences may be more than a request to the API can have: they are tagged in parts, between which others
         have their turn.
@@ -54,12 +52,10 @@ class Desk:
 
         async def work() -> Any:
             document: Document = await self._submit(_call(read))
-            found: list[list[Tagging]] = [[] for _ in (cell, *others)]
-            for part in self.engine.parts(document.sentences, len(found)):
-                made = await self._submit(self.engine.tagging(part, cell, options or TaggingOptions(), others))
-                for i, taggings in enumerate(found):
-                    taggings += made[i * len(part) : (i + 1) * len(part)]
-            return await self._submit(_call(lambda: document.answer(list(chain.from_iterable(found)))))
+            taggings: list[Tagging] = []
+            for part in self.engine.parts(document.sentences):
+                taggings += await self._submit(self.engine.tagging(part, cell, options or TaggingOptions()))
+            return await self._submit(_call(lambda: document.answer(taggings)))
 
         return await self._within(request, work())
 

@@ -88,9 +88,9 @@ class Engine:
         """The samples that requests have by default."""
         return self._samples(None)
 
-    def _most_characters(self, n_cells: int) -> int:
-        """Characters that may be tagged at once in so many cells, with the samples that requests have by default."""
-        return max(1, self.settings.max_work // (n_cells * max(1, self.samples)))
+    def _most_characters(self) -> int:
+        """Characters that may be tagged at once, with the samples that requests have by default."""
+        return max(1, self.settings.max_work // max(1, self.samples))
 
     def job(self, request: TagRequest) -> Job:
         """The job of a request to the API; rejected as by `check`."""
@@ -98,23 +98,20 @@ class Engine:
             lambda: self._queries(request), lambda taggings: self._answer(request, taggings), self.check(request)
         )
 
-    def tagging(
-        self, sentences: Sequence[Sentence], cell: Cell, options: TaggingOptions, others: Sequence[Cell] = ()
-    ) -> Job:
-        """The job of tagging sentences in a cell and then in others, with the samples that requests have by default."""
-        cells = (cell, *others)
+    def tagging(self, sentences: Sequence[Sentence], cell: Cell, options: TaggingOptions) -> Job:
+        """The job of tagging sentences in a cell, with the samples that requests have by default."""
         characters = sum(len(word) for sentence in sentences for word in sentence.words)
 
         def queries() -> list[Query]:
-            kinds = [self.tagger.query(Sentence(()), own, self.samples, options) for own in cells]
-            return [replace(kind, sentence=sentence) for kind in kinds for sentence in sentences]
+            kind = self.tagger.query(Sentence(()), cell, self.samples, options)
+            return [replace(kind, sentence=sentence) for sentence in sentences]
 
-        return Job(queries, list, characters * len(cells) * max(1, self.samples))
+        return Job(queries, list, characters * max(1, self.samples))
 
-    def parts(self, sentences: Sequence[Sentence], n_cells: int = 1) -> Iterator[list[Sentence]]:
+    def parts(self, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
         """Sentences in parts that are each within the limits of a request; a sentence that is not is rejected."""
         part, sizes = [], [0, 0]
-        most = (self.settings.max_words, min(self.settings.max_characters, self._most_characters(n_cells)))
+        most = (self.settings.max_words, min(self.settings.max_characters, self._most_characters()))
         for sentence in sentences:
             own = (len(sentence), sum(map(len, sentence.words)))
             for what, size, limit in zip(("words", "characters"), own, most, strict=True):

@@ -23,7 +23,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-DOCUMENT_PATHS = ("/label-studio/", "/inception/", "/udpipe/")
+DOCUMENT_PATHS = ("/label-studio/", "/inception/")
 """Where other programs send whole documents, in forms of their own."""
 GUARDED_PATHS = ("/api/", *DOCUMENT_PATHS)
 """Paths that need a token, if the server has one."""

@@ -45,7 +45,6 @@ COLOURS = {
     "coverage": "#E69F00",
     "entropy": "#0072B2",
     "bald": "#D55E00",
-    "diversity": "#009E73",
 }
 
 
@@ -107,7 +106,7 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=8)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--budgets", type=int, nargs="+", default=[10, 20, 40, 80, 160])
-    parser.add_argument("--strategies", nargs="+", default=["coverage", "entropy", "bald", "diversity"])
+    parser.add_argument("--strategies", nargs="+", default=["coverage", "entropy", "bald"])
     parser.add_argument("--cost", default="sentences")
     parser.add_argument("--curves", type=Path, help="File for the learning curves.")
     parser.add_argument("--figure", type=Path, help="File to draw them into; needs --curves.")

@@ -2,26 +2,23 @@
 
 import numpy as np
 import pytest
-import torch
 
 import crossfill
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
-from crossfill.prediction.predict import Prediction
-from crossfill.tagger.annotation import SKETCH, Candidates, candidates, choose
+from crossfill.tagger.annotation import Candidates, candidates, choose
 from tests.scenarios import SMALL, small_grid
 
 GRID = small_grid()[0].grid
 LANGUAGE = GRID.languages[0]
-RNG = np.random.default_rng(0)
 
 
 def pool(n: int, seed: int = 0) -> Candidates:
     rng = np.random.default_rng(seed)
     sentences = [Sentence((f"w{i}",) * int(rng.integers(1, 9))) for i in range(n)]
     doubts = rng.random(sum(map(len, sentences)))
-    return Candidates(sentences, rng.random(n), rng.random(n), rng.standard_normal((n, SKETCH)), doubts)
+    return Candidates(sentences, rng.random(n), rng.random(n), doubts)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +26,7 @@ def tagger():
     return crossfill.train(GRID, "pf-lr", "compact", None, SMALL.change({}), hold_out=[f"ner/{LANGUAGE}"])
 
 
-def test_doubts_are_sums_over_words_and_sketches_keep_distances(tagger):
+def test_doubts_are_sums_over_words(tagger):
     texts = [Sentence(s.words) for s in GRID.training(Cell("pos", LANGUAGE))]
     cell = Cell("ner", LANGUAGE)
     found = candidates(tagger, [texts[0], Sentence(()), *texts[1:]], cell)
@@ -38,14 +35,6 @@ def test_doubts_are_sums_over_words_and_sketches_keep_distances(tagger):
     np.testing.assert_allclose(found.mutual_information, [t.mutual_information.sum() for t in taggings], rtol=1e-4)
     assert found.sentences == texts
     assert len(candidates(tagger, [], cell)) == 0
-    features = torch.randn(40, 200)
-    blank = Prediction(torch.full((40, 2), 0.5), torch.zeros(40), torch.zeros(40))
-    made = Candidates.of([Sentence(("a",))] * 40, features, blank)
-    given, kept = (
-        np.linalg.norm(v[:, None] - v[None], axis=-1) for v in (features.numpy(), made.sketches / np.sqrt(SKETCH))
-    )
-    away = ~np.eye(40, dtype=bool)
-    assert (kept[away] / given[away]).std() < 0.12  # Johnson and Lindenstrauss: about 1/√(2 · 64)
 
 
 def test_the_plain_strategies_are_rankings():
@@ -54,25 +43,8 @@ def test_the_plain_strategies_are_rankings():
     assert choose(made, 7, "bald") == np.argsort(-made.mutual_information)[:7].tolist()
     per_word = made.entropy / np.array([len(s) for s in made.sentences])
     assert choose(made, 7, "entropy", "words") == np.argsort(-per_word)[:7].tolist()
-    assert sorted(choose(made, 500, "diversity")) == list(range(50))
     with pytest.raises(DataError, match="budget"):
         choose(made, 0)
-
-
-def test_diversity_against_a_naive_loop():
-    made = pool(30, seed=1)
-    directions = made.sketches - made.sketches.mean(0)
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    chosen: list[int] = []
-    for _ in range(8):
-        worth = [
-            -1.0
-            if i in chosen
-            else made.entropy[i] * np.sqrt(min([2.0, *(1 - directions[i] @ directions[j] for j in chosen)]))
-            for i in range(30)
-        ]
-        chosen.append(int(np.argmax(worth)))
-    assert choose(made, 8, "diversity") == chosen
 
 
 @pytest.mark.parametrize("cost", ["sentences", "words"])
@@ -82,7 +54,7 @@ def test_coverage_against_a_naive_loop(cost):
     sentences = [Sentence(tuple(rng.choice(vocabulary, int(rng.integers(1, 6))).tolist())) for _ in range(25)]
     sentences = list(dict.fromkeys(sentences))
     doubts = rng.random(sum(map(len, sentences)))
-    made = Candidates(sentences, np.ones(25), np.ones(25), np.ones((25, SKETCH)), doubts)
+    made = Candidates(sentences, np.ones(25), np.ones(25), doubts)
     words = [word.lower() for sentence in sentences for word in sentence.words]
     doubt = {form: sum(d for word, d in zip(words, doubts, strict=True) if word == form) for form in words}
     chosen: list[int] = []
@@ -108,8 +80,7 @@ def test_coverage_against_a_naive_loop(cost):
 
 def test_recurring_and_alike_sentences():
     one, other = Sentence(("a", "b")), Sentence(("c",))
-    sketches = RNG.standard_normal((2, SKETCH))
-    made = Candidates([one, one, other], np.array([3.0, 3.0, 1.0]), np.ones(3), sketches[[0, 0, 1]], np.ones(5))
-    for strategy in ("coverage", "entropy", "bald", "diversity"):
+    made = Candidates([one, one, other], np.array([3.0, 3.0, 1.0]), np.ones(3), np.ones(5))
+    for strategy in ("coverage", "entropy", "bald"):
         assert {made.sentences[i] for i in choose(made, 2, strategy)} == {one, other}
         assert len(choose(made, 3, strategy)) == 2

@@ -50,7 +50,7 @@ def accept(client: TestClient, line: str, label: str = "NOUN", **values) -> dict
 
 @pytest.mark.parametrize(
     ("strategy", "cost"),
-    [("coverage", "words"), ("diversity", "sentences"), ("entropy", "words"), ("bald", "sentences")],
+    [("coverage", "words"), ("entropy", "words"), ("bald", "sentences")],
 )
 def test_sentences_come_in_the_order_of_annotate_and_tagged_as_elsewhere(
     taught: TestClient, tagger: Tagger, strategy, cost

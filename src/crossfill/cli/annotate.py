@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crossfill.cli.options import MOST_SEED, Force, ModelFolder
+from crossfill.cli.options import Force, ModelFolder
 from crossfill.cli.outputs import check_file
 
 if TYPE_CHECKING:
@@ -22,10 +22,8 @@ def annotate(
     cell: Annotated[str, typer.Option(help="Cell to annotate, as ner/wol.")] = "",
     budget: Annotated[int, typer.Option(min=1, help="How many sentences to choose.")] = 100,
     strategy: Annotated[
-        Literal["coverage", "entropy", "bald", "diversity"],
-        typer.Option(
-            help="coverage: doubt of new words; entropy: total doubt; bald: epistemic; diversity: total, spread out."
-        ),
+        Literal["coverage", "entropy", "bald"],
+        typer.Option(help="coverage: doubt of new words; entropy: total doubt; bald: epistemic."),
     ] = "coverage",
     cost: Annotated[
         Literal["sentences", "words"], typer.Option(help="What effort is counted in; words favours short sentences.")
@@ -39,9 +37,6 @@ def annotate(
     ] = False,
     lines: Annotated[bool, typer.Option("--lines", help="Text is one sentence a line.")] = False,
     samples: Annotated[int | None, typer.Option(min=1, help="Posterior samples. [default: the model's]")] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=MOST_SEED, help="Seed of the projection that distances are taken in.")
-    ] = 0,
     encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
     force: Force = False,
@@ -70,7 +65,7 @@ def annotate(
         source = format_of(path, read)
         found = read_items(stream, str(path or "standard input"), source, target.language, cutting, unit=unit)
         items = [item for item in found if item.sentence]
-    pool = candidates(tagger, (item.sentence for item in items), target, samples, seed)
+    pool = candidates(tagger, (item.sentence for item in items), target, samples)
     chosen = choose(pool, budget, strategy, cost)
     taggings = tagger.tag_many([items[i].sentence for i in chosen], target, samples)
     own_form = form or ("conllu" if source == "conllu" else "bio")

@@ -5,9 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jaxtyping import Float
-from torch import Tensor
-
 from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.heads import adapted_cells, check_test_data, source_of, with_adapted
@@ -28,7 +25,7 @@ from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.unit import Unit
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration
-from crossfill.prediction.predict import Prediction, draw_head, encode, predict_features
+from crossfill.prediction.predict import draw_head
 from crossfill.prediction.queries import HeadOf, Query, answer
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.about import About, load_about, save_about
@@ -159,14 +156,6 @@ class Tagger(OnHub):
     def head(self, cell: Cell, n_samples: int) -> Classifier:
         """Draws of a cell's head, the same at every call; 0 gives the head at the posterior means."""
         return draw_head(self.model, cell, n_samples, self.config.prediction.seed)
-
-    def features(self, sentences: Sequence[Sentence], cell: Cell) -> Float[Tensor, "words features"]:
-        """The features of all words of the sentences, or of the sentences or pairs, as the cell's task labels them."""
-        return encode(self.model, self.model.encoder.prepare(Corpus.from_text(sentences), cell.language), cell.task)
-
-    def predict(self, features: Float[Tensor, "words features"], cell: Cell, n_samples: int) -> Prediction:
-        """Predict words that are already encoded, in a cell."""
-        return predict_features(self.model, features, cell, n_samples, self.config.prediction.seed)
 
     def adapt(self, corpus: Corpus | Iterable[Sentence], cell: str | Cell) -> AdaptedCell:
         """Update the head of a cell with a few labelled sentences, in addition to those it was adapted to before.

@@ -130,10 +130,9 @@ class Pool:
             keys = [key for key in self._sentences if key in self._features]
             features = torch.cat([self._features[key] for key in keys])
             model, settings = self._tagger.model, self._tagger.config.prediction  # another model may take its place
-            plain = features[:, :-N_CUES]
-            given = features if model.encoder.n_extra else plain
+            given = features if model.encoder.n_extra else features[:, :-N_CUES]
             prediction = predict_features(model, given, self.cell, settings.samples, settings.seed)
-            pool = Candidates.of([self._sentences[key] for key in keys], plain, prediction)
+            pool = Candidates.of([self._sentences[key] for key in keys], prediction)
             chosen = choose(pool, len(keys), strategy, cost)
             self._order = _Order((version, strategy, cost, n), tuple(keys[i] for i in chosen))
         return self._order.keys

@@ -19,13 +19,13 @@ from pathlib import Path
 
 import torch
 from models import random_bert, text
+from speed import machine_speed
 
 import crossfill
 from crossfill.config import PretrainedConfig
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.studies.costs import machine_speed
 
 SHARD_KILOBYTES = 20
 

@@ -179,12 +179,12 @@ def table(rows: list[dict[str, float]]) -> str:
 def measure(sizes: Sizes, steps: int) -> Point:
     """Train for some steps at these sizes, in this process."""
     import torch
+    from speed import machine_speed
 
     from crossfill.config import Config
     from crossfill.encoders.features import FeatureEncoder, FeatureInputs
     from crossfill.grid.cells import Cell, Inventory
     from crossfill.methods.registry import build_model
-    from crossfill.studies.costs import machine_speed
     from crossfill.training.labelled import Labelled
     from crossfill.training.loop import Trainer
 

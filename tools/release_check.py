@@ -31,7 +31,6 @@ NEEDS_EXTRA = {
     "typology": ["train", "data", "--method", "ns", "--config", "configs/small.yaml", "--encoder", "compact"],
     "ray": ["experiment", "configs/small.yaml", "--out", "run", "--executor", "ray"],
     "web": ["serve", "model"],
-    "tensorboard": ["experiment", "configs/small.yaml", "--out", "run", "--tensorboard"],
     "datasets": ["data", "convert", "data", "as-parquet", "--to", "parquet"],
     "spacy": ["data", "convert", "data", "as-spacy", "--to", "spacy"],
 }

@@ -32,14 +32,14 @@ def test_it_knows_what_the_project_asks_for():
 
 
 def test_a_whole_installation(monkeypatch: pytest.MonkeyPatch):
-    without(monkeypatch, {"ray": None, "tensorboard": "1.0"})
+    without(monkeypatch, {"ray": None, "lang2vec": "1.0"})
     result = RUN.invoke(app, ["doctor"])
     assert result.exit_code == 0, result.output
     for words in (
         "cpu: ",
         "✓ text: icu4py",
         "– ray: ray missing (wanted >=2.40)\n      pip install 'crossfill[ray]'\n",
-        "– tensorboard: tensorboard 1.0 (wanted >=2.18)\n      pip install 'crossfill[tensorboard]'\n",
+        "– typology: lang2vec 1.0 (wanted >=1.1.2)\n      pip install 'crossfill[typology]'\n",
         "nothing that crossfill needs is missing",
     ):
         assert words in result.output

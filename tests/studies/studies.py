@@ -130,7 +130,6 @@ def _result(job: str, seed: int, method: str, cells: list[dict[str, Any]]) -> di
         "measured": {
             "train_seconds": 1.0,
             "evaluate_seconds": 0.5,
-            "peak_memory_mb": 100.0,
             "threads": 1,
             "machine": "x",
             "versions": {"crossfill": "0", "torch": "2"},

@@ -9,7 +9,6 @@ from crossfill.cli.outputs import check_writable
 from crossfill.cli.watching import INTERRUPTED, watching
 
 if TYPE_CHECKING:
-    from crossfill.executors.base import ExecutionSettings
     from crossfill.studies.plan import CheckedStudy
     from crossfill.studies.run import Standing
 
@@ -19,7 +18,7 @@ _SHOWN_DIGITS = 8
 
 def experiment(
     config: Annotated[Path, typer.Argument(help="YAML file of a study, such as configs/small.yaml.")],
-    out: Annotated[Path, typer.Option(help="Folder for the run; one that is there is taken up.")],
+    out: Annotated[Path, typer.Option(help="Run folder; an existing run is resumed.")],
     data: Annotated[Path | None, typer.Option(help="Data folder. [default: the study's]")] = None,
     encoder: Annotated[str | None, typer.Option(help="compact, a hub name or a folder. [default: the study's]")] = None,
     change: Annotated[
@@ -32,11 +31,8 @@ def experiment(
     threads: Annotated[int | None, typer.Option(min=1, help="Cores per job.")] = None,
     address: Annotated[str | None, typer.Option(help="Address of a Ray cluster, or auto.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard event files.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost, and train nothing.")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Also in a folder with finished jobs of another study, which it then drops.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, and train nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a folder that holds another study's jobs.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Run a study: partitions × methods × seeds. The same command again does only what is missing."""
@@ -54,7 +50,6 @@ def experiment(
         "execution.jobs": jobs,
         "execution.threads": threads,
         "execution.address": address,
-        "tensorboard": tensorboard or None,
     }
     given = {name: value for name, value in named.items() if value is not None}
     values = change_values(read_settings(config), given | parse_assignments(change or ()))
@@ -63,12 +58,8 @@ def experiment(
         raise ConfigError("\n".join(checked.problems))
     for note in checked.grid.notes if checked.grid else ():
         typer.echo(note, err=True)
-    if tensorboard or checked.study.tensorboard:
-        from crossfill.studies.tracking import require_tensorboard
-
-        require_tensorboard()
     if dry_run:
-        _show_plan(checked, out, checked.study.execution)
+        _show_plan(checked, out)
         return
     check_writable(out)
     if not force:
@@ -82,19 +73,16 @@ def experiment(
     _show_end(standing, out)
 
 
-def _show_plan(checked: "CheckedStudy", run: Path, execution: "ExecutionSettings") -> None:
+def _show_plan(checked: "CheckedStudy", run: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from crossfill.cli.tables import print_table
-    from crossfill.executors.local import LocalExecutor
-    from crossfill.progress import duration
-    from crossfill.studies.run import estimate, missing_jobs
+    from crossfill.studies.run import missing_jobs
 
-    costs = estimate(checked, run)
     todo = {job.id for job in missing_jobs(checked, run)}
     table = Table("job", "method", "partitions", "variant")
-    for name in ("seed", "steps", "at most"):
+    for name in ("seed", "seen", "unseen", "steps"):
         table.add_column(name, justify="right")
     for job in checked.plan.jobs.values():
         entries = [entry for entry in checked.plan.entries if entry.job == job.id]
@@ -104,18 +92,16 @@ def _show_plan(checked: "CheckedStudy", run: Path, execution: "ExecutionSettings
             ", ".join(dict.fromkeys(entry.partition for entry in entries)),
             ", ".join(dict.fromkeys(f"{e.ablation}: {e.variant}" if e.ablation else e.variant for e in entries)),
             str(job.config.training.seed),
-            f"{job.config.training.steps:,}",
-            duration(costs[job.id]) if job.id in todo else "done",
+            str(len(job.seen)),
+            str(len(job.unseen)),
+            f"{job.config.training.steps:,}" if job.id in todo else "done",
         )
     console = Console(highlight=False)
     print_table(console, table, keys=2)
-    slots = execution.jobs or LocalExecutor(execution).slots
-    total = sum(costs[job] for job in todo)
     steps = sum(checked.plan.jobs[job].config.training.steps for job in todo)
     console.print(
         f"{len(checked.plan.jobs)} jobs for {len(checked.plan.entries)} entries, {len(todo)} to do: "
-        f"{steps:,} training steps, at most {duration(total)} on one core, {duration(total / slots)} with {slots} at a "
-        "time; early stopping ends sooner, and features of a frozen encoder are counted as cached"
+        f"{steps:,} training steps at most"
     )
 
 

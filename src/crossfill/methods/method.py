@@ -54,11 +54,6 @@ def place_nothing(heads: HeadSource, languages: Sequence[str], newcomer: str, en
     """Do nothing: for methods whose heads do not depend on where a language lies among others."""
 
 
-def affine_operations(config: Config, n_features: int, n_labels: int) -> float:
-    """Operations for a head that is looked up rather than generated."""
-    return 2 * n_labels * (n_features + 1)
-
-
 @dataclass(frozen=True)
 class Method:
     """A method, with all that the rest of the library needs to know about it."""
@@ -73,8 +68,6 @@ class Method:
     """Places a language that joins after training among those that have corpora: languages, then the newcomer."""
     language_vectors: Callable[[Model], LanguageVectors] | None = None
     """Returns the posteriors of language vectors; None for methods without such vectors."""
-    head_operations: Callable[[Config, int, int], float] = affine_operations
-    """Floating-point operations to make one head, from the config and the numbers of features and labels."""
     needs_typology: bool = False
     """Whether it requires typological vectors."""
     uses_outside_languages: bool = False

@@ -231,7 +231,7 @@ def language_table(results: Results) -> Table:
 
 
 def cost_table(results: Results) -> Table:
-    """Parameters, training words, steps, time and memory of each method."""
+    """Parameters, training words, steps and time of each method."""
     rows = []
     for method in results.methods:
         jobs = [results.jobs[job] for job in dict.fromkeys(e.job for e in results.proper(method))]
@@ -245,11 +245,10 @@ def cost_table(results: Results) -> Table:
                 Datum(shown(method), mark=shared),
                 *(_number(np.mean([s[name] for s in sizes]), 0) for name in ("parameters", "training_words", "steps")),
                 *(_number(np.mean([m[name] for m in measured]), 0) for name in ("train_seconds", "evaluate_seconds")),
-                _number(max(m["peak_memory_mb"] for m in measured), 0),
             )
         )
-    names = ("method", "parameters", "training words", "steps", "training, s", "evaluation, s", "peak memory, MB")
-    caption = "Means over jobs, the largest for memory; steps until training stopped."
+    names = ("method", "parameters", "training words", "steps", "training, s", "evaluation, s")
+    caption = "Means over jobs; steps until training stopped."
     if any(row[0].mark for row in rows):
         caption += " * one training serves several methods."
     return Table("costs", "Costs", names, tuple(rows), caption)

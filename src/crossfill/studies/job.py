@@ -1,7 +1,6 @@
 """One job of a study: train, evaluate every method that shares the training, collect the results."""
 
 import platform
-import sys
 import time
 from collections.abc import Collection, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -56,7 +55,6 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
     from crossfill.tagger.train import train_model
 
     folder, started = job_folder(run, job.id), time.monotonic()
-    _forget_peak()
     part = _study_grid(job.data.model_dump_json()).only(job.languages)
     seen = frozenset(map(Cell.parse, job.seen))
     grid = part.with_sources() if find_method(job.config.method).uses_outside_languages else part.grid
@@ -76,10 +74,6 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
     }
     if job.keep_model and config.method in results:
         add_results(folder / TRAINING, results[config.method])
-    if job.tensorboard:
-        from crossfill.studies.tracking import write_events
-
-        write_events(folder / "tensorboard", history, results)
     finished = time.monotonic()
     trains = [trained.plan.grid.training(cell) for cell in trained.plan.cells]
     return rounded(
@@ -106,7 +100,6 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
             "measured": {
                 "train_seconds": fitted - started,
                 "evaluate_seconds": finished - fitted,
-                "peak_memory_mb": _peak_memory(),
                 "threads": threads,
                 "machine": platform.machine(),
                 "versions": _versions(),
@@ -215,29 +208,3 @@ def _logged(path: Path) -> "Iterator[None]":
 def _versions() -> dict[str, str]:
     packages = ("crossfill", "torch", "numpy", "transformers", "tokenizers")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
-
-
-def _forget_peak() -> None:
-    """Reset the peak of memory use where the system can: a worker runs many jobs."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    except OSError:
-        return
-
-
-def _peak_memory() -> float:
-    """Peak memory of this process, in megabytes."""
-    try:
-        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    except (OSError, UnicodeDecodeError):
-        pass
-    try:
-        import resource
-    except ModuleNotFoundError:  # Windows
-        import psutil  # accelerate needs it, too
-
-        now = psutil.Process().memory_info()
-        return getattr(now, "peak_wset", now.rss) / 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)

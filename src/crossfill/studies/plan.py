@@ -23,7 +23,7 @@ from crossfill.grid.partition import (
 from crossfill.methods.registry import all_methods, find_method
 from crossfill.studies.grids import StudyGrid, check_study_grid, language_similarity
 from crossfill.studies.problems import encoder_problems, method_problems
-from crossfill.studies.run_folder import FORMAT, Entry
+from crossfill.studies.run_folder import FOCUS, FORMAT, Entry
 from crossfill.studies.study import DataSettings, FewShotSettings, PartitionSettings, StudyConfig, parse_study
 
 PAPER_POSTERIORS = ("yor", "wol", "tam", "tel")
@@ -55,7 +55,6 @@ class Job:
     data: DataSettings
     posteriors: tuple[str, ...]
     keep_model: bool = False
-    tensorboard: bool = False
     folds: int = 0
     """Parts in which the seen cells are held out in turn; 0 for none."""
     fold_seed: int = 0
@@ -233,7 +232,6 @@ def _job(
         study.data,
         chosen,
         study.keep_models,
-        study.tensorboard,
         study.folds,
         study.seeds[0],
         _hash(depends | {"config": training.change({"training.seed": study.seeds[0]}).model_dump(mode="json")}),
@@ -242,8 +240,8 @@ def _job(
 
 
 def _few_shot(study: StudyConfig, method: str) -> FewShotSettings | None:
-    """The learning curves of a method; sentences are chosen with the one in focus only, if the study has it."""
-    if study.few_shot is None or study.focus not in study.methods or method == study.focus:
+    """The learning curves of a method; sentences are chosen with PF-lr only, if the study has it."""
+    if study.few_shot is None or FOCUS not in study.methods or method == FOCUS:
         return study.few_shot
     return study.few_shot.model_copy(update={"annotate": False})
 

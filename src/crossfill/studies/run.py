@@ -11,7 +11,6 @@ from crossfill.executors.base import Advanced, Executor, Failed, Finished, Lost,
 from crossfill.files import locked
 from crossfill.progress import duration
 from crossfill.studies import run_folder
-from crossfill.studies.costs import calibration, job_seconds, machine_speed
 from crossfill.studies.grids import write_vectors
 from crossfill.studies.job import do_job
 from crossfill.studies.plan import CheckedStudy, Job
@@ -25,22 +24,22 @@ class Standing:
     done: int
     """Jobs with a result, those of earlier attempts included."""
     started: float
-    costs: dict[str, float]
-    """Estimated seconds of the jobs that are still to do."""
+    left: dict[str, int]
+    """Training steps of the jobs that are still to do."""
     running: set[str] = field(default_factory=set)
     steps: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Training step and a progress note by job, where the executor reports them."""
     failed: dict[str, str] = field(default_factory=dict)
     lost: int = 0
-    finished_cost: float = 0.0
+    finished: int = 0
+    """Training steps of the jobs that were finished in this run, as planned."""
 
     @property
     def seconds_left(self) -> float | None:
         """Estimated seconds left at the pace so far; None until a job has finished."""
-        if not self.finished_cost:
+        if not self.finished:
             return None
-        pace = (time.monotonic() - self.started) / self.finished_cost
-        return pace * sum(self.costs.values())
+        return (time.monotonic() - self.started) / self.finished * sum(self.left.values())
 
     def line(self) -> str:
         """The progress as a line of text."""
@@ -48,21 +47,6 @@ class Standing:
         shown = "" if left is None else f", about {duration(left)} left"
         lost = f", {self.lost} workers lost" if self.lost else ""
         return f"{self.done}/{self.total} done, {len(self.running)} running, {len(self.failed)} failed{lost}{shown}"
-
-
-def estimate(checked: CheckedStudy, run: Path) -> dict[str, float]:
-    """Estimated seconds of each job on one core, corrected by the finished jobs in the run folder."""
-    if checked.grid is None:
-        return {}
-    speed = machine_speed()
-    costs = {name: job_seconds(job, checked.grid, speed) for name, job in checked.plan.jobs.items()}
-    measured = {}
-    for name in checked.plan.jobs:
-        if run_folder.is_done(run, name):
-            taken = run_folder.read_result(run, name)["measured"]
-            measured[name] = taken["train_seconds"] + taken["evaluate_seconds"]
-    factor = calibration(costs, measured)
-    return {name: cost * factor for name, cost in costs.items()}
 
 
 def missing_jobs(checked: CheckedStudy, run: Path) -> list[Job]:
@@ -103,11 +87,11 @@ def run_study(
         run_folder.write_run(run, study, checked.plan.as_dict(), checked.plan.similarity)
         write_vectors(checked.study.data, run / run_folder.TYPOLOGY)
         todo = missing_jobs(checked, run)
-        costs = estimate(checked, run)
         jobs = checked.plan.jobs
-        standing = Standing(len(jobs), len(jobs) - len(todo), time.monotonic(), {job.id: costs[job.id] for job in todo})
+        left = {job.id: job.config.training.steps for job in todo}
+        standing = Standing(len(jobs), len(jobs) - len(todo), time.monotonic(), left)
         watch(standing, "")
-        todo.sort(key=lambda job: -costs[job.id])  # longest first, so that no long job runs alone at the end
+        todo.sort(key=lambda job: -job.config.training.steps)  # longest first: none runs alone at the end
         given = {job.id: {"job": job.as_dict(), "run": str(run.absolute())} for job in todo}
         events = executor.run(do_job, given) if todo else iter(())
         for event in events:
@@ -123,7 +107,7 @@ def run_study(
                 case Finished(job, result):
                     run_folder.write_result(run, job, result, jobs[job].keep_model)
                     standing.done += 1
-                    standing.finished_cost += standing.costs[job]
+                    standing.finished += standing.left[job]
                     told = f"{jobs[job].title}: done in {duration(result['measured']['train_seconds'])}"
                 case Failed(job, message, trace):
                     run_folder.write_failure(run, job, message, trace)
@@ -135,7 +119,7 @@ def run_study(
                     watch(standing, f"{jobs[job].title}: its worker was lost; started again")
                     continue
             standing.running.discard(event.job)
-            standing.costs.pop(event.job)
+            standing.left.pop(event.job)
             watch(standing, told)
         run_folder.write_rows(run)
         return standing

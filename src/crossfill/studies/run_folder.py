@@ -26,6 +26,8 @@ from crossfill.evaluation.results import CellResult
 from crossfill.files import write_atomically, write_json
 
 FORMAT = 1
+FOCUS, RIVAL = "pf-lr", "jm"
+"""The method whose uncertainty reports show, and the one that others are compared with."""
 RESULT, FAILED, LOG, TRAINING = "result.json", "failed.json", "log.txt", "training"
 STUDY, PLAN, ROWS, LOCK = "study.json", "plan.json", "results.jsonl", ".lock"
 SIMILARITY, TYPOLOGY, HELD_OUT = "similarity.json", "typology", "held_out"
@@ -193,15 +195,13 @@ class Results:
 
     @cached_property
     def focus(self) -> str:
-        """The method whose uncertainty the report shows: the study's `focus`, or else its last with posteriors."""
-        named = self.study.get("focus", "pf-lr")
-        return named if named in self.methods else (self.factorised or self.methods)[-1]
+        """The method whose uncertainty the report shows: PF-lr, or else the study's last method with posteriors."""
+        return FOCUS if FOCUS in self.methods else (self.factorised or self.methods)[-1]
 
     @cached_property
     def rival(self) -> str:
-        """The method that others are compared with: the study's `rival`, or else its first."""
-        named = self.study.get("rival", "jm")
-        return named if named in self.methods else self.methods[0]
+        """The method that others are compared with: JM, or else the study's first."""
+        return RIVAL if RIVAL in self.methods else self.methods[0]
 
     @cached_property
     def similarity(self) -> dict[str, Any] | None:
@@ -233,7 +233,7 @@ class Results:
                     **{f"plug_in_{name}": value for name, value in result.plug_in.items()},
                     **{f"averaged_{name}": value for name, value in result.averaged.items()},
                     **job["sizes"],
-                    **{name: measured[name] for name in ("train_seconds", "evaluate_seconds", "peak_memory_mb")},
+                    **{name: measured[name] for name in ("train_seconds", "evaluate_seconds")},
                     **{f"version_{name}": value for name, value in measured["versions"].items()},
                 }
 

@@ -100,7 +100,7 @@ class FewShotSettings(Settings):
     draws: Count = 3
     """Random orders of sentences; the first of them is also learnt from scratch, and predicted by averaging."""
     annotate: bool = False
-    """Whether sentences that `crossfill annotate` chooses with the method in focus are tried, too, as many words."""
+    """Also draw curves for sentences that `crossfill annotate` chooses with PF-lr, at equal word counts."""
 
 
 class ChoiceSettings(Settings):
@@ -137,14 +137,8 @@ class StudyConfig(Settings):
     """Languages the encoder was trained on; if given, the report compares scores in these and in other languages."""
     posteriors: tuple[str, ...] = ()
     """Languages whose posteriors are plotted; empty: those of yor, wol, tam and tel in the grid, or its first four."""
-    focus: MethodName = "pf-lr"
-    """The method whose uncertainty the report shows; if the study lacks it, its last method with posteriors."""
-    rival: MethodName = "jm"
-    """The method the others are compared with in the report; if the study lacks it, its first method."""
     keep_models: bool = False
     """Keep the trained models in the run folder."""
-    tensorboard: bool = False
-    """Write TensorBoard event files for every job."""
     execution: ExecutionSettings = ExecutionSettings()
 
     def settings(self, method: str, variant: Mapping[str, Any] | None = None, seed: int | None = None) -> Config:

@@ -6,7 +6,6 @@ y ~ softmax(W x + b), θ = [W b]          `crossfill.model.Head`
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -155,13 +154,6 @@ def language_vectors(model: Model) -> LanguageVectors:
     return LanguageVectors(heads.language_means().detach(), variance * scales**2, factor * scales.unsqueeze(-1))
 
 
-def head_operations(config: Config, n_features: int, n_labels: int) -> float:
-    """Operations to generate a head: the trunk, then a mean and a variance for each of its parameters."""
-    widths = (4 * config.latents.size, *config.generator.hidden)
-    trunk = sum(narrow * wide for narrow, wide in pairwise(widths))
-    return 2 * (trunk + 2 * widths[-1] * n_labels * (n_features + 1))
-
-
 def _factorized(heads: HeadSource) -> FactorizedHeads:
     if not isinstance(heads, FactorizedHeads):
         raise TypeError(f"expected factorised heads, got {type(heads).__name__}")
@@ -172,7 +164,6 @@ _ABILITIES = {
     "settle": settle,
     "place": place,
     "language_vectors": language_vectors,
-    "head_operations": head_operations,
 }
 METHODS = (
     Method("pf-lr", "factorised, low-rank covariance", FactorizedHeads, **_ABILITIES),

@@ -39,7 +39,7 @@ def tagger(model: Path) -> Tagger:
 
 @pytest.fixture
 def client(tagger: Tagger) -> Iterator[TestClient]:
-    settings = ServeSettings(max_characters=300, max_words=40, max_samples=50, max_cells=3, timeout=20)
+    settings = ServeSettings(max_characters=300, max_words=40, max_samples=50, timeout=20)
     app = build_app(tagger, settings, "tiny", {"wol": ["Dakar mooy péeyu Senegaal ."]})
     with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as found:
         yield found

@@ -7,15 +7,13 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from crossfill.web.connections import guarded
-from crossfill.web.settings import ServeSettings
+from crossfill.web.server import CONNECTIONS
 
 
 @contextmanager
 def running(app, port: int = 0) -> Iterator[str]:
     """The address of an app while it is served, with the connections that `crossfill serve` has."""
-    quiet = {"log_config": None, "access_log": False, "server_header": False}
-    config = uvicorn.Config(app, host="127.0.0.1", port=port, http=guarded(ServeSettings()), ws="none", **quiet)
+    config = uvicorn.Config(app, host="127.0.0.1", port=port, **CONNECTIONS)
     listening = config.bind_socket()
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

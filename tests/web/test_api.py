@@ -86,7 +86,7 @@ def test_the_grid_tells_cells_scores_and_where_languages_lie(client: TestClient,
     values = np.linalg.svd(centred, compute_uv=False)
     np.testing.assert_allclose(np.linalg.norm(places, axis=0), values[:2], atol=1e-3)
     np.testing.assert_allclose(found["map_shares"], (values**2 / (values**2).sum())[:2], atol=1e-3)
-    assert found["limits"] == {"characters": 300, "words": 40, "samples": 50, "cells": 3, "seconds": 20}
+    assert found["limits"] == {"characters": 300, "words": 40, "samples": 50, "cells": 8, "seconds": 20}
 
 
 def test_spreads_are_deviations_of_samples(tagger: Tagger):
@@ -115,7 +115,7 @@ def test_spreads_are_deviations_of_samples(tagger: Tagger):
         ({"cells": ["pos/wol"], "text": "a", "samples": 51}, 422, "expected at most 50, got 51"),
         ({"cells": ["pos/wol"], "text": "a", "samples": -1}, 422, "samples: "),
         ({"cells": ["pos/wol"], "text": "a", "samples": 1.5}, 422, "samples: "),
-        ({"cells": ["pos/wol"] * 4, "text": "a"}, 422, "cells: expected at most 3, got 4"),
+        ({"cells": ["pos/wol"] * 9, "text": "a"}, 422, "cells: expected at most 8, got 9"),
         ({"cells": [], "text": "a"}, 422, "cells: "),
         ({"cells": ["pos/wl"], "text": "a"}, 422, "unknown cell 'pos/wl'; did you mean 'pos/wol'?"),
         ({"cells": ["../../etc"], "text": "a"}, 422, "expected a cell as task/language"),

@@ -1,49 +1,34 @@
-"""Connections that send too much, too slowly or nothing, or that do not read or wait for their answers."""
+"""Connections that send too much, that are too many, or that do not wait for their answers."""
 
 import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import pytest
-import uvicorn
 
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
-from crossfill.web.connections import GuardedProtocol, guarded
 from crossfill.web.engine import Engine
 from crossfill.web.problems import ApiError
 from crossfill.web.reading import parse_json
 from crossfill.web.schemas import TagRequest
+from crossfill.web.server import CONNECTIONS
 from crossfill.web.settings import ServeSettings
-
-LIMITS = ServeSettings(head_seconds=0.5, timeout=1.0, max_connections=8, max_head_bytes=4096)
-
-
-@contextmanager
-def serving(app, settings: ServeSettings = LIMITS) -> Iterator[tuple[tuple[str, int], type[GuardedProtocol]]]:
-    """The address of an app that is served with its guarded connections."""
-    protocol = guarded(settings)
-    config = uvicorn.Config(app, log_config=None, access_log=False, http=protocol, ws="none", lifespan="on")
-    listening, server = socket.create_server(("127.0.0.1", 0)), uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.005)
-    try:
-        yield listening.getsockname(), protocol
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listening.close()
+from tests.web.servers import running
 
 
 @pytest.fixture(scope="module")
 def address(tagger: Tagger) -> Iterator[tuple[str, int]]:
-    with serving(build_app(tagger, LIMITS)) as (found, _):
-        yield found
+    with running(build_app(tagger)) as found:
+        yield place(found)
+
+
+def place(address: str) -> tuple[str, int]:
+    host, _, port = address.removeprefix("http://").rpartition(":")
+    return host, int(port)
 
 
 def connect(address: tuple[str, int]) -> socket.socket:
@@ -67,66 +52,41 @@ def is_healthy(address: tuple[str, int]) -> bool:
         return b'"status":"ok"' in everything(connection)
 
 
+CHUNKED = (
+    b"POST /api/tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+
+
 @pytest.mark.parametrize(
     "head",
     [
-        b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"".join(b"X-%d: y\r\n" % i for i in range(2000)),
-        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 20_000,
-        b"GET /" + b"a" * 20_000,
-        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 20_000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"".join(b"X-%d: y\r\n" % i for i in range(4000)),
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 40_000,
+        b"GET /" + b"a" * 40_000,
+        CHUNKED + b"0\r\n" + b"".join(b"X-%d: y\r\n" % i for i in range(4000)),
+        CHUNKED + b"2\r\n{}\r\n0\r\nX: " + b"y" * 40_000,
     ],
-    ids=["many", "long", "address", "whole"],
+    ids=["many", "long", "address", "trailers", "trailer"],
 )
-def test_long_heads_are_refused(address: tuple[str, int], head: bytes):
+def test_long_heads_and_trailers_are_refused(address: tuple[str, int], head: bytes):
     with closing(connect(address)) as connection:
         connection.sendall(head)
-        assert everything(connection).startswith(b"HTTP/1.1 431 ")
+        assert everything(connection).startswith(b"HTTP/1.1 400 ")
     assert is_healthy(address)
 
 
-def test_slow_heads_are_refused_on_new_and_on_kept_connections(address: tuple[str, int]):
-    with closing(connect(address)) as silent, closing(connect(address)) as slow, closing(connect(address)) as kept:
-        kept.sendall(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        kept.recv(2**16)
-        kept.sendall(b"GET /api/health HTTP/1.1\r\n")
-        started = time.monotonic()
-        for character in b"GET / HTTP/1.1\r\nHo":
-            slow.sendall(bytes([character]))
-            time.sleep(0.01)
-        for connection in (silent, slow, kept):
-            assert everything(connection).startswith(b"HTTP/1.1 408 ")
-        assert 0.3 < time.monotonic() - started < 8
-
-
-def test_silent_connections_lock_nobody_out(tagger: Tagger):
-    patient = ServeSettings(head_seconds=60, timeout=60, max_connections=8)
-    with serving(build_app(tagger, patient), patient) as (address, protocol):
-        silent = [connect(address) for _ in range(40)]
-        assert is_healthy(address)
-        assert len(protocol.waiting) <= patient.max_connections
+def test_more_connections_than_are_allowed_are_told_so(tagger: Tagger, monkeypatch):
+    monkeypatch.setitem(CONNECTIONS, "limit_concurrency", 4)
+    with running(build_app(tagger)) as found:
+        address = place(found)
+        silent = [connect(address) for _ in range(8)]
+        with closing(connect(address)) as connection:
+            connection.sendall(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert everything(connection).startswith(b"HTTP/1.1 503 ")
         for connection in silent:
             connection.close()
-
-
-def test_an_answer_that_is_not_read_is_dropped():
-    lost = threading.Event()
-
-    async def app(scope, receive, send) -> None:
-        if scope["type"] == "lifespan":
-            for kind in ("startup", "shutdown"):
-                await receive()
-                await send({"type": f"lifespan.{kind}.complete"})
-            return
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"x" * 50_000_000})
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        lost.set()
-
-    with serving(app) as (address, protocol), closing(connect(address)) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert lost.wait(8)
-        assert not protocol.waiting
+        while not is_healthy(address):
+            time.sleep(0.01)
 
 
 def test_nobody_works_for_a_client_that_is_gone(tagger: Tagger, monkeypatch):
@@ -141,7 +101,8 @@ def test_nobody_works_for_a_client_that_is_gone(tagger: Tagger, monkeypatch):
     monkeypatch.setattr(Engine, "run", run)
     settings = ServeSettings(timeout=20)
     app = build_app(tagger, settings)
-    with serving(app, settings) as (address, _):
+    with running(app) as found:
+        address = place(found)
         first, gone, last = connect(address), connect(address), connect(address)
         for number, connection in enumerate((first, gone, last)):
             body = json.dumps({"cells": ["pos/wol"], "text": f"text {number}"}).encode()

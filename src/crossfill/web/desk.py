@@ -12,7 +12,7 @@ from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.web.batching import Batcher, OverloadedError, StoppingError
 from crossfill.web.engine import Engine, Job
 from crossfill.web.problems import ApiError, busy, unavailable
-from crossfill.web.settings import ServeSettings
+from crossfill.web.settings import BATCH_WORK, ServeSettings
 
 Read = TypeVar("Read")
 
@@ -29,9 +29,7 @@ class Desk:
 
     def __init__(self, engine: Engine, settings: ServeSettings) -> None:
         self.engine, self.settings = engine, settings
-        self.batcher: Batcher[Job, Any] = Batcher(
-            engine.run, settings.queue, settings.batch_requests, settings.batch_work
-        )
+        self.batcher: Batcher[Job, Any] = Batcher(engine.run, settings.queue, settings.batch_requests, BATCH_WORK)
 
     async def do(self, request: Request, job: Job) -> Any:
         """The answer to a job; nobody works on it any more once the client has gone away."""

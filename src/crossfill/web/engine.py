@@ -23,7 +23,7 @@ from crossfill.tagger.tagger import Tagger
 from crossfill.tagger.texts import as_sentence
 from crossfill.web.problems import ApiError, invalid, too_large
 from crossfill.web.schemas import TagRequest
-from crossfill.web.settings import ServeSettings
+from crossfill.web.settings import MAX_CELLS, MAX_WORK, ServeSettings
 
 INTERVAL = 0.9
 """Error bars cover this share of the posterior samples."""
@@ -59,8 +59,8 @@ class Engine:
         The work is characters × cells × posterior samples.
         """
         limits = self.settings
-        if len(request.cells) > limits.max_cells:
-            raise invalid(f"cells: expected at most {limits.max_cells}, got {len(request.cells)}; ask in parts")
+        if len(request.cells) > MAX_CELLS:
+            raise invalid(f"cells: expected at most {MAX_CELLS}, got {len(request.cells)}; ask in parts")
         if request.samples is not None and request.samples > limits.max_samples:
             raise invalid(f"samples: expected at most {limits.max_samples}, got {request.samples}")
         for cell in request.cells:
@@ -75,8 +75,8 @@ class Engine:
         if characters > limits.max_characters:
             raise too_large("characters", limits.max_characters, characters)
         work = characters * len(request.cells) * max(1, self._samples(request.samples))
-        if work > limits.max_work:
-            raise too_large("characters × cells × samples", limits.max_work, work)
+        if work > MAX_WORK:
+            raise too_large("characters × cells × samples", MAX_WORK, work)
         return work
 
     def _samples(self, asked: int | None) -> int:
@@ -90,7 +90,7 @@ class Engine:
 
     def _most_characters(self) -> int:
         """Characters that may be tagged at once, with the samples that requests have by default."""
-        return max(1, self.settings.max_work // max(1, self.samples))
+        return max(1, MAX_WORK // max(1, self.samples))
 
     def job(self, request: TagRequest) -> Job:
         """The job of a request to the API; rejected as by `check`."""

@@ -19,7 +19,7 @@ from crossfill.measures.projection import pca
 from crossfill.methods.registry import find_method
 from crossfill.tagger.tagger import Tagger
 from crossfill.web import schemas
-from crossfill.web.settings import ServeSettings
+from crossfill.web.settings import MAX_CELLS, ServeSettings
 
 EXAMPLES = (16, 51)
 """Sentences of the parallel corpus that serve as examples, by number: they name people, places, organisations."""
@@ -65,7 +65,7 @@ def describe(
             characters=settings.max_characters,
             words=settings.max_words,
             samples=settings.max_samples,
-            cells=settings.max_cells,
+            cells=MAX_CELLS,
             seconds=settings.timeout,
         ),
         teach=teach,

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -15,10 +16,19 @@ from crossfill.tagger.hub import find_model, shown_name
 from crossfill.tagger.tagger import load
 from crossfill.teaching.teacher import Teacher
 from crossfill.web.app import build_app
-from crossfill.web.connections import guarded
 from crossfill.web.logs import log, set_up
 from crossfill.web.settings import ServeSettings
 
+CONNECTIONS: dict[str, Any] = {
+    "http": "h11",  # it bounds trailers, too, which httptools lets grow
+    "h11_max_incomplete_event_size": 2**15,
+    "limit_concurrency": 512,
+    "ws": "none",
+    "log_config": None,
+    "access_log": False,
+    "server_header": False,
+}
+"""How uvicorn treats connections: a head or trailers of more than 32 kB get 400, more than 512 connections 503."""
 _SECONDS_TO_FINISH = 10
 _BACKLOG = 1024
 
@@ -41,11 +51,7 @@ def serve(
     listening = _listen(settings.host, settings.port)
     config = uvicorn.Config(
         app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        http=guarded(settings),
-        ws="none",
+        **CONNECTIONS,
         timeout_graceful_shutdown=int(settings.timeout) + _SECONDS_TO_FINISH,
     )
     host = f"[{settings.host}]" if ":" in settings.host else settings.host

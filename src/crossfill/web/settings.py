@@ -6,6 +6,12 @@ from pathlib import Path
 from crossfill.errors import ConfigError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+MAX_CELLS = 8
+"""Maximum number of cells in a request."""
+MAX_WORK = 10_000_000
+"""Maximum of characters × cells × posterior samples in a request."""
+BATCH_WORK = 4_000_000
+"""Maximum of characters × cells × posterior samples of requests that are tagged together."""
 _BYTES_PER_CHARACTER = 12  # two JSON escapes of six bytes, for a character outside the BMP
 _BYTES_PER_WORD = 8
 _BYTES_BESIDES = 2**16
@@ -30,9 +36,6 @@ class ServeSettings:
     max_characters: int = 20_000
     max_words: int = 2_000
     max_samples: int = 500
-    max_cells: int = 8
-    max_work: int = 10_000_000
-    """Maximum of characters × cells × posterior samples in a request."""
     max_document_bytes: int = 2**23
     """Maximum size of what annotation tools send: markup takes more room than its text, and comes in many texts."""
     teach: Path | None = None
@@ -43,29 +46,17 @@ class ServeSettings:
     """Maximum number of waiting requests; more are rejected with 429."""
     batch_requests: int = 64
     """Maximum number of requests encoded together."""
-    batch_work: int = 4_000_000
-    """Maximum of characters × cells × posterior samples of requests that are tagged together."""
-    max_connections: int = 512
-    """Maximum number of connections; beyond it, those that have sent no whole request make room."""
-    max_head_bytes: int = 2**15
-    """Maximum size of a request's head: its first line and its headers."""
-    head_seconds: float = 10.0
-    """Seconds for a request's head to arrive; `timeout`, if that is less."""
     timeout: float = 30.0
     """Seconds until a request without an answer gets 503, and one that has not fully arrived 408."""
 
     def __post_init__(self) -> None:
-        lowest = {"port": 0, "max_samples": 0, "learn_every": 0} | dict.fromkeys(
-            ("max_characters", "max_words", "max_cells", "max_work", "queue", "batch_requests", "batch_work"), 1
-        )
-        lowest |= {"max_connections": 8, "max_head_bytes": 1024, "max_document_bytes": 1024}
+        lowest = {"port": 0, "max_samples": 0, "learn_every": 0, "max_document_bytes": 1024}
+        lowest |= dict.fromkeys(("max_characters", "max_words", "queue", "batch_requests"), 1)
         for name, least in lowest.items():
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if not 0 < self.timeout <= _LONGEST_TIMEOUT:
             raise ConfigError(f"timeout: expected seconds above 0, at most {_LONGEST_TIMEOUT:,}, got {self.timeout}")
-        if not 0 < self.head_seconds <= _LONGEST_TIMEOUT:
-            raise ConfigError(f"head_seconds: expected seconds above 0, got {self.head_seconds}")
         for name in self.allow_hosts:
             if not name or name != name.lower() or not set(name).isdisjoint("/:[]@ "):
                 raise ConfigError(f"allow_hosts: expected a name as annotation.example.org, got '{name}'")

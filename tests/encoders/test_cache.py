@@ -1,17 +1,19 @@
-"""The feature cache: whole, shared, or built anew."""
+"""The feature cache: complete, shared, or built again."""
 
-import errno
-import os
 import random
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
+from crossfill.encoders import cache as cache_module
 from crossfill.encoders.cache import FeatureCache
 from crossfill.grid.sentence import Corpus, Sentence
 
@@ -19,26 +21,27 @@ ABOUT = {"encoder": "abc", "layer": 3}
 
 
 class Filler:
-    """Writes the numbers 0, 1, 2, … and counts how often it had to."""
+    """Gives the numbers 0, 1, 2, …, three for each word, in two blocks, and counts how often it had to."""
 
-    def __init__(self) -> None:
-        self.calls = 0
+    def __init__(self, n_words: int = 5) -> None:
+        self.n_words, self.calls = n_words, 0
 
-    def __call__(self, rows: np.ndarray) -> None:
+    def __call__(self) -> list[np.ndarray]:
         self.calls += 1
-        rows[:] = np.arange(rows.size).reshape(rows.shape)
+        numbers = np.arange(3 * self.n_words).reshape(-1, 3)
+        return [numbers[:2], numbers[2:]]
 
 
 def test_features_are_computed_once_and_mapped_into_memory(tmp_path: Path):
     fill = Filler()
     for label in ("one", "another"):
         found = FeatureCache(tmp_path).fetch(ABOUT, (5, 3), "<f2", fill, label)
-        assert isinstance(found, np.memmap)
         assert found.dtype == np.float16
         assert found.tolist() == np.arange(15.0).reshape(5, 3).tolist()
     assert fill.calls == 1
     (entry,) = FeatureCache(tmp_path).entries()
     assert entry.about == {"label": "one", **ABOUT, "rows": 5, "columns": 3, "dtype": "<f2"}
+    assert load_file(entry.path)["features"].tolist() == found.tolist()
     for other in ({**ABOUT, "layer": 4}, {**ABOUT, "pooling": "last"}):
         FeatureCache(tmp_path).fetch(other, (5, 3), "<f2", fill)
     assert fill.calls == 3
@@ -51,33 +54,62 @@ def test_changing_what_was_opened_does_not_change_the_file(tmp_path: Path):
     assert all(map(cache.is_whole, cache.entries()))
 
 
-def test_every_damaged_entry_is_found_and_built_anew(tmp_path: Path):
+def test_every_damaged_entry_is_detected_on_request(tmp_path: Path):
     cache = FeatureCache(tmp_path)
-    wanted = np.array(cache.fetch(ABOUT, (50, 3), "<f2", Filler()))
+    cache.fetch(ABOUT, (50, 3), "<f2", Filler(50))
     (entry,) = cache.entries()
     whole, rng = entry.path.read_bytes(), random.Random(0)
+    assert cache.is_whole(entry)
     for _ in range(60):
         damaged = bytearray(whole)
-        damaged[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-        entry.path.write_bytes(damaged if rng.random() < 0.5 else whole[: rng.randrange(len(whole))])
+        damaged[-1 - rng.randrange(300)] ^= 1 << rng.randrange(8)
+        entry.path.write_bytes(damaged)
         assert not cache.is_whole(entry)
-        fill = Filler()
+
+
+def test_a_file_without_its_end_or_its_header_is_built_again(tmp_path: Path):
+    cache = FeatureCache(tmp_path)
+    wanted = np.array(cache.fetch(ABOUT, (50, 3), "<f2", Filler(50)))
+    (entry,) = cache.entries()
+    whole, rng = entry.path.read_bytes(), random.Random(0)
+    for damaged in (b"", bytes(100), whole[8:], *(whole[: rng.randrange(len(whole))] for _ in range(20))):
+        entry.path.write_bytes(damaged)
+        assert not cache.is_whole(entry)
+        assert not cache.holds(ABOUT, (50, 3), "<f2")
+        assert cache.entries()[0].about == {}
+        fill = Filler(50)
         np.testing.assert_array_equal(cache.fetch(ABOUT, (50, 3), "<f2", fill), wanted)
         assert fill.calls == 1
         assert entry.path.read_bytes() == whole
 
 
+def test_opening_reads_no_features(tmp_path: Path):
+    """A file of a gigabyte, nearly all of it a hole, is opened at once."""
+    cache = FeatureCache(tmp_path)
+    cache.fetch(ABOUT, (5, 3), "<f4", Filler())
+    (path,) = (entry.path for entry in cache.entries())
+    rows, columns = 2**18, 2**10
+    header = cache_module._header({"about": "{}", "label": ""}, (rows, columns), "<f4", 4 * rows * columns)
+    with path.open("wb") as file:
+        file.write(header)
+        file.truncate(len(header) + 4 * rows * columns)
+    started = time.process_time()
+    assert cache.fetch(ABOUT, (5, 3), "<f4", Filler()).shape == (rows, columns)
+    assert time.process_time() - started < 0.1
+
+
 def test_a_killed_or_failed_writer_leaves_no_entry(tmp_path: Path):
-    def fail(_rows: np.ndarray) -> None:
+    def fail() -> list[np.ndarray]:
         raise KeyboardInterrupt
 
     cache = FeatureCache(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         cache.fetch(ABOUT, (5, 3), "<f2", fail)
     assert not list((tmp_path / "features").iterdir())
-    (tmp_path / "features" / ".x.part").write_bytes(b"half")
+    (tmp_path / "features" / ".x.safetensors-0f").write_bytes(b"half")  # of a process that was killed
     assert cache.entries() == []
-    assert cache.remove_leftovers() == 1
+    cache.clear()
+    assert not list((tmp_path / "features").iterdir())
 
 
 WRITER = """
@@ -86,12 +118,12 @@ from pathlib import Path
 import numpy as np
 from crossfill.encoders.cache import FeatureCache
 
-def fill(rows):
-    for i in range(len(rows)):
-        rows[i] = i
+def blocks():
+    for i in range(300):
         time.sleep(0.001)
+        yield np.full((1, 4), i)
 
-found = FeatureCache(Path(sys.argv[1])).fetch({"encoder": "abc"}, (300, 4), "<f2", fill)
+found = FeatureCache(Path(sys.argv[1])).fetch({"encoder": "abc"}, (300, 4), "<f2", blocks)
 print(int(found[:, 0].astype(int).sum()))
 """
 
@@ -110,9 +142,9 @@ def test_no_cache_only_costs_time(tmp_path: Path, cache: Any):
     if cache:
         cache = tmp_path / "file"
         cache.write_text("in the way")
-    fill = Filler()
+    fill = Filler(2)
     for _ in range(2):
-        assert FeatureCache(cache).fetch(ABOUT, (2, 2), "<f4", fill).tolist() == [[0, 1], [2, 3]]
+        assert FeatureCache(cache).fetch(ABOUT, (2, 3), "<f4", fill).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert fill.calls == 2
 
 
@@ -135,10 +167,11 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # what a full disk is like: writes beyond it fail
 cache = FeatureCache(Path(sys.argv[1]))
 for layer in (1, 2):
-    found = cache.fetch({"layer": layer}, (1000, 100), "<f4", lambda rows: rows.fill(layer))
-    assert (found == layer).all() and not isinstance(found, np.memmap)
-small = cache.fetch({"layer": 3}, (10, 100), "<f4", lambda rows: rows.fill(3))
-assert isinstance(small, np.memmap)
+    found = cache.fetch({"layer": layer}, (1000, 100), "<f4", lambda: [np.full((1000, 100), layer)])
+    assert (found == layer).all()
+assert not cache.holds({"layer": 1}, (1000, 100), "<f4")
+cache.fetch({"layer": 3}, (10, 100), "<f4", lambda: [np.full((10, 100), 3)])
+assert cache.holds({"layer": 3}, (10, 100), "<f4")
 """
 
 
@@ -147,39 +180,25 @@ def test_a_full_disk_only_costs_time_and_is_told_once(tmp_path: Path):
     run = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stderr.count("cannot keep features (File too large); going on without") == 1
-    assert [entry.bytes for entry in FeatureCache(tmp_path).entries()] == [4096 + 4000]
-    assert not list(tmp_path.rglob("*.part"))
+    assert len(list((tmp_path / "features").iterdir())) == 1
 
 
-@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOSPC])
-def test_where_space_cannot_be_reserved_it_is_written(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    def refuse(*_: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
-    found = FeatureCache(tmp_path).fetch(ABOUT, (5, 3), "<f2", Filler())
-    assert found.tolist() == np.arange(15.0).reshape(5, 3).tolist()
-    assert len(FeatureCache(tmp_path).entries()) == (number == errno.EOPNOTSUPP)
-    assert ("No space left on device" in capsys.readouterr().err) == (number == errno.ENOSPC)
+def test_where_there_is_no_room_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=29))
+    fill = Filler()
+    assert FeatureCache(tmp_path).fetch(ABOUT, (5, 3), "<f2", fill)[4].tolist() == [12, 13, 14]
+    assert fill.calls == 1
+    assert not list((tmp_path / "features").iterdir())
+    assert "No space left on device" in capsys.readouterr().err
 
 
-def test_clearing_during_a_write_harms_nobody(tmp_path: Path):
-    def clear(rows: np.ndarray) -> None:
-        cleaner = FeatureCache(tmp_path)
-        assert cleaner.remove_leftovers() == 0
-        cleaner.remove(cleaner.entries())
-        rows[:] = 7
+def test_clearing_during_a_write_only_costs_time(tmp_path: Path):
+    fill = Filler()
 
-    found = FeatureCache(tmp_path).fetch(ABOUT, (5, 3), "<f2", clear)
-    assert (found == 7).all()
-    assert len(FeatureCache(tmp_path).entries()) == 1
+    def clear() -> list[np.ndarray]:
+        if not fill.calls:
+            FeatureCache(tmp_path).clear()
+        return fill()
 
-    def remove_everything(rows: np.ndarray) -> None:
-        shutil.rmtree(tmp_path / "features")
-        rows[:] = 8
-
-    found = FeatureCache(tmp_path).fetch({**ABOUT, "layer": 5}, (5, 3), "<f2", remove_everything)
-    assert (found == 8).all()
+    assert FeatureCache(tmp_path).fetch(ABOUT, (5, 3), "<f2", clear)[4].tolist() == [12, 13, 14]
     assert FeatureCache(tmp_path).entries() == []

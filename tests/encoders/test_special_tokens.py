@@ -11,7 +11,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from crossfill.config import PretrainedConfig
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.encoders.pieces import PieceCutter
-from crossfill.encoders.special_tokens import as_cached, special_tokens
+from crossfill.encoders.special_tokens import special_tokens
 from crossfill.grid.sentence import Corpus, Sentence
 from tests.encoders.tiny import FAMILIES
 
@@ -101,13 +101,3 @@ def test_whole_words_of_a_vocabulary_are_unknown_rather_than_special():
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     fast = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]", sep_token="[SEP]")
     assert pieces(fast, "fox", "[SEP]", "fox") == [2, 0, 2]
-
-
-def test_only_texts_that_may_spell_special_tokens_are_cached_anew():
-    def cached(*words: str, spaces: tuple[bool, ...] = ()) -> bool:
-        return bool(as_cached(Corpus.from_sentences([Sentence(("a",)), Sentence(words, (), spaces)])))
-
-    assert all(cached("fox", word) for word in (*SPELT, "<start_of_turn>", "<|im_end|>", "</s>"))
-    assert cached("[", "SEP", "]", spaces=(False,) * 3)
-    assert not cached("[", "SEP", "]")
-    assert not any(cached("fox", word) for word in ("<서편제>", "</>", "<a@b.com>", "[1]", "[sic]", "a<b", "->"))

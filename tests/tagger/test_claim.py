@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import crossfill
@@ -145,7 +146,7 @@ def test_files_have_the_permissions_of_the_umask(tmp_path: Path):
     before = os.umask(0o027)
     try:
         write_atomically(tmp_path / "a.json", b"{}")
-        FeatureCache(tmp_path).fetch({"x": 1}, (2, 2), "<f4", lambda rows: rows.fill(1))
+        FeatureCache(tmp_path).fetch({"x": 1}, (2, 2), "<f4", lambda: [np.ones((2, 2))])
     finally:
         os.umask(before)
     for path in (tmp_path / "a.json", FeatureCache(tmp_path).entries()[0].path):

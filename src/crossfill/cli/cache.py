@@ -17,9 +17,9 @@ def cache(
     cache: Annotated[Path | None, typer.Option(help="The cache. [default: the user's]")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Clear without asking.")] = False,
 ) -> None:
-    """List cached features, check that they are whole, or clear them.
+    """List cached features, check that they are undamaged, or clear them.
 
-    `check` names damaged entries and ends with code 1 if there are any; they are built anew when next needed.
+    `check` reads every file, names damaged ones and ends with code 1 if there are any; clear these to build them again.
     """
     from crossfill.encoders.cache import FeatureCache
 
@@ -35,7 +35,7 @@ def cache(
 
 
 def _clear(store: "FeatureCache", entries: "list[Entry]", everything: bool, yes: bool) -> None:
-    """Remove entries, and unfinished ones if everything goes; ask first, as computing them again takes time."""
+    """Remove entries, and unfinished ones if everything goes; ask first, because computing them again takes time."""
     from crossfill.errors import ConfigError
 
     size = _megabytes(sum(entry.bytes for entry in entries))
@@ -46,10 +46,11 @@ def _clear(store: "FeatureCache", entries: "list[Entry]", everything: bool, yes:
                 "to ask on; add --yes"
             )
         typer.confirm(f"{store.folder}: remove {len(entries)} entries, {size}?", abort=True)
-    store.remove(entries)
-    left = store.remove_leftovers() if everything else 0
-    more = f", and {left} unfinished" * bool(left)
-    typer.echo(f"{store.folder}: {len(entries)} entries removed, {size}{more}")
+    if everything:
+        store.clear()
+    else:
+        store.remove(entries)
+    typer.echo(f"{store.folder}: {len(entries)} entries removed, {size}")
 
 
 def _list(store: "FeatureCache", entries: "list[Entry]") -> None:

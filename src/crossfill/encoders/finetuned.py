@@ -1,5 +1,6 @@
 """A pretrained encoder that is fine-tuned, completely or from a layer up."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ from crossfill.encoders.base import Encoder, Inputs, expect
 from crossfill.encoders.cache import FeatureCache
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.encoders.pieces import PieceInputs
-from crossfill.encoders.special_tokens import as_cached
 from crossfill.encoders.transformer import LayerMix
 from crossfill.grid.sentence import Corpus
 from crossfill.progress import ProgressBar
@@ -53,10 +53,10 @@ class FinetunedEncoder(Encoder):
             return inputs
         settings = {"pieces_of_layer": self.n_frozen} | {n: getattr(self.config, n) for n in ("max_pieces", "overlap")}
         states = self.cache.fetch(
-            {"encoder": self.identity.hex(), **settings, "text": corpus.text_hash(), **as_cached(corpus)},
+            {"encoder": self.identity.hex(), **settings, "text": corpus.text_hash()},
             (len(inputs.ids), self.source.size),
             "<f4",
-            lambda rows: self._run_frozen(inputs, rows),
+            lambda: self._run_frozen(inputs),
             label=self.source.name,
         )
         return inputs.with_states(torch.from_numpy(states))
@@ -87,19 +87,18 @@ class FinetunedEncoder(Encoder):
         for layer in list(self.words.network.layers)[self.n_frozen :]:
             layer.train(self.training)
 
-    @torch.inference_mode()
-    def _run_frozen(self, inputs: PieceInputs, rows: np.ndarray) -> None:
+    def _run_frozen(self, inputs: PieceInputs) -> Iterator[np.ndarray]:
+        """Compute the states of all pieces after the frozen layers."""
         training = self.training
         self.eval()
         done = 0
-        starts = inputs.pieces_per_sentence.cumsum(0) - inputs.pieces_per_sentence
         with ProgressBar(self.quiet) as bars:
             update = bars.add(f"Encoding {len(inputs.lengths):,} sentences", len(inputs.ids))
             update(0, "pieces")
             for part in torch.arange(len(inputs.lengths)).split(1024):
-                states = self.words.piece_states(inputs.take(part), self.n_frozen)
-                first = int(starts[part[0]])
-                rows[first : first + len(states)] = states.cpu().numpy()
+                with torch.inference_mode():
+                    states = self.words.piece_states(inputs.take(part), self.n_frozen)
+                yield states.cpu().numpy()
                 done += len(states)
                 update(done, "pieces")
         self.train(training)

@@ -14,12 +14,11 @@ from torch import Tensor
 from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
 from crossfill.encoders.base import CentredEncoder, Inputs, expect, ranges
-from crossfill.encoders.cache import FeatureCache, Fill
+from crossfill.encoders.cache import Blocks, FeatureCache
 from crossfill.encoders.features import Dropout, FeatureInputs
 from crossfill.encoders.frozen_inputs import FrozenInputs
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
 from crossfill.encoders.moments import Moments
-from crossfill.encoders.special_tokens import as_cached
 from crossfill.encoders.surface import NAMES, Surface, SurfaceInputs
 from crossfill.encoders.transformer import LayerMix
 from crossfill.errors import DataError, EncoderError, unknown
@@ -152,12 +151,12 @@ class FrozenEncoder(CentredEncoder):
         if text in self._opened:
             return self._opened[text]
         stored: list[Corpus] = []
-        found = self._fetch(corpus, {"text": text}, lambda rows: stored.extend(self._encode_in_parts(corpus, rows)))
+        vectors = self._fetch(corpus, {"text": text}, lambda: self._encode_in_parts(corpus, stored))
         for part in stored:
             self.cache.drop(*self._entry(part, {"part": part.text_hash()}))
         if self.keep_open:
-            self._opened[text] = found
-        return found
+            self._opened[text] = vectors
+        return vectors
 
     def is_cached(self, corpus: Corpus, whole: bool = True) -> bool:
         """Whether the vectors of a corpus, or of a part of a long one, are in the cache."""
@@ -174,41 +173,43 @@ class FrozenEncoder(CentredEncoder):
         if whole:
             self.vectors(corpus)
         else:
-            self._fetch(corpus, {"part": corpus.text_hash()}, lambda rows: self._encode(corpus, rows))
+            self._fetch(corpus, {"part": corpus.text_hash()}, lambda: [self._encode(corpus)])
 
     def _entry(
         self, corpus: Corpus, name: Mapping[str, str]
     ) -> tuple[dict[str, Any], tuple[int, int], Literal["<f2", "<f4"]]:
         """What the cache is told of a corpus, or of a part of one."""
-        dtype = "<f2" if self.cache.folder is not None else "<f4"
-        return {**self._about(), **name, **as_cached(corpus)}, (corpus.n_words, self.width), dtype
+        return {**self._about(), **name}, (corpus.n_words, self.width), self._dtype
 
-    def _fetch(self, corpus: Corpus, name: Mapping[str, str], fill: Fill) -> np.ndarray:
-        return self.cache.fetch(*self._entry(corpus, name), fill, label=self.source.name)
+    @property
+    def _dtype(self) -> Literal["<f2", "<f4"]:
+        return "<f2" if self.cache.folder is not None else "<f4"
 
-    def _encode_in_parts(self, corpus: Corpus, rows: np.ndarray) -> list[Corpus]:
-        """Write the vectors of all words to `rows`; returns the parts that the cache holds on their own.
+    def _fetch(self, corpus: Corpus, name: Mapping[str, str], blocks: Blocks) -> np.ndarray:
+        return self.cache.fetch(*self._entry(corpus, name), blocks, label=self.source.name)
 
-        A long corpus is encoded and stored part by part, so that a process that is killed loses only one of them.
+    def _encode_in_parts(self, corpus: Corpus, stored: list[Corpus]) -> Iterator[np.ndarray]:
+        """Encode a corpus part by part.
+
+        Each part of a long corpus is `stored` by itself, so that a process that is killed loses only one of them.
         """
-        parts = list(_parts(corpus)) if self.cache.folder is not None else [corpus]
+        parts = self.parts(corpus) if self.cache.folder is not None else [corpus]
         with ProgressBar(self.quiet) as bars:
             update = bars.add(f"Encoding {len(corpus):,} sentences", corpus.n_words)
             done = 0
             update(done, "words")
             for part in parts:
-                place = rows[done : done + part.n_words]
 
-                def fill(target: np.ndarray, part: Corpus = part, before: int = done) -> None:
-                    self._encode(part, target, lambda words: update(before + words, "words"))
+                def blocks(part: Corpus = part, before: int = done) -> list[np.ndarray]:
+                    return [self._encode(part, lambda words: update(before + words, "words"))]
 
                 if len(parts) == 1:
-                    fill(place)
+                    yield from blocks()
                 else:
-                    place[:] = self._fetch(part, {"part": part.text_hash()}, fill)
+                    yield self._fetch(part, {"part": part.text_hash()}, blocks)
+                    stored.append(part)
                 done += part.n_words
                 update(done, "words")
-        return parts if len(parts) > 1 else []
 
     def _about(self) -> dict[str, Any]:
         """All that a word's vector depends on, besides the text."""
@@ -221,18 +222,20 @@ class FrozenEncoder(CentredEncoder):
             self._encoder.append(WordEncoder(self.source, self.config, precision).eval().to(self.mean.device))
         return self._encoder[0]
 
-    def _encode(self, corpus: Corpus, rows: np.ndarray, watch: Callable[[int], None] = lambda _words: None) -> None:
-        """Write the vectors of all words to `rows`; `watch` is told the number of words done."""
+    def _encode(self, corpus: Corpus, report: Callable[[int], None] = lambda _words: None) -> np.ndarray:
+        """Compute the vectors of all words; `report` is called with the number of words done."""
         encoder = self._network()
         inputs = encoder.cutter.cut(corpus)
         self.n_without_piece += inputs.n_without_piece
         starts = np.array(corpus.offsets[:-1])  # a copy, as the corpus is mapped read-only
+        rows = np.zeros((corpus.n_words, self.width), self._dtype)
         done = 0
         for sentences, vectors in encoder.encode(inputs):
             places = ranges(torch.from_numpy(starts)[sentences], inputs.lengths[sentences]).numpy()
             rows[places] = _checked(vectors, self.source.name).to(_DTYPES[rows.dtype.itemsize]).cpu().numpy()
             done += len(places)
-            watch(done)
+            report(done)
+        return rows
 
     def _row(self, language: str) -> int:
         if language in self.languages:

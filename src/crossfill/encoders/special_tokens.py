@@ -5,15 +5,11 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from crossfill.encoders.alignment import rebuild
-from crossfill.grid.sentence import Corpus
-
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
-_SPELT_LIKE_ONE = re.compile(r"<[/|｜]?[A-Za-z0-9_▁|｜-]{1,60}>|\[g?[A-Z][A-Z0-9_]{1,60}\]")
 
 
 def special_tokens(tokenizer: "PreTrainedTokenizerBase") -> dict[str, int]:
@@ -57,18 +53,6 @@ def unknown_piece(tokenizer: "PreTrainedTokenizerBase") -> str | None:
     """The piece that stands for what the tokenizer cannot spell, if it has one."""
     found: Any = getattr(_backend(tokenizer).model, "unk_token", tokenizer.unk_token)
     return found
-
-
-def as_cached(corpus: Corpus) -> dict[str, str]:
-    """How the cache tells apart a text that may spell special tokens, by its looks, from its older features.
-
-    Those took such a word for the token itself. The features of all other texts are what they always were.
-    """
-    if not any("<" in word or "[" in word for word in corpus.words.vocabulary):
-        return {}
-    # words that no space parts may spell a token together
-    found = any(_SPELT_LIKE_ONE.search(rebuild(s.words, s.spaces).string) for s in corpus)
-    return {"special_tokens": "text"} if found else {}
 
 
 def _backend(tokenizer: "PreTrainedTokenizerBase") -> Any:

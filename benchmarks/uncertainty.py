@@ -2,7 +2,7 @@
 
     python benchmarks/uncertainty.py DATA MODEL [--against JM_MODEL] --max-train 300 --max-dev 60 --max-test 150
 
-The models come from `crossfill train` over the same data and caps, with training.calibration_share above 0; features
+The models come from `crossfill train` over the same data and caps, with --expect; features
 come from the cache. Means are over corpora. `errors_removed`: share of a corpus' errors among the 20 % of its words
 that the model is least sure of.
 """
@@ -44,7 +44,7 @@ def main() -> None:
         if folder is None:
             continue
         tagger = load(folder, arguments.encoder, cache)
-        assert tagger.calibration is not None, f"{folder}: train with training.calibration_share"
+        assert tagger.calibration is not None, f"{folder}: train with --expect"
         results = tagger.evaluate(grid, arguments.alpha)
         found = as_report(results)
         report[name] = {

@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(made)
         patch.setenv("CROSSFILL_CACHE", str(made / "cache"))
         world.build(made)
-        calibrated = ("--encoder", "compact", "--set", "training.calibration_share=0.5", "--quiet", *FEW_STEPS)
+        calibrated = ("--encoder", "compact", "--expect", "--quiet", *FEW_STEPS)
         world.crossfill("train", "data", *calibrated, "--out", "model")
     return made
 

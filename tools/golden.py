@@ -82,7 +82,6 @@ def make() -> None:
                 "training.validate_every": 300,
                 "training.learning_rate": 0.01,
                 "training.batch_sentences": 16,
-                "training.calibration_share": 0.5,
             }
         )
         grid = parallel_grid().where(lambda cell: cell.language in LANGUAGES)

@@ -52,29 +52,20 @@ ENCODER_SOURCE = "encoder.json"
 """Where the encoder came from: its name, its revision on the hub, and a hash of its files."""
 _LARGEST_JSON = 200_000_000
 _CHECKSUM = "checksum"
-_RETIRED = {
-    ("encoder", "max_ngram"): 4,
-    ("encoder", "pretrained", "cache_frozen_layers"): True,
-    ("latents", "similarity_power"): 1.5,
-    ("latents", "anchor_scale"): 1.0,
-}
-"""Settings of older folders that no longer exist, with the only value that is still accepted."""
 
 
 _OF_A_RUN = (
-    *(
-        WEIGHTS,
-        STATE,
-        HISTORY,
-        CALIBRATION,
-        DATA,
-        RESULTS,
-        EXPECTED,
-        ENCODER_SOURCE,
-        ORIGIN,
-        CARD,
-        DESCRIPTION,
-    ),
+    WEIGHTS,
+    STATE,
+    HISTORY,
+    CALIBRATION,
+    DATA,
+    RESULTS,
+    EXPECTED,
+    ENCODER_SOURCE,
+    ORIGIN,
+    CARD,
+    DESCRIPTION,
 )
 """Files that belong to one run, in the order in which they are removed."""
 
@@ -166,8 +157,8 @@ def digest(description: Mapping[str, Any]) -> str:
 
 
 def check_same_run(folder: Path, notes: Mapping[str, Any]) -> None:
-    """Refuse weights whose notes name another run than the folder's description; older weights name none."""
-    if notes.get("run", own := digest(read_json(folder / DESCRIPTION) or {})) != own:
+    """Refuse weights whose notes name another run than the folder's description."""
+    if notes.get("run") != digest(read_json(folder / DESCRIPTION) or {}):
         raise CheckpointError(
             f"{folder}: expected weights of the run in {DESCRIPTION}, found those of another; was it changed, or were "
             "files of two models mixed? restore it, or train again"
@@ -188,19 +179,9 @@ def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
         newcomers = frozenset(map(str, found.get("newcomers", ())))
         units = {str(task): Unit(unit) for task, unit in found.get("units", {}).items()}
         inventory = Inventory(labels, tuple(map(str, found["languages"])), newcomers, units)
-        _drop_retired(found["config"], path)
         return parse_config(found["config"], str(path)), inventory, frozenset(map(Cell.parse, found["seen"]))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError(f"{path}: expected the description of a model; {type(error).__name__}: {error}") from None
-
-
-def _drop_retired(config: dict[str, Any], path: Path) -> None:
-    for (*groups, name), value in _RETIRED.items():
-        group = config
-        for key in groups:
-            group = group.get(key, {})
-        if group.pop(name, value) != value:
-            raise CheckpointError(f"{path}: expected {name} {value}, the only one there is now; use crossfill 0.1.0")
 
 
 def load_weights(module: nn.Module, tensors: Mapping[str, Tensor], where: Path) -> None:

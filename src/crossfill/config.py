@@ -169,12 +169,8 @@ class TrainingConfig(Settings):
     leaves the choice of labels to the decision rule."""
     patience: Count = 10
     """Validations without improvement before training stops."""
-    calibration_share: Probability = 0.0
-    """Share of seen cells' dev sentences kept out of selection, so that probabilities can be calibrated on them."""
     checkpoint_every: Count | None = None
-    """Steps between checkpoints from which a killed run resumes, besides those by the clock."""
-    checkpoint_seconds: Annotated[float, Field(gt=0, le=10**9)] = 30.0
-    """Seconds between checkpoints."""
+    """Steps between checkpoints from which a killed run resumes, besides one every half minute."""
     seed: Seed = 0
     """Random seed of initialisation and training."""
     device: Literal["auto", "cpu"] = "auto"

@@ -59,7 +59,7 @@ def test_what_was_encoded_in_bulk_is_what_a_training_needs(data: Path, tmp_path:
     assert missing == 0
     assert not list((cache / "features").glob(".*"))
     alone = FrozenEncoder(config.encoder, grid.inventory.languages, cache=False)
-    corpora = encoding.corpora_of(grid, config)
+    corpora = encoding.corpora_of(grid)
     assert f"{len(corpora)} corpora, {sum(corpus.n_words for corpus in corpora.values()):,} words" in told
     for corpus in corpora.values():
         np.testing.assert_allclose(made.vectors(corpus), alone.vectors(corpus), rtol=2e-3, atol=2e-3)
@@ -71,14 +71,14 @@ def test_parts_are_left_to_whoever_comes_first(data: Path, tmp_path: Path, monke
     grid = read_folder(data, cache=False).grid
     config = choose_settings(grid, grid.cells, RunRequest(None, str(network))).config
     made = FrozenEncoder(config.encoder, grid.inventory.languages, cache)
-    parts = encoding.missing_parts(made, encoding.corpora_of(grid, config))
+    parts = encoding.missing_parts(made, encoding.corpora_of(grid))
     jobs = encoding.EncodingJobs(parts, config.encoder, cache)
     assert {name: part.corpus.n_words for name, part in parts.items()}.keys() == set(jobs)
     first, *others = jobs
     assert encoding.encode_part(jobs[first], 1) == {"words": parts[first].corpus.n_words}
     monkeypatch.setattr(FrozenEncoder, "_encode", lambda *_: pytest.fail("it was encoded twice"))
     assert encoding.encode_part(jobs[first], 1) == {"words": parts[first].corpus.n_words}
-    assert set(encoding.missing_parts(made, encoding.corpora_of(grid, config))) == set(others)
+    assert set(encoding.missing_parts(made, encoding.corpora_of(grid))) == set(others)
 
 
 @pytest.mark.slow

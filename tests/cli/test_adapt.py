@@ -19,8 +19,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Grid, Ce
     """A model folder, its data folder, and an unseen cell."""
     root = tmp_path_factory.mktemp("adapt")
     synthetic, partition = small_grid()
-    config: Config = SMALL.change({"training.calibration_share": 0.5})
-    crossfill.train(synthetic.grid, config=config, out=root / "model", hold_out=partition.unseen)
+    crossfill.train(synthetic.grid, config=SMALL, out=root / "model", hold_out=partition.unseen, expect=True)
     write_grid(synthetic.grid, root / "data")
     return root / "model", root / "data", synthetic.grid, min(partition.unseen)
 

@@ -33,8 +33,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A data folder, and a model of it that has never seen themes in Wolof."""
     root = tmp_path_factory.mktemp("sentences")
     write_grid(GRID, root / "data")
-    config = SMALL.change({"training.calibration_share": 0.5})
-    crossfill.train(crossfill.load_grid(root / "data"), config=config, out=root / "model", hold_out=[str(THEME)])
+    crossfill.train(
+        crossfill.load_grid(root / "data"), config=SMALL, out=root / "model", hold_out=[str(THEME)], expect=True
+    )
     return root / "data", root / "model"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crossfill.data.crossing import keep_apart
 from crossfill.data.folder import load_grid, read_folder
-from crossfill.data.splits import capped_grid, for_calibration, for_selection
+from crossfill.data.splits import capped_grid
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
 from tests.data.folders import bio, conllu, numbered, write
@@ -28,23 +28,21 @@ def texts(corpora: Iterable[Corpus]) -> set[str]:
     return {"".join(sentence.words) for corpus in corpora for sentence in corpus}
 
 
-def leaks(grid: Grid, seen: frozenset[Cell], share: float = 0.3) -> list[str]:
+def leaks(grid: Grid, seen: frozenset[Cell]) -> list[str]:
     """Text that evaluates or selects and trains in the same language, by the definitions that training itself uses."""
     found = []
-    selection = for_selection(grid, share)
     for language in grid.languages:
         cells = [cell for cell in grid.cells if cell.language == language]
         training = texts(grid.training(cell) for cell in cells if cell in seen)
         usable = [s for cell in cells for s in grid[cell] if cell in seen or s.has_training_data]
         centred = texts(splits.training for splits in usable)
         test = texts(c for cell in cells for c in grid.evaluation(cell, cell in seen).values())
-        dev = texts(selection.development(cell) for cell in cells)
-        calibration = texts(for_calibration(grid, share, cells).values())
+        dev = texts(grid.development(cell) for cell in cells)
         pairs = {
             "training/test": training & test,
             "centring/test": centred & test,
-            "training/dev": training & (dev | calibration),
-            "dev/test": (dev | calibration) & test,
+            "training/dev": training & dev,
+            "dev/test": dev & test,
         }
         found += [f"{language} {name}: {sorted(shared)[:3]}" for name, shared in pairs.items() if shared]
     return found

@@ -10,7 +10,6 @@ import torch
 import crossfill
 from crossfill.config import Config
 from crossfill.data.labels import iob2
-from crossfill.data.splits import for_calibration, for_selection, parted
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import ConfigError, DataError
 from crossfill.grid.cells import Cell, Grid, Splits
@@ -32,14 +31,14 @@ GRID = Grid(  # Wolof, Finnish, … instead of private codes, so that names of l
     }
 )
 HELD_OUT = [cell for cell in GRID.cells if cell.language == "wol" and cell.task == "ner"]
-CONFIG = SMALL.change({"training.calibration_share": 0.5, "training.steps": 30})
+CONFIG = SMALL.change({"training.steps": 30})
 TEXTS = [s.words for s in GRID[Cell("ner", "fin")][0].test]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("model")
-    crossfill.train(GRID, "pf-lr", "compact", out, CONFIG, hold_out=HELD_OUT)
+    crossfill.train(GRID, "pf-lr", "compact", out, CONFIG, hold_out=HELD_OUT, expect=True)
     return out
 
 
@@ -136,26 +135,9 @@ def test_doubts(tagger: Tagger):
     np.testing.assert_allclose(scaled.probabilities, expected / expected.sum(1, keepdims=True), rtol=1e-4)
 
 
-def test_calibration_sees_no_sentence_that_selects(tagger: Tagger):
-    share = CONFIG.training.calibration_share
-    cells = [cell for cell in GRID.cells if cell not in HELD_OUT]
-    spare = for_calibration(GRID, share, cells)
-    selecting = for_selection(GRID, share)
-    assert set(spare) <= set(cells)
-    for cell in cells:
-        kept = [s.words for s in selecting.development(cell)]
-        set_aside = [s.words for s in spare.get(cell, ())]
-        assert not set(kept) & set(set_aside)
-        assert sorted(kept + set_aside) == sorted(s.words for s in GRID.development(cell))
-    assert tagger.calibration is not None
-    assert tagger.calibration.averaged["pos"].n_words == sum(
-        c.n_words for cell, c in spare.items() if cell.task == "pos"
-    )
-    many = Corpus.from_sentences(Sentence((f"w{i}",), ("A",)) for i in range(2000))
-    assert len(parted(many, 0.25)[1]) == pytest.approx(500, abs=60)
-    assert len(parted(many, 0.0)[0]) == 2000
+def test_what_needs_a_calibration_is_refused_without(tagger: Tagger):
     uncalibrated = Tagger(tagger.model, tagger.config)
-    with pytest.raises(DataError, match=r"training.calibration_share"):
+    with pytest.raises(DataError, match=r"--expect"):
         uncalibrated.tag(["a"], "pos/fin", options=TaggingOptions(alpha=0.1))
 
 
@@ -196,14 +178,3 @@ def test_a_finetuned_model_needs_nothing_but_its_folder(tmp_path: Path):
     np.testing.assert_allclose(loaded.tag(TEXTS[0], "pos/fin").probabilities, expected, rtol=1e-5)
     assert {path.name for path in (out / "encoder").iterdir()} >= {"config.json", "tokenizer.json"}
     assert not list((out / "encoder").glob("*.safetensors"))
-
-
-def test_corpora_without_dev_data_leave_no_calibration(tmp_path: Path):
-    bare = Grid({cell: tuple(Splits(s.name, s.train, test=s.test) for s in GRID[cell]) for cell in GRID.cells})
-    tagger = crossfill.train(bare, "jm", "compact", tmp_path, CONFIG.change({"training.steps": 2}))
-    assert tagger.calibration is not None
-    assert not tagger.calibration.averaged
-    with pytest.raises(DataError, match="this model kept none"):
-        tagger.tag(["a"], "pos/fin", options=TaggingOptions(abstain=0.1))
-    assert torch.isfinite(torch.from_numpy(tagger.tag(["a"], "pos/fin").probabilities)).all()
-    assert isinstance(tagger.config, Config)

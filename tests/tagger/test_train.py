@@ -123,11 +123,10 @@ def test_training_returns_its_plan_and_progression_and_plans_once(tmp_path: Path
     assert told[0].startswith("ls: chunk has no training data in 'eng'")
     assert trained.progression.step == 4
     assert [entry["step"] for entry in trained.progression.history] == [2, 4]
-    assert trained.calibration is None
 
 
 def test_evaluation_encodes_every_corpus_once(monkeypatch: pytest.MonkeyPatch):
-    tagger = crossfill.train(GRID, config=FEW.change({"training.calibration_share": 0.5}))
+    tagger = crossfill.train(GRID, config=FEW, expect=True)
     asked = []
     monkeypatch.setattr(
         "crossfill.evaluation.scoring.prepare", lambda *given: (asked.append(given[2:]), prepare(*given))[1]

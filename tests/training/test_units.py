@@ -126,14 +126,14 @@ def test_labels_that_look_like_spans_are_classes_of_sentences():
 
 @pytest.mark.parametrize("pooling", ["mean", "attention"])
 def test_a_mixed_model_is_saved_adapted_and_asked(pooling: str, tmp_path: Path):
-    config = SMALL.change({"training.calibration_share": 0.5, "encoder.sentences": pooling})
+    config = SMALL.change({"encoder.sentences": pooling})
     trained = train_model(GRID, MIXED, config, tmp_path)
     tagger = crossfill.load(tmp_path)
     query = tagger.model.encoder.query
     assert (query is None) == (pooling == "mean")
     assert query is None or bool(query.any())
     assert tagger.model.inventory.units == {"theme": Unit.SENTENCE, "change": Unit.PAIR}
-    results = {result.cell: result for result in evaluate(trained.model, GRID, config, trained.calibration)}
+    results = {result.cell: result for result in evaluate(trained.model, GRID, config)}
     for cell, result in results.items():
         (splits,) = GRID[cell]
         assert result.n_words == splits.test.n_labels

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crossfill.config import Config, EncoderConfig
-from crossfill.data.splits import for_calibration, for_selection
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import EncoderError
 from crossfill.executors.base import Report
@@ -28,18 +27,15 @@ class Part(NamedTuple):
     whole: bool
 
 
-def corpora_of(grid: Grid, config: Config) -> dict[str, Corpus]:
+def corpora_of(grid: Grid) -> dict[str, Corpus]:
     """All text that trainings and evaluations on a grid encode, by its hash, whichever cells they see."""
     found: dict[str, Corpus] = {}
-    share = config.training.calibration_share
-    kept, calibrated = for_selection(grid, share), for_calibration(grid, share, grid.cells)
     for cell in grid.cells:
         trained = [splits.training for splits in grid[cell] if splits.has_training_data]
         scored = (*grid.evaluation(cell, True).values(), *grid.evaluation(cell, False).values())
-        own = (Corpus.joined(trained), grid.training(cell), grid.development(cell), kept.development(cell), *scored)
+        own = (Corpus.joined(trained), grid.training(cell), grid.development(cell), *scored)
         found |= {corpus.text_hash(): corpus for corpus in own if len(corpus)}
-    others = (*grid.texts.values(), *calibrated.values())
-    return found | {corpus.text_hash(): corpus for corpus in others if len(corpus)}
+    return found | {corpus.text_hash(): corpus for corpus in grid.texts.values() if len(corpus)}
 
 
 def missing_parts(encoder: FrozenEncoder, corpora: Mapping[str, Corpus]) -> dict[str, Part]:

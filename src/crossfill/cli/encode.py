@@ -63,7 +63,7 @@ def encode(
             f"encoder '{chosen.encoder.name}': expected one that stays frozen, as features of one that trains cannot "
             "be kept; name a pretrained one with --encoder, or --set encoder.pretrained.mode=frozen"
         )
-    corpora = corpora_of(grid, chosen)
+    corpora = corpora_of(grid)
     parts = missing_parts(network, corpora)
     words = {name: part.corpus.n_words for name, part in parts.items()}
     total = sum(corpus.n_words for corpus in corpora.values())

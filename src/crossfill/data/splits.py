@@ -1,12 +1,12 @@
-"""Random splits, limits on their size, and data for calibration."""
+"""Random splits, and limits on their size."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice, pairwise
 
-from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.cells import Grid
 from crossfill.grid.sentence import Corpus
 
 
@@ -32,28 +32,6 @@ def capped(corpus: Corpus, most: int | None, seed: int) -> Corpus:
 def capped_grid(grid: Grid, max_dev: int | None, max_test: int | None, seed: int) -> Grid:
     """The grid with at most this many dev and test sentences in each corpus, chosen at random; order is kept."""
     return grid.map(lambda s: replace(s, dev=capped(s.dev, max_dev, seed), test=capped(s.test, max_test, seed)))
-
-
-def parted(corpus: Corpus, share: float) -> tuple[Corpus, Corpus]:
-    """Split dev sentences into those for selection and a `share` for calibration, by a hash of a sentence's words.
-
-    A sentence is therefore on the same side in every task and run, whatever else is in the corpus.
-    """
-    kept = [fraction(text) < share for text in texts(corpus)]
-    selection, calibration = ([i for i, spare in enumerate(kept) if spare == side] for side in (False, True))
-    return (corpus.take(selection), corpus.take(calibration)) if share else (corpus, corpus.take(()))
-
-
-def for_selection(grid: Grid, share: float) -> Grid:
-    """The grid without the dev sentences that are for calibration."""
-    return grid.map(lambda splits: replace(splits, dev=parted(splits.dev, share)[0]))
-
-
-def for_calibration(grid: Grid, share: float, cells: Iterable[Cell]) -> dict[Cell, Corpus]:
-    """The dev sentences of these cells that are for calibration, where there are any."""
-    known = [cell for cell in cells if cell in grid.corpora]
-    found = {cell: Corpus.joined(parted(splits.dev, share)[1] for splits in grid[cell]) for cell in known}
-    return {cell: corpus for cell, corpus in found.items() if len(corpus)}
 
 
 def texts(corpus: Corpus) -> Iterator[str]:

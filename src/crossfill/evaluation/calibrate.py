@@ -1,4 +1,4 @@
-"""Calibration of a model: on seen cells that were held out in turn, or on dev sentences that selected nothing."""
+"""Calibration of a model on seen cells that were held out in turn."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -8,16 +8,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from crossfill.config import Config
-from crossfill.data.splits import for_calibration
 from crossfill.evaluation.results import PredictionKind
-from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.cells import Cell
 from crossfill.grid.unit import Unit
 from crossfill.measures.metrics import Labelling
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration
 from crossfill.prediction.predict import encode, predict_features
 from crossfill.prediction.rules import Rule, Sample
-from crossfill.training.labelled import Labelled, prepare
+from crossfill.training.labelled import Labelled
 
 
 @dataclass(frozen=True)
@@ -65,24 +64,16 @@ def predict_cell(model: Model, cell: Cell, parts: Sequence[Labelled], config: Co
     )
 
 
-def calibrate_on(cells: Sequence[PredictedCell], unknown: bool = True) -> Calibration:
-    """Calibrate each task on these cells; on cells `unknown` to the models that predicted them, also its decisions."""
+def calibrate_on(cells: Sequence[PredictedCell]) -> Calibration:
+    """Calibrate each task on these cells, which the models that predicted them did not train on."""
     of_task: dict[str, list[PredictedCell]] = defaultdict(list)
     for found in cells:
         of_task[found.cell.task].append(found)
     plug_in, averaged = (
         {
-            task: TaskCalibration.of([found.sample(kind) for found in own], own[0].labels, unknown, own[0].unit)
+            task: TaskCalibration.of([found.sample(kind) for found in own], own[0].labels, own[0].unit)
             for task, own in sorted(of_task.items())
         }
         for kind in ("plug_in", "averaged")
     )
     return Calibration(plug_in, averaged)
-
-
-def calibrate(model: Model, grid: Grid, config: Config) -> Calibration:
-    """Calibrate each task on the dev sentences of its seen cells that were kept out of model selection."""
-    corpora = for_calibration(grid, config.training.calibration_share, sorted(model.seen))
-    prepared = {cell: prepare(model.encoder, model.inventory, cell, corpus) for cell, corpus in corpora.items()}
-    found = [predict_cell(model, cell, [data], config) for cell, data in prepared.items()]
-    return calibrate_on(found, unknown=False)

@@ -48,13 +48,8 @@ class TaskCalibration:
     """The offset of the decision rule for each preference; empty where the most probable label is the best decision."""
 
     @classmethod
-    def of(
-        cls, cells: Sequence[Sample], labels: Sequence[str], decide: bool = False, unit: Unit = Unit.WORD
-    ) -> "TaskCalibration":
-        """Calibrate on the words of these cells, none of which may have been used to train or select the model.
-
-        Offsets of decisions are fitted only where asked for: the cells must then be unknown to the model.
-        """
+    def of(cls, cells: Sequence[Sample], labels: Sequence[str], unit: Unit = Unit.WORD) -> "TaskCalibration":
+        """Calibrate on the words of these cells, which the models that predicted them did not train on."""
         probabilities, gold = (np.concatenate(parts) for parts in list(zip(*cells, strict=True))[:2])
         levels, weights = np.arange(LEVELS + 1) / LEVELS, _weights([len(sample.gold) for sample in cells])
         confidences = _quantiles(probabilities.max(-1), np.concatenate(weights), levels)
@@ -69,7 +64,7 @@ class TaskCalibration:
             tuple((np.ceil(thresholds * 1e7) / 1e7).tolist()),  # rounded up: sets may only grow
             tuple((np.floor(confidences * 1e7) / 1e7).tolist()),
             len(cells),
-            fit_offsets(cells, labels, unit) if decide else {},
+            fit_offsets(cells, labels, unit),
         )
 
     def sets(self, probabilities: Float[np.ndarray, "words labels"], alpha: float) -> Bool[np.ndarray, "words labels"]:
@@ -170,7 +165,7 @@ def _task(values: Mapping[str, Any]) -> TaskCalibration:
             offsets[preference] = float(values["offsets"][preference])
             if not -FARTHEST <= offsets[preference] <= FARTHEST:
                 raise ValueError(f"offsets: expected numbers from −{FARTHEST} to {FARTHEST}")
-    n_cells = int(values.get("n_cells", 1))  # older folders do not say
+    n_cells = int(values["n_cells"])
     counts = int(values["n_words"]), int(values["n_sentences"])
     return TaskCalibration(*counts, temperature, **columns, n_cells=n_cells, offsets=offsets)
 

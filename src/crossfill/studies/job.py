@@ -125,7 +125,7 @@ def _evaluate(
     from crossfill.methods.registry import as_method
 
     if method == config.method:
-        return evaluate(trained.model, scored, config, held_out or trained.calibration)
+        return evaluate(trained.model, scored, config, held_out)
     model, changed = as_method(trained.model, config, method)
     return evaluate(model, scored, changed, held_out)
 
@@ -139,8 +139,7 @@ def _few_shot(
 
     own, changed = (trained.model, config) if method == config.method else as_method(trained.model, config, method)
     unseen = map(Cell.parse, job.unseen)
-    rules = held_out or (trained.calibration if method == config.method else None)
-    return few_shot_points(own, changed, scored, unseen, job.few_shot, rules) if job.few_shot else []
+    return few_shot_points(own, changed, scored, unseen, job.few_shot, held_out) if job.few_shot else []
 
 
 def _settings(job: Job, run: Path) -> "Config":

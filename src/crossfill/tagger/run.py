@@ -170,7 +170,7 @@ class Course:
             self.grid, self.seen, config, out, resume=resume, quiet=self.quiet, encoder=self.build(), tell=say
         )
         leave()
-        calibration = trained.calibration if trial is None else trial.calibration
+        calibration = None if trial is None else trial.calibration
         made = Outcome(trained.model, config, trained.progression, calibration, [], None)
         if not is_first_process():
             return made

@@ -262,8 +262,8 @@ class Tagger(OnHub):
         found = self.calibration.of(cell.task, n_samples) if self.calibration else None
         if wanted and found is None:
             raise DataError(
-                f"{cell}: label sets, abstention and temperature need dev sentences of seen {cell.task} cells that "
-                "selected nothing, and this model kept none; train it with training.calibration_share=0.5"
+                f"{cell}: label sets, abstention and temperature need a calibration on seen {cell.task} cells held out "
+                "in turn, and this model has none; train it with --expect (expect=True)"
             )
         if found is not None and cell in self.adapted:
             return replace(found, temperature=found.temperature * self.adapted[cell].own.temperature)

@@ -1,19 +1,16 @@
-"""Training a model on the seen cells of a grid: plan, build, train, calibrate, and complete its folder."""
+"""Training a model on the seen cells of a grid: plan, build, train, and complete its folder."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
 from crossfill.config import Config
-from crossfill.data.splits import for_selection
 from crossfill.encoders.base import CentredEncoder, Encoder
-from crossfill.evaluation.calibrate import calibrate
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
 from crossfill.methods.method import Plan
 from crossfill.methods.registry import build_model, find_method
 from crossfill.model import Model
-from crossfill.prediction.calibration import Calibration
 from crossfill.progress import ProgressBar
 from crossfill.tagger.folder import complete_folder
 from crossfill.training.labelled import prepare_grid, prepare_unseen_development
@@ -22,15 +19,13 @@ from crossfill.training.processes import Processes
 
 
 class Trained(NamedTuple):
-    """A trained model, with its plan, progress and calibration."""
+    """A trained model, with its plan and progress."""
 
     model: Model
     plan: Plan
     """The data and cells that it was trained on."""
     progression: Progression
     """Steps, validations and scores of the run."""
-    calibration: Calibration | None
-    """None if no dev sentences were kept back (`training.calibration_share`)."""
 
 
 def train_model(
@@ -59,18 +54,16 @@ def train_model(
     with processes.first_goes_first():
         centre(model.encoder, grid, seen)
         method.settle(model, plan, config)
-        kept = for_selection(plan.grid, config.training.calibration_share)
-        training, development = prepare_grid(model, kept, plan.cells)
+        training, development = prepare_grid(model, plan.grid, plan.cells)
         if config.training.selection == "oracle":
             development = prepare_unseen_development(model, grid)
     data = plan.grid.digest(plan.cells) if out is not None else ""
     trainer = Trainer(model, training, development, config, out, processes, data)
     with ProgressBar(quiet or report is not None or not processes.is_first) as bars:
         progression = trainer.run(resume, report or bars.add(config.method, config.training.steps))
-    calibration = calibrate(model, grid, config) if config.training.calibration_share else None
     if out is not None and processes.is_first:
-        complete_folder(out, model, grid, config, calibration)
-    return Trained(model, plan, progression, calibration)
+        complete_folder(out, model, grid, config, None)
+    return Trained(model, plan, progression)
 
 
 def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:

@@ -31,6 +31,10 @@ from crossfill.training.processes import Processes, widest
 from crossfill.training.sampling import CellSampler, CellSize, Draw
 
 
+CHECKPOINT_SECONDS = 30.0
+"""Seconds between checkpoints."""
+
+
 @dataclass
 class Progression:
     """Progress of a training run."""
@@ -176,7 +180,7 @@ class Trainer:
             self._keep_if_best(self.validate())
             at.finished = last or at.worse >= settings.patience
         due = settings.checkpoint_every is not None and at.step % settings.checkpoint_every == 0
-        due = due or time.monotonic() - self.saved >= settings.checkpoint_seconds
+        due = due or time.monotonic() - self.saved >= CHECKPOINT_SECONDS
         if self.out is not None and (at.finished or due):
             self._save_state(self.out)
 

@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 import crossfill
 from crossfill.cli.app import app
-from crossfill.config import Config
 from crossfill.data.folder import write_grid
 from crossfill.grid.cells import Cell, Grid
 from tests.data.folders import bio

@@ -31,7 +31,7 @@ RNG = np.random.default_rng(0)
 
 def files() -> dict[str, str]:
     made = {}
-    for language in ("wol", "yor", "amh"):
+    for language in ("wol", "yor", "amh", "hau"):
         for split, n in (("train", 12), ("dev", 8), ("test", 8)):
             words = [[f"{language}{w}" for w in RNG.integers(0, 40, size=5)] for _ in range(n)]
             made[f"ud/{language}/{split}.conllu"] = conllu(
@@ -132,7 +132,7 @@ def test_data_of_other_cells_are_an_error(model: Path, tmp_path: Path, monkeypat
         main()
     assert ended.value.code == 2
     told = capsys.readouterr().err
-    assert "the model has tasks ner, pos in languages amh, wol, yor" in told
+    assert "the model has tasks ner, pos in languages amh, hau, wol, yor" in told
     assert "the data have tasks pos in languages fin" in told
 
 
@@ -142,7 +142,7 @@ def test_data_without_test_sets_are_an_error(model: Path, tmp_path: Path):
     result = RUN.invoke(app, ["evaluate", str(model), str(untested)])
     assert isinstance(result.exception, DataError)
     assert "expected test data" in str(result.exception)
-    assert "found none in ner/wol, ner/yor, pos/wol, pos/yor" in str(result.exception)
+    assert "found none in ner/hau, ner/wol, ner/yor, pos/hau, pos/wol, pos/yor" in str(result.exception)
 
 
 def test_a_slow_evaluation_says_how_far_it_is(model: Path, data: Path, monkeypatch):
@@ -155,7 +155,7 @@ def test_a_slow_evaluation_says_how_far_it_is(model: Path, data: Path, monkeypat
 
     monkeypatch.setattr(scoring, "evaluate_corpus", slow)
     told = RUN.invoke(app, ["evaluate", str(model), str(data)]).stderr
-    assert re.search(r"^Evaluating corpora: 2/5, .*, pos/amh$", told, re.MULTILINE), told
+    assert re.search(r"^Evaluating corpora: 3/7, .*, pos/amh$", told, re.MULTILINE), told
     assert RUN.invoke(app, ["evaluate", str(model), str(data), "--quiet"]).stderr == ""
 
 

@@ -20,8 +20,8 @@ from crossfill.web.settings import ServeSettings
 from tests.scenarios import SMALL, mixed_grid
 
 RUN = CliRunner()
-MADE = mixed_grid(families=1)
-CODES = dict(zip(MADE.languages, ("wol", "fin"), strict=True))
+MADE = mixed_grid(families=2)
+CODES = dict(zip(MADE.languages, ("wol", "fin", "tha", "vie"), strict=True))
 GRID = Grid({Cell(cell.task, CODES[cell.language]): corpora for cell, corpora in MADE.corpora.items()})
 THEME, CHANGE = Cell("theme", "wol"), Cell("change", "wol")
 SENTENCES = [sentence.text for sentence in GRID[THEME][0].test]

@@ -120,9 +120,6 @@ def test_weights_and_settings_of_two_runs_are_not_mixed(tmp_path: Path):
     (one / checkpoint.WEIGHTS).write_bytes((other / checkpoint.WEIGHTS).read_bytes())
     with pytest.raises(CheckpointError, match="found those of another"):
         crossfill.load(one)
-    tensors, _ = checkpoint.read_tensors(one / checkpoint.WEIGHTS)
-    checkpoint.write_tensors(one / checkpoint.WEIGHTS, tensors, {})  # of a version that did not say
-    assert crossfill.load(one).seen == frozenset(GRID.cells)
 
 
 def test_two_processes_do_not_train_into_one_folder(tmp_path: Path):

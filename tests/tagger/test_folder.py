@@ -53,6 +53,7 @@ def test_saved_and_loaded(trained: Tagger, folder: Path):
     assert again.seen == trained.seen
     assert {p.name for p in folder.iterdir()} == {
         *("README.md", "calibration.json", "config.json", "data.json", "model.safetensors", "results.json"),
+        "expected.json",
     }
 
 
@@ -120,7 +121,8 @@ def test_missing_truncated_and_other_tensors(folder: Path):
     refused(folder, r"extra: expected no such tensor, got \(3,\)")
     save_file(tensors | {name: tensors[name][:-1]}, path)
     refused(folder, f"{name}: expected")
-    save_file(tensors | {name: np.full_like(tensors[name], np.nan)}, path)
+    run = {"notes": json.dumps({"run": checkpoint.digest(checkpoint.read_json(folder / checkpoint.DESCRIPTION))})}
+    save_file(tensors | {name: np.full_like(tensors[name], np.nan)}, path, run)
     refused(folder, f"expected finite weights, got NaN or infinity in {name}")
     path.write_bytes(whole[: len(whole) // 2])
     refused(folder, "expected a whole safetensors file")

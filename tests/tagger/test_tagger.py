@@ -5,14 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import crossfill
-from crossfill.config import Config
 from crossfill.data.labels import iob2
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import ConfigError, DataError
-from crossfill.grid.cells import Cell, Grid, Splits
+from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.prediction.predict import predict
 from crossfill.prediction.tagging import TaggingOptions

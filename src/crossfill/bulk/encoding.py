@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crossfill.config import Config, EncoderConfig
+from crossfill.config import EncoderConfig
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import EncoderError
 from crossfill.executors.base import Report

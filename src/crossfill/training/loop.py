@@ -30,7 +30,6 @@ from crossfill.training.optimisers import Optimisers
 from crossfill.training.processes import Processes, widest
 from crossfill.training.sampling import CellSampler, CellSize, Draw
 
-
 CHECKPOINT_SECONDS = 30.0
 """Seconds between checkpoints."""
 

@@ -19,8 +19,8 @@ from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.unit import Unit
 
-DESCRIPTION = "config.json"
-"""Settings, labels, languages and seen cells: all that is needed to rebuild the model."""
+DESCRIPTION = "config_crossfill.json"
+"""All that is needed to rebuild the model (settings, labels, languages, seen cells), under a name of our own."""
 WEIGHTS = "model.safetensors"
 STATE = "training.safetensors"
 """Weights, optimiser state and random state of a run, to resume it."""

@@ -67,7 +67,7 @@ def test_the_papers_settings_are_a_preset_and_no_default(data: Path, tmp_path: P
     given = ["--encoder", str(folder), "--layer", "2", "--method", "pf-d", "--preset", "paper"]
     output = train(data, *given, "--out", str(tmp_path / "model"))
     assert "6 of 6 cells seen" in output
-    described = json.loads((tmp_path / "model" / "config.json").read_text())["config"]
+    described = json.loads((tmp_path / "model" / "config_crossfill.json").read_text())["config"]
     assert described["encoder"]["pretrained"] | {"mode": "finetune", "layer": 2} == described["encoder"]["pretrained"]
     assert described["training"]["learning_rate"] == 5e-6
 
@@ -85,7 +85,7 @@ def test_a_plain_training_says_what_it_does(data: Path, tmp_path: Path):
     assert "4 cells seen, 64 training words; 2 cells will be filled: ner/wol, ner/yor" in result.stderr
     assert re.search(r"only \w+ has both ner and pos: from so little the model can hardly learn", result.stderr)
     assert "32 words to encode, and 0 in the cache already" in result.stderr
-    described = json.loads((tmp_path / "model" / "config.json").read_text())["config"]
+    described = json.loads((tmp_path / "model" / "config_crossfill.json").read_text())["config"]
     assert described["training"]["steps"] == FEWEST
     assert described["encoder"]["pretrained"]["max_pieces"] == 64  # what the network takes
     few = ["--encoder", str(folder), "--set", "training.steps=4", "--out"]
@@ -113,7 +113,7 @@ def test_sources_from_the_command_line(data: Path, tmp_path: Path):
     output = train(data, "--method", "ls", "--set", "sources.largest=amh", "--outside", "amh", *small)
     assert "ls: ner/amh has 16 training words" not in output  # as many as the one seen cell of ner has
     assert "3 of 4 cells seen" in output
-    described = json.loads((tmp_path / "model" / "config.json").read_text())
+    described = json.loads((tmp_path / "model" / "config_crossfill.json").read_text())
     assert described["seen"] == ["ner/amh", "ner/yor", "pos/amh", "pos/wol", "pos/yor"]
     assert {r["cell"] for r in json.loads((tmp_path / "model" / "results.json").read_text())} == {
         *("ner/wol", "ner/yor", "pos/wol", "pos/yor")
@@ -163,14 +163,14 @@ def test_typological_vectors_beside_the_corpora_are_used(data: Path, tmp_path: P
     (data / "typology" / "fam.tsv").write_text("language\ta\tb\nwol\t1\t0\nyor\t0\t1\namh\t1\t0.1\n")
     options = ["--method", "ns", "--encoder", "compact", "--hold-out", "ner/wol", "--out", str(tmp_path / "model")]
     train(data, *options)
-    described = json.loads((tmp_path / "model" / "config.json").read_text())["config"]
+    described = json.loads((tmp_path / "model" / "config_crossfill.json").read_text())["config"]
     assert described["sources"]["vectors"] == str(data / "typology")
 
 
 def test_cells_and_languages_are_named_by_any_code(data: Path, tmp_path: Path):
     out = tmp_path / "model"
     train(data, "--encoder", "compact", "--hold-out", "ner/wo", "--outside", "yo", "--out", str(out))
-    description = json.loads((out / "config.json").read_text())
+    description = json.loads((out / "config_crossfill.json").read_text())
     assert description["seen"] == ["ner/amh", "pos/amh", "pos/wol"]
 
 
@@ -180,7 +180,7 @@ def test_a_folder_whose_name_yaml_would_cut_is_found(data: Path, tmp_path: Path)
     rows = "\n".join(f"{code}\t{i}\t1" for i, code in enumerate(("wol", "yor", "amh"), start=1))
     write(odd, {"typology/fam.tsv": f"language\ta\tb\n{rows}\n"})
     train(odd, "--encoder", "compact", "--method", "ns", "--hold-out", "ner/wol", "--out", str(tmp_path / "model"))
-    config = json.loads((tmp_path / "model" / "config.json").read_text())["config"]
+    config = json.loads((tmp_path / "model" / "config_crossfill.json").read_text())["config"]
     assert config["sources"]["vectors"] == str(odd / "typology")
 
 

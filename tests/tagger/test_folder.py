@@ -22,7 +22,6 @@ from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import CheckpointError, ConfigError
 from crossfill.methods.registry import build_model
 from crossfill.settings import parse_assignments
-from crossfill.tagger.folder import save_model
 from crossfill.tagger.tagger import Tagger
 from tests.encoders.tiny import bert
 from tests.own_cache import own_cache as own_cache
@@ -52,7 +51,7 @@ def test_saved_and_loaded(trained: Tagger, folder: Path):
     assert [r.score for r in again.results] == [r.score for r in trained.results]
     assert again.seen == trained.seen
     assert {p.name for p in folder.iterdir()} == {
-        *("README.md", "calibration.json", "config.json", "data.json", "model.safetensors", "results.json"),
+        *("README.md", "calibration.json", "config_crossfill.json", "data.json", "model.safetensors", "results.json"),
         "expected.json",
     }
 
@@ -71,7 +70,7 @@ def test_the_card(trained: Tagger, folder: Path):
     assert f"{trained.calibration.averaged['pos'].temperature:.2f}" in card
     bare = Tagger(trained.model, trained.config).save(folder.parent / "bare")
     assert "Not evaluated yet" in (bare / "README.md").read_text()
-    assert "None: no dev sentences were kept back" in (bare / "README.md").read_text()
+    assert "None: no seen cells were held out in turn" in (bare / "README.md").read_text()
 
 
 def test_a_frozen_model_can_take_its_encoder_along(tmp_path: Path):
@@ -98,7 +97,7 @@ def test_where_the_encoder_came_from_is_recorded(tmp_path: Path):
     config = config.change({"encoder.pretrained.max_pieces": 60})
     encoder = build_encoder(config, GRID.languages, cache=False)
     model = build_model(config, GRID.inventory, GRID.cells, encoder)
-    save_model(tmp_path / "model", model, config)
+    Tagger(model, config).save(tmp_path / "model")
     found = json.loads((tmp_path / "model" / "encoder.json").read_text())
     assert found == {"name": "someone/bert", "revision": commit, "identity": hub.identity(snapshot).hex()}
     assert f"at revision `{commit}`" in (tmp_path / "model" / "README.md").read_text()

@@ -1,6 +1,5 @@
 """Taggers of the Hugging Face hub, with huggingface_hub's own code against a hub on loopback."""
 
-import inspect
 import json
 import os
 import subprocess
@@ -12,7 +11,7 @@ import huggingface_hub
 import numpy as np
 import pytest
 from click.testing import Result
-from huggingface_hub import ModelCard, ModelHubMixin, constants, metadata_load
+from huggingface_hub import ModelCard, constants, metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
 from typer.testing import CliRunner
 
@@ -61,6 +60,7 @@ def test_pushed_and_loaded_with_its_adapted_cell(trained: Tagger, hub: Hub, tmp_
     adapted = Tagger.from_folder(trained.save(tmp_path / "saved"))
     adapted.adapt(GRID.training(CELL), CELL)
     address = adapted.push_to_hub(NAME, model_card_kwargs={"license": "cc-by-4.0", "datasets": "wikiann"})
+    assert "config.json" not in hub.files(NAME)  # which other libraries would take for theirs
     commit = hub.commits[NAME][0][0]
     assert address == f"{hub.address}/{NAME}/commit/{commit}"
     assert hub.private == {NAME: True}
@@ -72,13 +72,13 @@ def test_pushed_and_loaded_with_its_adapted_cell(trained: Tagger, hub: Hub, tmp_
     )  # its head is kept in single precision
     assert abs(loaded.tag(TEXT, CELL).probabilities - trained.tag(TEXT, CELL).probabilities).max() > 1e-3
     assert set(loaded.adapted) == {CELL}
-    assert (loaded.calibration, loaded.about.data) == (trained.calibration, trained.about.data)
+    assert (loaded.calibration, loaded.card.data) == (trained.calibration, trained.card.data)
     assert len(loaded.results) == len(trained.results)
-    assert loaded.about.origin == (NAME, commit)
-    assert (loaded.about.notes.license, loaded.about.notes.datasets) == ("cc-by-4.0", ("wikiann",))
+    assert loaded.card.origin == (NAME, commit)
+    assert (loaded.card.license, loaded.card.datasets) == ("cc-by-4.0", ("wikiann",))
 
     saved = Tagger.from_folder(loaded.save(tmp_path / "again"))
-    assert saved.about.origin == (NAME, commit)
+    assert saved.card.origin == (NAME, commit)
     assert f"Saved from `{NAME}` at revision `{commit}`." in (tmp_path / "again" / "README.md").read_text()
     loaded.forget(CELL)
     loaded.push_to_hub(NAME, private=False)
@@ -99,21 +99,21 @@ def test_the_network_is_asked_for_names_of_the_hub_alone(trained: Tagger, hub: H
         crossfill.load("nowhere")
     assert hub.asked == []
     (tmp_path / "me").rename(tmp_path / "mine")
-    commit = crossfill.load(NAME).about.origin
+    commit = crossfill.load(NAME).card.origin
     assert hub.asked
     hub.asked.clear()
     assert commit is not None
     crossfill.load(NAME, revision=commit.revision)  # known whole: nothing to ask
     Tagger.from_pretrained(NAME, local_files_only=True)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert crossfill.load(NAME).about.origin == commit
+    assert crossfill.load(NAME).card.origin == commit
     assert hub.asked == []
 
 
 def test_what_cannot_be_had_is_told_with_a_remedy(trained: Tagger, hub: Hub, monkeypatch: pytest.MonkeyPatch):
     trained.push_to_hub(NAME)
     cases = {
-        ("me/none", None): "the hub has no such model, or not for you; mend the name, or log in",
+        ("me/none", None): "the hub has no such model, or not for you; correct the name, or log in",
         (NAME, "v9"): "the hub has no revision 'v9' of it; fetch it .*--revision v9",
     }
     for (name, revision), message in cases.items():
@@ -169,7 +169,7 @@ def test_a_frozen_encoder_is_taken_at_the_revision_of_training(hub: Hub, tmp_pat
 
 
 def test_the_card_is_valid_and_has_a_result_per_cell(trained: Tagger, tmp_path: Path):
-    trained.note({"license": "mit", "title": "Four languages", "datasets": ["me/data"]})
+    trained.set_card(license="mit", title="Four languages", datasets=["me/data"])
     path = trained.save(tmp_path / "model") / "README.md"
     card, data = ModelCard.load(path), metadata_load(path)
     assert data is not None
@@ -188,20 +188,8 @@ def test_the_card_is_valid_and_has_a_result_per_cell(trained: Tagger, tmp_path: 
         assert found.metric_type == ("f1" if result.cell.task in ("ner", "chunk") else "accuracy")
         assert found.dataset_args["seen"] == result.seen
     with pytest.raises(ConfigError, match="unknown note 'licence'; did you mean 'license'"):
-        trained.note({"licence": "mit"})
-    trained.note({"license": "unknown", "title": "A crossfill tagger", "datasets": []})
-
-
-def test_names_and_parameters_are_those_of_the_mixin():
-    """All of `ModelHubMixin`'s, but for `config` and other arguments of models that are built from keywords."""
-    for name in ("from_pretrained", "save_pretrained", "push_to_hub"):
-        theirs = inspect.signature(getattr(ModelHubMixin, name)).parameters
-        ours = inspect.signature(getattr(Tagger, name)).parameters
-        for key, parameter in theirs.items():
-            if key not in ("config", "model_kwargs"):
-                assert ours[key].kind == parameter.kind, f"{name}: {key}"
-        extra = ours.keys() - theirs.keys()
-        assert extra <= {"encoder", "cache", "with_encoder"}
+        trained.set_card(licence="mit")
+    trained.set_card(license="unknown", title="A crossfill tagger", datasets=[])
 
 
 @pytest.mark.parametrize(
@@ -246,7 +234,7 @@ def test_commands_take_names_of_the_hub(trained: Tagger, hub: Hub, tmp_path: Pat
     assert run("adapt", NAME, str(few), "--cell", str(CELL), "--out", "mine").exit_code == 0
     own = crossfill.load("mine")
     assert set(own.adapted) == {CELL}
-    assert own.about.origin is not None
+    assert own.card.origin is not None
     assert not crossfill.load(NAME).adapted
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert "HF_HUB_OFFLINE is set" in str(run("predict", "me/other", "--cell", str(CELL)).exception)

@@ -51,7 +51,8 @@ def run_job(job: Job, run: Path, threads: int = 1, report: Report | None = None)
 def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, Any]:
     from crossfill.methods.registry import find_method
     from crossfill.model import n_parameters
-    from crossfill.tagger.folder import add_results
+    from crossfill.tagger.card import write_card
+    from crossfill.tagger.folder import save_results
     from crossfill.tagger.train import train_model
 
     folder, started = job_folder(run, job.id), time.monotonic()
@@ -73,7 +74,8 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
         if job.few_shot
     }
     if job.keep_model and config.method in results:
-        add_results(folder / TRAINING, results[config.method])
+        save_results(folder / TRAINING, results[config.method])
+        write_card(folder / TRAINING)
     finished = time.monotonic()
     trains = [trained.plan.grid.training(cell) for cell in trained.plan.cells]
     return rounded(

@@ -46,8 +46,7 @@ class Candidates:
         if len(entropy) == len(sentences):
             return cls(list(sentences), entropy, information, np.repeat(entropy / words, words))
         first = np.cumsum(words) - words
-        sums = (np.add.reduceat(values, first) for values in (entropy, information))
-        return cls(list(sentences), *sums, entropy)
+        return cls(list(sentences), np.add.reduceat(entropy, first), np.add.reduceat(information, first), entropy)
 
     def take(self, places: Sequence[int]) -> "Candidates":
         """Some of the sentences, in this order."""

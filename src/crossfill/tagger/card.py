@@ -1,23 +1,35 @@
-"""Model cards: method, training data, scores, calibration and limits."""
+"""Model cards: what people and the hub read of a model; nothing of it changes a tag."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossfill import checkpoint
-from crossfill.config import Config
-from crossfill.data.codes import language_name
+from crossfill.data.codes import language_name, language_tag
 from crossfill.encoders.hub import Origin
-from crossfill.errors import CheckpointError
+from crossfill.errors import CheckpointError, ConfigError, unknown
 from crossfill.evaluation.expected import Expectations, load_expected
 from crossfill.evaluation.results import CellResult
-from crossfill.files import write_atomically
+from crossfill.files import write_atomically, write_json
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.unit import Unit
+from crossfill.measures.metrics import Metric, TaskKind
 from crossfill.prediction.calibration import Calibration, load_calibration
-from crossfill.tagger.about import About, load_about
-from crossfill.tagger.card_metadata import card_metadata
 
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult, ModelCardData
+
+_TYPES = ("token-classification", "text-classification")
+_METRICS: Mapping[Metric, tuple[str, str]] = {
+    "accuracy": ("accuracy", "accuracy"),
+    "span_f1": ("f1", "strict span F1"),
+    "token_f1": ("f1", "micro-F1 without the label for none"),
+}
+"""What the hub calls a headline metric, and what it is exactly."""
+_DATASETS = {"wikiann": "wikiann"}
+"""Names on the hub of corpora that are known by the name they have here."""
+_NOTES = ("license", "datasets", "title")
 _CITATION = """```bibtex
 @article{ponti2021parameter,
   title   = {Parameter Space Factorization for Zero-Shot Learning across Tasks and Languages},
@@ -30,172 +42,269 @@ _CITATION = """```bibtex
 ```"""
 
 
+@dataclass(frozen=True)
+class CardInfo:
+    """What is known of a model besides what it tags with."""
+
+    license: str = "unknown"
+    """An identifier of the hub, such as `cc-by-4.0`; that of the corpora and of the encoder bound it."""
+    datasets: tuple[str, ...] = ()
+    """Names that the training corpora have on the hub, such as `universal_dependencies`."""
+    title: str = "A crossfill tagger"
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """What each seen cell was trained on (`describe_data`)."""
+    examples: Mapping[str, list[str]] = field(default_factory=dict)
+    """Sentences to try the model on, by language."""
+    origin: Origin | None = None
+    """The model of the hub that it was loaded from."""
+
+    def change(self, notes: Mapping[str, Any]) -> "CardInfo":
+        """Replace what only a person can say: `license`, `datasets`, `title`."""
+        for name, value in notes.items():
+            if name not in _NOTES:
+                raise ConfigError(f"model card: {unknown('note', name, _NOTES)}")
+            if name != "datasets" and not (isinstance(value, str) and value.strip()):
+                raise ConfigError(f"model card: {name}: expected words, got {value!r}")
+        names = notes.get("datasets", self.datasets)
+        datasets = (names,) if isinstance(names, str) else names
+        if not isinstance(datasets, list | tuple) or not all(isinstance(name, str) for name in datasets):
+            raise ConfigError(f"model card: datasets: expected names of datasets of the hub, got {names!r}")
+        return replace(self, **{**notes, "datasets": tuple(datasets)})
+
+
+def load_card_info(folder: Path) -> CardInfo:
+    """Read what a model folder says of its model."""
+    path = folder / checkpoint.CARD_NOTES
+    try:
+        info = CardInfo().change(_read_object(path))
+    except ConfigError as error:
+        raise CheckpointError(f"{path}: {error}; correct or delete it") from None
+    saved = _read_object(folder / checkpoint.ORIGIN)
+    origin = Origin(str(saved["name"]), str(saved["revision"])) if {"name", "revision"} <= saved.keys() else None
+    data, examples = _read_object(folder / checkpoint.DATA), load_examples(folder)
+    return replace(info, data=data, examples=examples, origin=Origin.of(folder) or origin)
+
+
+def save_card_info(folder: Path, info: CardInfo) -> None:
+    """Write what is known of a model into its folder, and delete files of what is not known."""
+    notes = {name: getattr(info, name) for name in _NOTES}
+    files: dict[str, Any] = {
+        checkpoint.DATA: info.data,
+        checkpoint.EXAMPLES: info.examples,
+        checkpoint.CARD_NOTES: notes if notes != {name: getattr(CardInfo(), name) for name in _NOTES} else {},
+        checkpoint.ORIGIN: info.origin._asdict() if info.origin else {},
+    }
+    for name, value in files.items():
+        if value:
+            write_json(folder / name, value)
+        else:
+            (folder / name).unlink(missing_ok=True)
+
+
+def load_examples(folder: Path) -> dict[str, list[str]]:
+    """Read example sentences to try the model on, by language; empty if the folder has none."""
+    examples = _read_object(folder / checkpoint.EXAMPLES)
+    if not all(isinstance(texts, list) for texts in examples.values()):
+        raise CheckpointError(
+            f"{folder / checkpoint.EXAMPLES}: expected a list of sentences for each language, as "
+            '{"wol": ["…", "…"]}; correct or delete it'
+        )
+    return {language: [str(text) for text in texts] for language, texts in examples.items()}
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    value = checkpoint.read_json(path)
+    if not isinstance(value, dict | None):
+        raise CheckpointError(f"{path}: expected a JSON object, got {type(value).__name__}; correct or delete it")
+    return value or {}
+
+
 def describe_data(grid: Grid, seen: Sequence[Cell]) -> dict[str, Any]:
-    """The training data of each seen cell: names of corpora, numbers of sentences and words."""
-    found = {}
+    """Describe the training data of each seen cell: names of corpora, numbers of sentences and words."""
+    data = {}
     for cell in seen:
         if cell in grid.corpora:
             training = grid.training(cell)
             names = [splits.name for splits in grid[cell]]
-            found[str(cell)] = {"corpora": names, "sentences": len(training), "words": training.n_words}
-    return found
-
-
-def write_card(folder: Path) -> None:
-    """Write the card of the model in a folder, from the files in it."""
-    config, inventory, seen = checkpoint.read_description(folder)
-    text = render_card(
-        config,
-        inventory,
-        sorted(seen),
-        load_results(folder),
-        load_calibration(folder),
-        load_about(folder),
-        encoder_origin(folder),
-        load_expected(folder),
-    )
-    write_atomically(folder / checkpoint.CARD, text.encode())
+            data[str(cell)] = {"corpora": names, "sentences": len(training), "words": training.n_words}
+    return data
 
 
 def encoder_origin(folder: Path) -> Origin | None:
-    """The model of the hub that a model folder's encoder is; none if it came from elsewhere."""
-    found = checkpoint.read_json(folder / checkpoint.ENCODER_SOURCE)
-    known = found if isinstance(found, dict) else {}
-    name, revision = known.get("name"), known.get("revision")
+    """Read which model of the hub a model folder's encoder is; none if it came from elsewhere."""
+    source = _read_object(folder / checkpoint.ENCODER_SOURCE)
+    name, revision = source.get("name"), source.get("revision")
     return Origin(name, revision) if isinstance(name, str) and isinstance(revision, str) else None
 
 
 def load_results(folder: Path) -> list[CellResult]:
-    """The results in a model folder; empty if it was not evaluated."""
+    """Read the results in a model folder; empty if it was not evaluated."""
     path = folder / checkpoint.RESULTS
-    found = checkpoint.read_json(path)
+    entries = checkpoint.read_json(path)
     try:
-        return [CellResult.from_dict(values) for values in found or ()]
+        return [CellResult.from_dict(values) for values in entries or ()]
     except (KeyError, TypeError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise CheckpointError(f"{path}: expected results of crossfill; {reason}; delete it") from None
 
 
-def render_card(
-    config: Config,
-    inventory: Inventory,
-    seen: Sequence[Cell],
-    results: Sequence[CellResult],
-    calibration: Calibration | None,
-    about: About,
-    encoder: Origin | None = None,
-    expectations: Expectations | None = None,
-) -> str:
-    """The card in Markdown; `encoder` is known if it came from the hub."""
-    languages = ", ".join(f"{language_name(code)} (`{code}`)" for code in inventory.languages)
-    own = PurePath(config.encoder.name).name
-    unseen = [f"`{t}/{l}`" for t in inventory.tasks for l in inventory.languages if Cell(t, l) not in seen]
+def write_card(folder: Path) -> None:
+    """Write the card of the model in a folder, from all other files in it."""
+    config, inventory, seen = checkpoint.read_description(folder)
+    info, results, encoder = load_card_info(folder), load_results(folder), encoder_origin(folder)
+    cells = [Cell(task, language) for task in inventory.tasks for language in inventory.languages]
+    unseen = [cell for cell in cells if cell not in seen]
+    mode = f" ({config.encoder.pretrained.mode})" if config.encoder.name != "compact" else ""
+    name = f"`{PurePath(config.encoder.name).name}`"
+    if encoder is not None:
+        name = f"`{encoder.name}` at revision `{encoder.revision[:40]}`"
+    pairs = inventory.unit(inventory.tasks[0]) is Unit.PAIR
+    example = '("a sentence", "another")' if pairs else '["a", "sentence"]'
+    tasks = " and ".join(f"`{task}`" for task in inventory.tasks)
+    licence = "No licence was stated for the model; those of its corpora and of its encoder apply."
     parts = [
-        f"---\n{card_metadata(inventory, about, results, encoder).to_yaml()}\n---",
-        f"# {about.notes.title}",
-        f"Tags {' and '.join(f'`{task}`' for task in inventory.tasks)} in {len(inventory.languages)} languages, also "
-        f"in the {len(unseen)} of {len(inventory.tasks) * len(inventory.languages)} cells (task, language) for which "
-        f"it had no training data. Method `{config.method}`, encoder "
-        + (f"`{encoder.name}` at revision `{encoder.revision[:40]}`" if encoder else f"`{own}`")
-        + (f" ({config.encoder.pretrained.mode})." if config.encoder.name != "compact" else "."),
+        f"---\n{_metadata(inventory, info, results, encoder).to_yaml()}\n---",
+        f"# {info.title}",
+        f"Tags {tasks} in {len(inventory.languages)} languages, also in the {len(unseen)} of {len(cells)} cells (task, "
+        f"language) for which it had no training data. Method `{config.method}`, encoder {name}{mode}.",
         '```python\nimport crossfill\n\ntagger = crossfill.load("this-folder")\n'
-        f'tagger.tag({_example(inventory)}, cell="{inventory.tasks[0]}/{inventory.languages[0]}")\n```',
-        f"Saved from `{about.origin.name}` at revision `{about.origin.revision}`." if about.origin else "",
+        f'tagger.tag({example}, cell="{cells[0]}")\n```',
+        f"Saved from `{info.origin.name}` at revision `{info.origin.revision}`." if info.origin else "",
         "## Data",
-        f"Languages: {languages}.",
-        _labels(inventory),
-        _data(seen, about.data),
-        _licence(about),
+        f"Languages: {', '.join(f'{language_name(code)} (`{code}`)' for code in inventory.languages)}.",
+        "\n".join(
+            f"- `{task}`, labels of {inventory.unit(task)}s: {', '.join(f'`{label}`' for label in labels)}"
+            for task, labels in inventory.labels.items()
+        ),
+        _table("seen cell | corpora | sentences | words", [_training_data(cell, info.data) for cell in sorted(seen)]),
+        licence if info.license == "unknown" else f"Licence of the model: `{info.license}`.",
         "## Scores",
         _scores(results),
-        _expected(expectations, {result.cell for result in results}),
+        _expected(load_expected(folder), {result.cell for result in results}),
         "## Calibration",
-        _calibration(calibration, config.prediction.samples),
+        _calibration(load_calibration(folder), config.prediction.samples),
         "## Limits",
         _limits(unseen, results),
         "## Citation",
         "The method:",
         _CITATION,
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    write_atomically(folder / checkpoint.CARD, ("\n\n".join(part for part in parts if part) + "\n").encode())
 
 
-def _example(inventory: Inventory) -> str:
-    """A sentence, or a pair if the first task labels pairs."""
-    return '("a sentence", "another")' if inventory.unit(inventory.tasks[0]) is Unit.PAIR else '["a", "sentence"]'
+def _table(header: str, rows: Sequence[str]) -> str:
+    return "\n".join([f"| {header} |", "|" + "---|" * (header.count("|") + 1), *(f"| {row} |" for row in rows)])
 
 
-def _labels(inventory: Inventory) -> str:
-    return "\n".join(
-        f"- `{task}`, labels of {inventory.unit(task)}s: {', '.join(f'`{name}`' for name in inventory.labels[task])}"
-        for task in inventory.tasks
-    )
-
-
-def _data(seen: Sequence[Cell], data: Mapping[str, Any]) -> str:
-    rows = ["| seen cell | corpora | sentences | words |", "|---|---|---|---|"]
-    for cell in seen:
-        entry = data.get(str(cell), {})
-        corpora = ", ".join(map(str, entry.get("corpora", ())))
-        rows.append(f"| `{cell}` | {corpora} | {entry.get('sentences', '')} | {entry.get('words', '')} |")
-    return "\n".join(rows)
-
-
-def _licence(about: About) -> str:
-    if about.notes.license != "unknown":
-        return f"Licence of the model: `{about.notes.license}`."
-    return "No licence was stated for the model; those of its corpora and of its encoder apply."
+def _training_data(cell: Cell, data: Mapping[str, Any]) -> str:
+    entry = data.get(str(cell), {})
+    corpora = ", ".join(map(str, entry.get("corpora", ())))
+    return f"`{cell}` | {corpora} | {entry.get('sentences', '')} | {entry.get('words', '')}"
 
 
 def _scores(results: Sequence[CellResult]) -> str:
     if not results:
         return "Not evaluated yet: `crossfill evaluate MODEL DATA`."
-    rows = ["| cell | corpus | | score | averaged | NLL | ECE |", "|---|---|---|---|---|---|---|"]
-    for r in results:
-        numbers = (
-            f"{100 * r.score:.1f} | {100 * r.averaged_score:.1f} | {r.averaged['nll']:.3f} | {r.averaged['ece']:.3f}"
-        )
-        rows.append(f"| `{r.cell}` | {r.corpus} | {'seen' if r.seen else 'unseen'} | {numbers} |")
-    note = "Score: strict span F1 for spans, else accuracy (micro-F1 without `_` for features), plug-in."
-    return "\n".join([note + " Averaged, NLL and ECE: Bayesian model averaging.", "", *rows])
-
-
-def _expected(found: Expectations | None, scored: Collection[Cell]) -> str:
-    """Expected scores of the cells that nobody has scored."""
-    unknown = [one for one in found.expected if one.cell not in scored] if found is not None else []
-    if found is None or not unknown:
-        return ""
-    note = (
-        f"Cells without test data, as {len(found.held_out)} seen cells did that were held out in turn: expected score, "
-        f"and the interval that it lies in with a probability of {found.level:.0%}."
-    )
-    rows = ["| cell | expected | from | to |", "|---|---|---|---|"]
-    rows += [
-        f"| `{one.cell}` | {100 * one.score:.1f} | {100 * one.low:.0f} | {100 * one.high:.0f} |" for one in unknown
+    rows = [
+        f"`{r.cell}` | {r.corpus} | {'seen' if r.seen else 'unseen'} | {100 * r.score:.1f} | "
+        f"{100 * r.averaged_score:.1f} | {r.averaged['nll']:.3f} | {r.averaged['ece']:.3f}"
+        for r in results
     ]
-    return "\n".join([note, "", *rows])
+    measures = (
+        "Score: strict span F1 for spans, else accuracy (micro-F1 without `_` for features), plug-in. "
+        "Averaged, NLL and ECE: Bayesian model averaging."
+    )
+    return measures + "\n\n" + _table("cell | corpus | | score | averaged | NLL | ECE", rows)
+
+
+def _expected(expectations: Expectations | None, scored: Collection[Cell]) -> str:
+    """Expected scores of the cells that have no test data."""
+    rows = [
+        f"`{one.cell}` | {100 * one.score:.1f} | {100 * one.low:.0f} | {100 * one.high:.0f}"
+        for one in (expectations.expected if expectations is not None else ())
+        if one.cell not in scored
+    ]
+    if expectations is None or not rows:
+        return ""
+    return (
+        f"Cells without test data, as {len(expectations.held_out)} seen cells did that were held out in turn: expected "
+        f"score, and the interval that it lies in with a probability of {expectations.level:.0%}.\n\n"
+        + _table("cell | expected | from | to", rows)
+    )
 
 
 def _calibration(calibration: Calibration | None, n_samples: int) -> str:
-    found = calibration.averaged if calibration is not None else {}
-    if not found:
-        return "None: no dev sentences were kept back. Confidences are the model's own."
-    rows = ["| task | words | sentences | temperature | label sets at α = 0.1 keep p ≥ |", "|---|---|---|---|---|"]
-    for task, values in found.items():
-        kept = 1 - values.scores[900]
-        rows.append(f"| `{task}` | {values.n_words} | {values.n_sentences} | {values.temperature:.2f} | {kept:.4f} |")
-    return "\n".join([f"On dev sentences of seen cells that selected nothing, {n_samples} samples:", "", *rows])
+    if calibration is None or not calibration.averaged:
+        return "None: no seen cells were held out in turn. Confidences are the model's own."
+    rows = [
+        f"`{task}` | {values.n_words} | {values.n_sentences} | {values.temperature:.2f} | {1 - values.scores[900]:.4f}"
+        for task, values in calibration.averaged.items()
+    ]
+    return (
+        f"On seen cells that were held out in turn, by models trained without them, {n_samples} samples:\n\n"
+        + _table("task | words | sentences | temperature | label sets at α = 0.1 keep p ≥", rows)
+    )
 
 
-def _limits(unseen: Sequence[str], results: Sequence[CellResult]) -> str:
+def _limits(unseen: Sequence[Cell], results: Sequence[CellResult]) -> str:
     lines = [
-        "- Coverage of label sets is promised for text like the calibration text: words of seen cells. For unseen "
-        "cells it is measured where there is test data, not promised.",
+        "- Label sets are fitted on seen cells that were held out in turn: their coverage holds on average over cells "
+        "like those, not for each cell. Where a cell has test data, it was measured.",
         "- Words are labelled as they are cut in the training corpora; other tokenisation costs accuracy.",
         "- Text of another domain than the training corpora costs accuracy, and confidence need not fall with it.",
     ]
-    scored = sorted({str(r.cell) for r in results if not r.seen})
     if unseen:
-        shown = ", ".join(unseen[:12]) + (" …" if len(unseen) > 12 else "")
-        lines.insert(0, f"- {len(unseen)} cells are zero-shot ({shown}); {len(scored)} of them were measured above.")
+        names = ", ".join(f"`{cell}`" for cell in unseen[:12]) + (" …" if len(unseen) > 12 else "")
+        n_scored = len({r.cell for r in results if not r.seen})
+        lines.insert(0, f"- {len(unseen)} cells are zero-shot ({names}); {n_scored} of them were measured above.")
     return "\n".join(lines)
+
+
+def _metadata(
+    inventory: Inventory, info: CardInfo, results: Sequence[CellResult], encoder: Origin | None
+) -> "ModelCardData":
+    """Describe the model in the words of the hub; an encoder that is not of the hub has no name there."""
+    from huggingface_hub import ModelCardData
+
+    corpora = {str(name) for entry in info.data.values() for name in entry.get("corpora", ())}
+    kinds = {task: TaskKind.of(labels, inventory.unit(task)) for task, labels in inventory.labels.items()}
+    types = sorted({_type(kind) for kind in kinds.values()}, key=_TYPES.index)
+    return ModelCardData(
+        library_name="crossfill",
+        pipeline_tag=types[0] if types else _TYPES[0],
+        license=info.license,
+        base_model=encoder.name if encoder is not None else None,
+        datasets=sorted({*info.datasets, *(_DATASETS[name] for name in corpora if name in _DATASETS)}) or None,
+        language=[language_tag(code) for code in inventory.languages],
+        metrics=sorted({_METRICS[kind.metric][0] for kind in kinds.values()}),
+        tags=[*types, "zero-shot", "uncertainty", *inventory.tasks],
+        model_name=info.title,
+        eval_results=[entry for result in results for entry in _entries(result, kinds[result.cell.task])] or None,
+    )
+
+
+def _type(kind: TaskKind) -> str:
+    return "text-classification" if kind is TaskKind.CLASSES else "token-classification"
+
+
+def _entries(result: CellResult, kind: TaskKind) -> "Iterator[EvalResult]":
+    """Plug-in and averaged score, and calibration error, of a corpus."""
+    from huggingface_hub import EvalResult
+
+    cell, (metric, exactly) = result.cell, _METRICS[kind.metric]
+    corpus = result.corpus or str(cell)
+    of: dict[str, Any] = {
+        "task_type": _type(kind),
+        "task_name": f"{cell.task} in {language_name(cell.language)}, {'seen' if result.seen else 'unseen'}",
+        "dataset_type": _DATASETS.get(corpus, corpus),
+        "dataset_name": f"{corpus} ({language_name(cell.language)})",
+        "dataset_config": f"{cell.task}-{cell.language}",
+        "dataset_split": "test",
+        "dataset_args": {"cell": str(cell), "seen": result.seen, "words": result.n_words},
+    }
+    for value, type_, name in (
+        (result.score, metric, f"{exactly}, plug-in"),
+        (result.averaged_score, metric, f"{exactly}, averaged"),
+        (result.averaged["ece"], "ece", "expected calibration error, averaged"),
+    ):
+        yield EvalResult(**of, metric_type=type_, metric_name=name, metric_value=round(value, 4))

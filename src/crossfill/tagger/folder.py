@@ -33,7 +33,7 @@ def save_model(
     results: Sequence[CellResult] = (),
     with_encoder: bool = False,
 ) -> None:
-    """Write a whole model folder: settings, weights, adapted cells, calibration, results, encoder files and card."""
+    """Write a model folder without its card: settings, weights, adapted cells, calibration, results, encoder files."""
     folder.mkdir(parents=True, exist_ok=True)
     model, adapted = without_adapted(model), adapted_cells(model)
     description = checkpoint.describe(config, model.inventory, model.seen)
@@ -45,13 +45,16 @@ def save_model(
         path.unlink()
     for made in adapted.values():
         save_adapted(folder, made)
-    _save_surroundings(folder, model, config, calibration, results, with_encoder)
+    if calibration is not None:
+        save_calibration(folder, calibration)
+    save_results(folder, results)
+    _save_encoder(folder, model, config, with_encoder)
 
 
-def complete_folder(folder: Path, model: Model, grid: Grid, config: Config, calibration: Calibration | None) -> None:
-    """Complete the folder of a training run, which has its weights: calibration, encoder files, card."""
+def complete_folder(folder: Path, model: Model, grid: Grid, config: Config) -> None:
+    """Complete the folder of a training run, which has its weights: its data and encoder files, but no card yet."""
     write_json(folder / checkpoint.DATA, describe_data(grid, sorted(model.seen)))
-    _save_surroundings(folder, model, config, calibration)
+    _save_encoder(folder, model, config)
 
 
 def copy_folder(folder: Path, out: Path | None) -> Path:
@@ -110,10 +113,10 @@ def _copied(folder: Path, out: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def add_results(folder: Path, results: Sequence[CellResult]) -> None:
-    """Write results into a model folder, and update its card."""
-    write_json(folder / checkpoint.RESULTS, [result.as_dict() for result in results], indent=None)
-    write_card(folder)
+def save_results(folder: Path, results: Sequence[CellResult]) -> None:
+    """Write results into a model folder, if there are any."""
+    if results:
+        write_json(folder / checkpoint.RESULTS, [result.as_dict() for result in results], indent=None)
 
 
 def load_model(
@@ -160,28 +163,16 @@ def _load_model(folder: Path, encoder: str | None, cache: Path | bool, quiet: bo
     return model.eval(), config
 
 
-def _save_surroundings(
-    folder: Path,
-    model: Model,
-    config: Config,
-    calibration: Calibration | None,
-    results: Sequence[CellResult] = (),
-    with_encoder: bool = False,
-) -> None:
-    """Write all but settings and weights. A frozen encoder is named in the settings, and copied only if asked for."""
-    if calibration is not None:
-        save_calibration(folder, calibration)
+def _save_encoder(folder: Path, model: Model, config: Config, with_encoder: bool = False) -> None:
+    """Write the encoder's files. A frozen one is named in the settings, and copied only if asked for."""
     source = getattr(model.encoder, "source", None)
+    if source is None:
+        return
+    if source.folder != folder / checkpoint.ENCODER:
+        write_json(folder / checkpoint.ENCODER_SOURCE, _encoder_source(source.folder, config))
     trained = config.encoder.pretrained.mode != "frozen"
-    if source is not None:
-        if source.folder != folder / checkpoint.ENCODER:
-            write_json(folder / checkpoint.ENCODER_SOURCE, _encoder_source(source.folder, config))
-        if trained or with_encoder:
-            hub.carry(source.folder, folder / checkpoint.ENCODER, weights=not trained)
-    if results:
-        add_results(folder, results)
-    else:
-        write_card(folder)
+    if trained or with_encoder:
+        hub.carry(source.folder, folder / checkpoint.ENCODER, weights=not trained)
 
 
 def _encoder_source(found: Path, config: Config) -> dict[str, str | None]:

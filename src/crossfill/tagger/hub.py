@@ -3,14 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
+
+from huggingface_hub import ModelHubMixin
 
 from crossfill import checkpoint
 from crossfill.encoders.foreign import READ, first_line
 from crossfill.errors import CheckpointError
 
-Own = TypeVar("Own", bound="OnHub")
+M = TypeVar("M", bound="HubModel")
 _WANTED = [
     *(checkpoint.DESCRIPTION, checkpoint.WEIGHTS, checkpoint.CALIBRATION, checkpoint.DATA),
     *(checkpoint.RESULTS, checkpoint.EXPECTED, checkpoint.EXAMPLES, checkpoint.ENCODER_SOURCE, checkpoint.CARD),
@@ -19,120 +20,75 @@ _WANTED = [
 """Files of a model folder that are fetched: JSON, safetensors and text alone."""
 
 
-class OnHub(ABC):
-    """A model that comes from the hub and goes to it, in the shape of huggingface_hub's `ModelHubMixin`.
-
-    It is not that class: its own `from_pretrained` would read our config.json as arguments of `__init__`.
-    """
+class HubModel(ModelHubMixin, ABC, library_name="crossfill"):
+    """A model that comes from the hub and goes to it, in the ways of huggingface_hub's `ModelHubMixin`."""
 
     @classmethod
     @abstractmethod
-    def from_folder(cls: type[Own], folder: Path, encoder: str | None = None, cache: Path | bool = False) -> Own:
-        """The model in a folder."""
+    def from_folder(cls: type[M], folder: Path, encoder: str | None = None, cache: Path | bool = False) -> M:
+        """Load the model in a folder."""
 
     @abstractmethod
-    def save(self, folder: str | Path, with_encoder: bool = False) -> Path:
+    def save(self, folder: str | Path) -> Path:
         """Write a model folder."""
 
     @abstractmethod
-    def note(self, notes: Mapping[str, Any]) -> None:
+    def set_card(self, **notes: Any) -> None:
         """Change what the model card says that only a person can say."""
 
     @classmethod
     def from_pretrained(
-        cls: type[Own],
+        cls: type[M],
         pretrained_model_name_or_path: str | Path,
         *,
-        force_download: bool = False,
-        token: str | bool | None = None,
-        cache_dir: str | Path | None = None,
-        local_files_only: bool = False,
-        revision: str | None = None,
         encoder: str | None = None,
         cache: Path | bool = False,
-    ) -> Own:
+        **hub_options: Any,
+    ) -> M:
         """Load a model folder, or a model of the hub; see `crossfill.load` for `encoder` and `cache`.
 
-        The network is used only for a name of the hub, where no such folder exists: `revision` is a branch, a tag or a
-        commit of it, and `cache_dir`, `token`, `local_files_only` and `force_download` are as in huggingface_hub.
+        `hub_options` are `revision`, `cache_dir`, `token`, `local_files_only` and `force_download`, as in
+        huggingface_hub. Its own function is not used: it asks for a config.json, and fails offline without one.
         """
-        folder = find_model(
-            pretrained_model_name_or_path,
-            revision=revision,
-            cache_dir=cache_dir,
-            force_download=force_download,
-            local_files_only=local_files_only,
-            token=token,
-        )
-        return cls.from_folder(folder, encoder, cache)
+        return cls.from_folder(find_model(pretrained_model_name_or_path, **hub_options), encoder, cache)
 
     def save_pretrained(
-        self,
-        save_directory: str | Path,
-        *,
-        repo_id: str | None = None,
-        push_to_hub: bool = False,
-        with_encoder: bool = False,
-        model_card_kwargs: Mapping[str, Any] | None = None,
-        **push_to_hub_kwargs: Any,
+        self, save_directory: str | Path, *, model_card_kwargs: Mapping[str, Any] | None = None, **options: Any
     ) -> str | None:
-        """Write a model folder, as `save`; with `push_to_hub`, upload it besides, and return the address of the commit.
+        """Write a model folder, as `save`; with `push_to_hub=True`, upload it, and return the address of the commit.
 
-        `model_card_kwargs` are notes for the card: `license`, `datasets`, `title`.
+        `model_card_kwargs` are those of `set_card`.
         """
-        self.note(model_card_kwargs or {})
-        folder = self.save(save_directory, with_encoder)
-        if not push_to_hub:
-            return None
-        return self.push_to_hub(repo_id or folder.resolve().name, with_encoder=with_encoder, **push_to_hub_kwargs)
+        self.set_card(**(model_card_kwargs or {}))
+        return super().save_pretrained(save_directory, **options)
 
     def push_to_hub(
         self,
         repo_id: str,
         *,
-        commit_message: str = "Upload a crossfill model",
         private: bool | None = True,
-        token: str | None = None,
-        branch: str | None = None,
-        create_pr: bool | None = None,
-        allow_patterns: list[str] | str | None = None,
-        ignore_patterns: list[str] | str | None = None,
         delete_patterns: list[str] | str | None = None,
-        with_encoder: bool = False,
-        model_card_kwargs: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> str:
         """Upload the model folder, with the login of huggingface_hub; returns the address of the commit.
 
         A repository that is made for it is private unless `private` says otherwise. Files of cells that were adapted
         before and are not any more are deleted there, and so are others that match `delete_patterns`.
         """
-        from huggingface_hub import HfApi
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-        self.note(model_card_kwargs or {})
-        deleted = [delete_patterns] if isinstance(delete_patterns, str) else list(delete_patterns or ())
-        api = HfApi(token=token)
-        with TemporaryDirectory() as scratch:
-            folder = self.save(Path(scratch) / "model", with_encoder)
-            try:
-                name = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
-                return str(
-                    api.upload_folder(
-                        repo_id=name,
-                        folder_path=folder,
-                        commit_message=commit_message,
-                        revision=branch,
-                        create_pr=create_pr,
-                        allow_patterns=allow_patterns,
-                        ignore_patterns=ignore_patterns,
-                        delete_patterns=[*deleted, f"{checkpoint.ADAPTED}/*"],
-                    )
-                )
-            except (HFValidationError, HfHubHTTPError, ValueError, OSError) as error:
-                raise CheckpointError(
-                    f"'{repo_id}': expected a repository of the hub that can be written; {first_line(error)}; log in "
-                    f"with hf auth login, or save the model to a folder and upload that: hf upload {repo_id} FOLDER"
-                ) from None
+        patterns = [delete_patterns] if isinstance(delete_patterns, str) else list(delete_patterns or ())
+        patterns.append(f"{checkpoint.ADAPTED}/*")
+        try:
+            return super().push_to_hub(repo_id, private=private, delete_patterns=patterns, **options)
+        except (HFValidationError, HfHubHTTPError, ValueError, OSError) as error:
+            raise CheckpointError(
+                f"'{repo_id}': expected a repository of the hub that can be written; {first_line(error)}; log in "
+                f"with hf auth login, or save the model to a folder and upload that: hf upload {repo_id} FOLDER"
+            ) from None
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        self.save(save_directory)
 
 
 def find_model(
@@ -145,7 +101,7 @@ def find_model(
 ) -> Path:
     """The folder of a model: the path itself or, for a name of the hub, its copy in the hub's cache, fetched there.
 
-    A stranger's repository is taken as data: nothing is fetched before its config.json is that of a crossfill model,
+    A stranger's repository is taken as data: nothing is fetched before its description is that of a crossfill model,
     and then only the files that a model folder has.
     """
     path = Path(name).expanduser()
@@ -154,6 +110,7 @@ def find_model(
             raise CheckpointError(f"'{name}': expected a name of the hub, as there is a revision; got a folder")
         return path
     from huggingface_hub import hf_hub_download, snapshot_download
+    from huggingface_hub.errors import RemoteEntryNotFoundError
 
     options: dict[str, Any] = {
         "cache_dir": cache_dir,
@@ -168,6 +125,10 @@ def find_model(
         snapshot_download(str(name), revision=commit, allow_patterns=_WANTED, ignore_patterns=["*/*/*"], **options)
     except CheckpointError as error:
         raise CheckpointError(f"model '{name}' of the hub: expected a crossfill model; {error}") from None
+    except RemoteEntryNotFoundError:
+        raise CheckpointError(
+            f"model '{name}' of the hub: expected a crossfill model, found none: it has no {checkpoint.DESCRIPTION}"
+        ) from None
     except (OSError, ValueError) as error:
         raise _not_found(str(name), revision, local_files_only, error) from None
     return description.parent
@@ -207,7 +168,7 @@ def _not_found(name: str, revision: str | None, local_only: bool, error: Excepti
     elif isinstance(error, RevisionNotFoundError):
         reason = f"as the hub has no revision '{revision}' of it"
     elif isinstance(error, RepositoryNotFoundError):
-        reason, remedy = "as the hub has no such model, or not for you", "mend the name, or log in (hf auth login)"
+        reason, remedy = "as the hub has no such model, or not for you", "correct the name, or log in (hf auth login)"
     else:
         reason = f"as the hub was not reached ({first_line(error)})"
     return CheckpointError(

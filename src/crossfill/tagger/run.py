@@ -26,7 +26,7 @@ from crossfill.tagger.card import write_card
 from crossfill.tagger.claim import claimed, close_run
 from crossfill.tagger.crossfit import folds
 from crossfill.tagger.expectations import CANDIDATES, Trial, expect_unseen, hold_out_in_turn
-from crossfill.tagger.folder import add_results
+from crossfill.tagger.folder import save_results
 from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.train import train_model
 from crossfill.training.loop import Progression
@@ -193,13 +193,12 @@ class Course:
 
 
 def _write(out: Path, made: Outcome) -> None:
-    """Complete a model folder with what was found out when its weights were there."""
+    """Complete a model folder with what was found out when its weights were there, and with its card."""
     if made.expectations is not None and made.calibration is not None:
         save_calibration(out, made.calibration)
         save_expected(out, made.expectations)
-        write_card(out)
-    if made.results:
-        add_results(out, made.results)
+    save_results(out, made.results)
+    write_card(out)
 
 
 def _ignore(_line: str) -> None:

@@ -1,6 +1,6 @@
 """The tagger: a trained model that tags sentences in any cell of its grid, one at a time or as a stream."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,13 @@ from crossfill.prediction.calibration import Calibration, TaskCalibration, load_
 from crossfill.prediction.predict import draw_head
 from crossfill.prediction.queries import HeadOf, Query, answer
 from crossfill.prediction.tagging import Tagging, TaggingOptions
-from crossfill.tagger.about import About, load_about, save_about
-from crossfill.tagger.card import load_results, write_card
+from crossfill.tagger.card import CardInfo, load_card_info, load_results, save_card_info, write_card
 from crossfill.tagger.folder import load_model, save_model
-from crossfill.tagger.hub import OnHub
+from crossfill.tagger.hub import HubModel
 from crossfill.tagger.texts import CHUNK_SENTENCES, Text, as_sentence, chunks
 
 
-class Tagger(OnHub):
+class Tagger(HubModel):
     """A trained model, ready to tag: `tagger.tag("Dakar mooy péeyu Senegaal", cell="ner/wol")`."""
 
     def __init__(
@@ -45,15 +44,16 @@ class Tagger(OnHub):
         calibration: Calibration | None = None,
         results: Sequence[CellResult] = (),
         expectations: Expectations | None = None,
-        about: About | None = None,
+        card: CardInfo | None = None,
     ) -> None:
         self.model, self.config, self.calibration = model.eval(), config, calibration
         self.results = Results(results)
         """Results of the last evaluation."""
         self.expectations = expectations
         """Expected scores of unseen cells, where seen cells were held out in turn."""
-        self.about = about or About()
+        self.card = card or CardInfo()
         """What it was trained on, what its card says, and the revision on the hub that it was loaded from."""
+        self._hub_mixin_config = None  # else huggingface_hub writes a config.json of its own into the folder
         self._known = frozenset(self.cells)
 
     @classmethod
@@ -66,7 +66,7 @@ class Tagger(OnHub):
             load_calibration(folder),
             load_results(folder),
             load_expected(folder),
-            load_about(folder),
+            load_card_info(folder),
         )
 
     @property
@@ -249,13 +249,13 @@ class Tagger(OnHub):
         save_model(out, self.model, self.config, self.calibration, self.results, with_encoder)
         if self.expectations is not None:
             save_expected(out, self.expectations)
-        save_about(out, self.about)
+        save_card_info(out, self.card)
         write_card(out)
         return out
 
-    def note(self, notes: Mapping[str, Any]) -> None:
+    def set_card(self, **notes: Any) -> None:
         """Change what its card says that only a person can say: `license`, `datasets` (names on the hub), `title`."""
-        self.about = replace(self.about, notes=self.about.notes.change(notes))
+        self.card = self.card.change(notes)
 
     def _calibration(self, cell: Cell, n_samples: int, options: TaggingOptions) -> TaskCalibration | None:
         wanted = options.alpha is not None or options.abstain is not None or options.temperature

@@ -41,8 +41,8 @@ def train_model(
 ) -> Trained:
     """Train a model of the config's method on the seen cells, or on those that its plan chooses.
 
-    With `out`, the model is written to that folder, from which an interrupted run can `resume`. `report` is called
-    after every step, in place of a progress bar; `tell` is called with the notes of the plan.
+    With `out`, the model is written to that folder, without a card, and an interrupted run can `resume` from there.
+    `report` is called after every step, in place of a progress bar; `tell` is called with the notes of the plan.
     """
     processes = Processes(config.training)
     method = find_method(config.method)
@@ -62,7 +62,7 @@ def train_model(
     with ProgressBar(quiet or report is not None or not processes.is_first) as bars:
         progression = trainer.run(resume, report or bars.add(config.method, config.training.steps))
     if out is not None and processes.is_first:
-        complete_folder(out, model, grid, config, None)
+        complete_folder(out, model, grid, config)
     return Trained(model, plan, progression)
 
 

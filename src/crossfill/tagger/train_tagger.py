@@ -14,8 +14,7 @@ from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.partition import hold_out as without
 from crossfill.grid.typology import vectors_beside
-from crossfill.tagger.about import About
-from crossfill.tagger.card import describe_data
+from crossfill.tagger.card import CardInfo, describe_data
 from crossfill.tagger.presets import RunRequest
 from crossfill.tagger.run import run
 from crossfill.tagger.tagger import Tagger
@@ -64,8 +63,8 @@ def train(
         expect=expect,
         tell=_print if shown else None,
     )
-    about = About(describe_data(grid, sorted(made.model.seen)))
-    return Tagger(made.model, made.config, made.calibration, expectations=made.expectations, about=about)
+    card = CardInfo(data=describe_data(grid, sorted(made.model.seen)))
+    return Tagger(made.model, made.config, made.calibration, expectations=made.expectations, card=card)
 
 
 def _is_watched() -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 
 from crossfill.errors import ConfigError
-from crossfill.tagger.about import load_examples
+from crossfill.tagger.card import load_examples
 from crossfill.tagger.hub import find_model, shown_name
 from crossfill.tagger.tagger import load
 from crossfill.teaching.teacher import Teacher

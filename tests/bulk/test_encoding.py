@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from crossfill.bulk import encoding
 from crossfill.cli.app import app
-from crossfill.data.folder import read_folder
+from crossfill.data.folder import ReadOptions, read_folder
 from crossfill.encoders import frozen
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.executors import base
@@ -51,7 +51,7 @@ def test_what_was_encoded_in_bulk_is_what_a_training_needs(data: Path, tmp_path:
     assert len(times) > 9
     assert "0 encoded" in encode(data, network, cache)
 
-    grid = read_folder(data, cache=False).grid
+    grid = read_folder(data, ReadOptions(cache=False)).grid
     config = choose_settings(grid, grid.cells, RunRequest(None, str(network))).config
     made = FrozenEncoder(config.encoder, grid.inventory.languages, cache)
     needed, missing = words_to_encode(grid, grid.cells, made, grid)
@@ -68,7 +68,7 @@ def test_what_was_encoded_in_bulk_is_what_a_training_needs(data: Path, tmp_path:
 def test_parts_are_left_to_whoever_comes_first(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     network, cache = bert(tmp_path / "bert"), tmp_path / "shared"
     monkeypatch.setattr(frozen, "PART_WORDS", 40)
-    grid = read_folder(data, cache=False).grid
+    grid = read_folder(data, ReadOptions(cache=False)).grid
     config = choose_settings(grid, grid.cells, RunRequest(None, str(network))).config
     made = FrozenEncoder(config.encoder, grid.inventory.languages, cache)
     parts = encoding.missing_parts(made, encoding.corpora_of(grid))

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import crossfill
 from crossfill.cli.app import app
-from crossfill.data.folder import write_grid
+from crossfill.data.writers import write_grid
 from crossfill.grid.cells import Cell, Grid
 from tests.data.folders import bio
 from tests.scenarios import SMALL, small_grid

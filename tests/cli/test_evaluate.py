@@ -168,7 +168,7 @@ def test_annotate(model: Path, data: Path, tmp_path: Path):
     assert len(chosen) == 4
     assert {s.words for s in chosen} <= known
     tagger = crossfill.load(model)
-    assert [s.tags for s in chosen] == [t.labels for t in tagger.tag_many([s.words for s in chosen], "ner/wol")]
+    assert [s.labels for s in chosen] == [t.labels for t in tagger.tag_many([s.words for s in chosen], "ner/wol")]
     write(tmp_path / "next", {"ner/wol/train.bio": out.read_text()})
     assert load_grid(tmp_path / "next", cache=False).cells == (crossfill.Cell("ner", "wol"),)  # reads as a corpus
     as_conllu = run("annotate", model, source, "--cell", "pos/wol", "--budget", 2, "--strategy", "bald")
@@ -189,7 +189,7 @@ def test_text_that_tasks_share_is_kept_apart_as_in_training(data: Path, tmp_path
     folder = write(tmp_path / "data", files())
     words = [[f"fon{w}" for w in RNG.integers(0, 40, size=5)] for _ in range(40)]
     write(folder, {"ud/fon/test.conllu": conllu(*[[(w, "NOUN") for w in sentence] for sentence in words])})
-    grid = load_grid(folder, tasks=("pos", "ner", "deprel"), cache=False, lacking=True)
+    grid = load_grid(folder, tasks=("pos", "ner", "deprel"), cache=False, allow_missing=True)
     crossfill.train(grid, config=SMALL, out=tmp_path / "model", hold_out=["pos/fon"])
     parted = len(grid[crossfill.Cell("pos", "fon")][0].test)
     assert 0 < parted < 40

@@ -65,7 +65,7 @@ def test_every_format_in_and_out(model: Path, tmp_path: Path):
     columns = predict(model, lines, "--tokenised", "--cell", POS, "--samples", "3", "--format", "bio")
     read = list(bio.parse(columns.encode(), "out"))
     assert [s.words for s in read] == TEXTS
-    assert [list(s.tags) for s in read] == expected
+    assert [list(s.labels) for s in read] == expected
     back = predict(model, columns, "--from", "bio", "--format", "jsonl", "--cell", POS, "--samples", "3")
     assert [json.loads(line)["tags"][POS]["labels"] for line in back.splitlines()] == expected
 

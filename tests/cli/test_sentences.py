@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import crossfill
 from crossfill.cli.app import app, main
-from crossfill.data.folder import write_grid
+from crossfill.data.writers import write_grid
 from crossfill.grid.cells import Cell, Grid
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings

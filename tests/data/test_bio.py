@@ -5,14 +5,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crossfill.data import bio
-from crossfill.data.bio import TaggedSentence
 from crossfill.errors import DataError
+from crossfill.grid.column import Column
+from crossfill.grid.sentence import Sentence
 
 PLAIN = "Dakar\tB-LOC\nmooy\tO\n\nAminata\tB-PER\n\n"
-SENTENCES = [TaggedSentence(("Dakar", "mooy"), ("B-LOC", "O")), TaggedSentence(("Aminata",), ("B-PER",))]
+SENTENCES = [Sentence(("Dakar", "mooy"), ("B-LOC", "O")), Sentence(("Aminata",), ("B-PER",))]
 
 
-def parse(text: str) -> list[TaggedSentence]:
+def parse(text: str) -> list[Sentence]:
     return list(bio.parse(text.encode(), "train.bio"))
 
 
@@ -40,19 +41,20 @@ def test_states_that_corpora_come_in(text: str):
 
 
 def test_words_may_hold_spaces_between_tabs_and_hashes_are_words():
-    assert parse("Hà Nội\tB-LOC\n#\tO\n") == [TaggedSentence(("Hà Nội", "#"), ("B-LOC", "O"))]
+    assert parse("Hà Nội\tB-LOC\n#\tO\n") == [Sentence(("Hà Nội", "#"), ("B-LOC", "O"))]
     assert parse("# O\n\xa0 O\n")[0].words == ("#", "\xa0")
 
 
 def test_the_prefix_of_wikiann_is_taken_off_only_where_every_word_has_it():
-    prefixed = parse(PLAIN.replace("Dakar", "wo:Dakar").replace("mooy", "wo:mooy").replace("Aminata", "wo:Aminata"))
-    assert bio.without_prefix(prefixed) == (SENTENCES, "wo:")
-    assert bio.without_prefix(SENTENCES) == (SENTENCES, "")
-    some = parse("wo:a\tO\nb\tO\n")
-    assert bio.without_prefix(some) == (some, "")
-    yue = parse("zh-yue:我\tO\nzh-yue:\tO\n")
-    assert bio.without_prefix(yue)[0][0].words == ("我", "zh-yue:")
-    assert bio.without_prefix([]) == ([], "")
+    def without(*words: str) -> tuple[list[str], str]:
+        column, prefix = bio.without_prefix(Column.of(words))
+        return list(column), prefix
+
+    assert without("wo:Dakar", "wo:mooy", "wo:Dakar") == (["Dakar", "mooy", "Dakar"], "wo:")
+    assert without("Dakar", "mooy") == (["Dakar", "mooy"], "")
+    assert without("wo:a", "b") == (["wo:a", "b"], "")
+    assert without("zh-yue:我", "zh-yue:") == (["我", "zh-yue:"], "zh-yue:")
+    assert without() == ([], "")
 
 
 token = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]), min_size=1, max_size=6).filter(
@@ -63,7 +65,7 @@ token = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]), min_size=1,
 @given(st.lists(st.lists(st.tuples(token, st.sampled_from(["O", "B-A", "I-A"])), min_size=1, max_size=4), max_size=4))
 @example([[("\ufeff", "O")], [("\ufeffa", "O")]])
 def test_what_is_written_is_read_back(drawn: list[list[tuple[str, str]]]):
-    sentences = [TaggedSentence(*(tuple(column) for column in zip(*rows, strict=True))) for rows in drawn]
+    sentences = [Sentence(*(tuple(column) for column in zip(*rows, strict=True))) for rows in drawn]
     assert [s for s in parse(bio.render(sentences)) if not s.words[0].startswith("-DOCSTART-")] == [
         s for s in sentences if not s.words[0].startswith("-DOCSTART-")
     ]
@@ -76,7 +78,7 @@ def test_what_is_written_is_read_back(drawn: list[list[tuple[str, str]]]):
         ("a\tO\n\n\tO\n", "train.bio:3: expected a word before the tag, got nothing; remove"),
         (
             "1\tw\t_\tX\t_\t_\t0\troot\t_\tMisc=1\n",
-            "train.bio:1: expected a word and its tag, got ten columns after a number; is this CoNLL-U? rename it",
+            "train.bio:1: expected words in column 1, got numbers; is this CoNLL-U? rename it to .conllu (1 | w",
         ),
     ],
 )

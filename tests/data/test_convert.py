@@ -15,12 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 from crossfill.cli.app import app
-from crossfill.data.beside import Beside
-from crossfill.data.convert import convert
-from crossfill.data.folder import load_grid, read_folder
+from crossfill.data.folder import ReadOptions, load_grid, read_folder
+from crossfill.data.hints import ReadingHints
 from crossfill.data.readers import READERS
 from crossfill.data.spans import spans_of, tags_of
-from crossfill.data.writers import WRITERS
+from crossfill.data.writers import WRITERS, convert
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
@@ -60,7 +59,7 @@ EXPORTS = {
 
 
 def read(values: object, language: str = "eng") -> list[list[tuple[str, str]]]:
-    reading = READERS[".jsonl"](json.dumps(values).encode(), "x", "ner", Beside(language=language))
+    reading = READERS[".jsonl"](json.dumps(values).encode(), "x", "ner", ReadingHints(language=language))
     return [list(zip(s.words, s.labels, strict=True)) for s in reading.corpus]
 
 
@@ -100,7 +99,9 @@ def test_a_span_that_cuts_a_word_splits_it_or_is_refused_and_is_told_with_its_li
     assert "London\tB-LOC\n.\tO\n\n" in Path(out).read_text()
     folder = write(tmp_path / "data", {"ner/eng/train.jsonl": lines})
     for _ in range(2):  # the second time from the cache
-        told = [p for p in read_folder(folder, cache=tmp_path / "cache").problems if "unLondon" in p.message]
+        told = [
+            p for p in read_folder(folder, ReadOptions(cache=tmp_path / "cache")).problems if "unLondon" in p.message
+        ]
         assert [(p.level, p.where) for p in told] == [("note", "ner/eng/train.jsonl:2")]
     given = cut | {"tokens": [{"start": 0, "end": 8}]}
     with pytest.raises(DataError, match=r"x:1: expected spans of whole words, got 'London' .*, which cuts 'unLondon'"):
@@ -207,7 +208,7 @@ def check_damaged(suffix: str, n_files: int) -> None:
             else:
                 del data[place : place + rng.randint(1, 30)]
         try:
-            corpus = READERS[suffix](bytes(data), "here", "ner", Beside(language="eng")).corpus
+            corpus = READERS[suffix](bytes(data), "here", "ner", ReadingHints(language="eng")).corpus
         except DataError as error:
             refused.append(str(error))
         else:
@@ -232,7 +233,7 @@ def test_many_damaged_files_are_read_or_refused_with_place_and_remedy(suffix: st
 @pytest.mark.parametrize("word", ["a\nb", "a\tb", "\ud800"])
 def test_words_that_no_line_can_hold_are_told(word: str):
     with pytest.raises(
-        DataError, match=r"x:1: expected every word as text without tabs and line ends, got .*; mend it"
+        DataError, match=r"x:1: expected every word as text without tabs and line ends, got .*; correct it"
     ):
         read({"words": [word], "labels": ["O"]})
     with pytest.raises(DataError, match=r"x:1: expected every label as text without tabs"):
@@ -256,5 +257,5 @@ def test_the_command_says_what_it_did_and_replaces_nothing(tmp_path: Path):
 
 
 def test_pyarrow_is_imported_only_for_its_formats():
-    code = "import sys, crossfill.data.folder, crossfill.data.convert; assert 'pyarrow' not in sys.modules"
+    code = "import sys, crossfill.data.folder, crossfill.data.writers; assert 'pyarrow' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import crossfill
-from crossfill.data.folder import load_grid, read_folder
+from crossfill.data.folder import ReadOptions, load_grid, read_folder
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid
 from tests.data.folders import bio, conllu, numbered, write
@@ -107,7 +107,7 @@ def test_one_treebank_holds_many_tasks(tmp_path: Path):
     assert load_grid(tmp_path).tasks == ("ner", "pos", "xpos")
     grid = load_grid(tmp_path, tasks=("upos", "deprel", "feats:Case"))
     assert grid.inventory.labels == {"deprel": ("dep",), "feats:Case": ("Nom", "_"), "pos": ("NOUN", "VERB")}
-    reading = read_folder(tmp_path, tasks=("pos", "feats:Gender"))
+    reading = read_folder(tmp_path, ReadOptions(tasks=("pos", "feats:Gender")))
     assert [str(problem) for problem in reading.problems] == [
         "feats:Gender/wol: ud has no labels for feats:Gender: left out",
         f"{tmp_path}: unknown task 'feats:Gender'; known: ner, pos, xpos",
@@ -157,7 +157,7 @@ def test_no_problem_hides_another(tmp_path: Path):
             "chunk/wol/train.conllu": conllu(*POS),
         },
     )
-    reading = read_folder(tmp_path, strict=True)
+    reading = read_folder(tmp_path, ReadOptions(strict=True))
     assert reading.grid.cells == (Cell("pos", "wol"),)
     told = "\n".join(str(problem) for problem in reading.errors)
     assert "pos/yor ud/yor/train.conllu:6: expected 10 columns, got 2; is this a BIO file? rename it to .bio" in told
@@ -176,7 +176,7 @@ def test_no_problem_hides_another(tmp_path: Path):
 
 def test_a_bad_line_loses_its_sentence_and_not_the_treebank(tmp_path: Path):
     write(tmp_path, {"ud/yor/train.conllu": conllu(*POS) + "oops\tO\n\n" + conllu(*numbered(3, "NOUN"))})
-    reading = read_folder(tmp_path, tasks=("pos", "deprel"), cache=False)
+    reading = read_folder(tmp_path, ReadOptions(tasks=("pos", "deprel"), cache=False))
     assert sizes(reading.grid) == {"pos/yor": {"ud": (5, 0, 0, 0)}, "deprel/yor": {"ud": (5, 0, 0, 0)}}
     problem = "expected 10 columns, got 2; is this a BIO file? rename it to .bio"
     assert [str(p) for p in reading.problems] == [f"ud/yor/train.conllu:6: sentence left out: {problem}"]
@@ -186,7 +186,7 @@ def test_a_bad_line_loses_its_sentence_and_not_the_treebank(tmp_path: Path):
 
 def test_files_of_one_kind_that_are_not_read_are_summed_up(tmp_path: Path):
     write(tmp_path, {f"model/part{i}.safetensors": "?" for i in range(9)} | {"ner/wol/train.bio": bio(*NER)})
-    told = [str(problem) for problem in read_folder(tmp_path, cache=False).problems]
+    told = [str(problem) for problem in read_folder(tmp_path, ReadOptions(cache=False)).problems]
     assert told == [f"model/part{i}.safetensors: no corpus by its ending" for i in range(9)]
     (tmp_path / "ner" / "wol" / "train.bio").unlink()
     with pytest.raises(DataError, match=r"^model/\*.safetensors \(9 files\): no corpus by its ending\n.*got none$"):
@@ -205,7 +205,7 @@ def test_folders_without_corpora_are_refused(tmp_path: Path):
 
 def test_caps_come_after_leaks(tmp_path: Path):
     write(tmp_path, {"ner/wol/train.bio": bio(*numbered(10, "B-PER")), "ner/wol/test.bio": bio(*numbered(4, "B-PER"))})
-    reading = read_folder(tmp_path, max_train=5, seed=3)
+    reading = read_folder(tmp_path, ReadOptions(max_train=5, seed=3))
     assert sizes(reading.grid) == {"ner/wol": {"ner": (5, 0, 4, 0)}}
     assert [str(p) for p in reading.problems] == ["ner/wol: 4 training sentences left out: dev or test text of ner"]
     assert {s.words[0] for s in reading.grid.training(Cell("ner", "wol"))} < {f"erwa{i}" for i in range(4, 10)}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crossfill.data import bio, conllu
-from crossfill.data.folder import load_grid, read_folder
+from crossfill.data.folder import ReadOptions, load_grid, read_folder
 
 NAMED = os.environ.get("CROSSFILL_DATA")
 pytestmark = [
@@ -32,13 +32,13 @@ def test_conllu_is_written_back_byte_for_byte():
 def test_token_columns_keep_their_tokens_and_tags():
     for path in files(".bio"):
         plain = [line.split("\t") for line in path.read_text("utf-8").split("\n") if line]
-        read = [pair for s in bio.read(path) for pair in zip(s.words, s.tags, strict=True)]
+        read = [pair for s in bio.read(path) for pair in zip(s.words, s.labels, strict=True)]
         assert read == [(columns[0], columns[-1]) for columns in plain], path
         assert bio.render(bio.read(path)).encode() == path.read_bytes(), path
 
 
 def test_counts_are_those_of_the_files(tmp_path: Path):
-    grid = read_folder(DATA, cache=tmp_path).grid
+    grid = read_folder(DATA, ReadOptions(cache=tmp_path)).grid
     for cell in grid.cells:
         (splits,) = grid[cell]
         for split in ("train", "dev", "test", "surplus"):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.data.convert import convert_folder
 from crossfill.data.folder import load_grid
+from crossfill.data.writers import convert_folder
 from crossfill.grid.cells import Cell
 from tests.data.folders import bio, write
 

@@ -46,14 +46,6 @@ def lower(tagged):
 
 
 READ_RIGHT: dict[str, tuple[Files, str]] = {  # the file that is read comes first; what `crossfill grid` says of it
-    "an index before each word": (
-        {"ner/wol/train.bio": rows("{i}\t{word}\t{tag}\n")},
-        "word in column 2, tag in column 3 of 3; column 1 counts the words; first sentence: Awa/B-PER Ndiaye/I-PER",
-    ),
-    "an index that never starts again": (
-        {"ner/wol/train.tsv": rows("{s}{i}\t{word}\t{tag}\n")},
-        "column 1 counts the words; first sentence: Awa/B-PER",
-    ),
     "a header": (
         {"ner/wol/train.tsv": rows("{word}\t{tag}\n", head="token\tlabel\n")},
         "first line is a header (token, label); first sentence: Awa/B-PER",
@@ -68,19 +60,19 @@ READ_RIGHT: dict[str, tuple[Files, str]] = {  # the file that is read comes firs
     ),
     "tags that are numbers, named beside": (
         {"ner/wol/train.tsv": rows("{word}\t{tag}\n", numbers()), "ner/labels.txt": "\n".join(LABELS)},
-        "tags are numbers, named by the list beside them; first sentence: Awa/B-PER",
+        "tags are numbers, named by the list of labels; first sentence: Awa/B-PER",
     ),
     "tags in lower case": (
         {"ner/wol/train.bio": rows("{word}\t{tag}\n", lower(NER))},
         "14 tags rewritten in upper case",
     ),
+    "two columns of tags": (
+        {"ner/wol/train.tsv": rows("{word}\tX\t{tag}\n")},
+        "word in column 1, tag in column 3 of 3; first sentence: Awa/B-PER",
+    ),
     "CoNLL-2003, with -DOCSTART-": (
         {"ner/wol/train.txt": rows("{word} NN B-NP {tag}\n", head="-DOCSTART- -X- -X- O\n\n")},
-        "",
-    ),
-    "tag before word": (
-        {"ner/wol/train.tsv": rows("{tag}\t{word}\n")},
-        "word in column 2, tag in column 1 of 2; first sentence: Awa/B-PER",
+        "word in column 1, tag in column 4 of 4; first sentence: Awa/B-PER",
     ),
     "columns named in a file": (
         {"ner/wol/train.tsv": rows("{tag}\t{word}\t{i}.5\n"), "columns.txt": "word=2 tag=1\n"},
@@ -96,11 +88,11 @@ READ_RIGHT: dict[str, tuple[Files, str]] = {  # the file that is read comes firs
             "ner/wol/train.bio": rows("{word}\t{tag}\n"),
             "ner/wol/train.bio.gz": gzip.compress(rows("{word}\t{tag}\n").encode()),
         },
-        "ner/wol/train.bio.gz: train.bio beside it is read instead",
+        "ner/wol/train.bio.gz: train.bio next to it is read instead",
     ),
     "two formats of one file": (
         {"ner/wol/train.bio": rows("{word}\t{tag}\n"), "ner/wol/train.iob2": rows("{word}\t{tag}\n")},
-        "not read: train.bio beside it is read instead",
+        "not read: train.bio next to it is read instead",
     ),
     "one bad line": (
         {"ner/wol/train.bio": rows("{word}\t{tag}\n") + "Saint Louis\n"},
@@ -129,13 +121,22 @@ READ_RIGHT: dict[str, tuple[Files, str]] = {  # the file that is read comes firs
 }
 
 REFUSED: dict[str, tuple[Files, str]] = {
+    "an index before each word": (
+        {"ner/wol/train.bio": rows("{i}\t{word}\t{tag}\n")},
+        "expected words in column 1, got numbers (0 | Awa | B-PER); words were read from column 1 of 3, tags from 3: "
+        "name others in a file columns.txt next to it",
+    ),
+    "tag before word": (
+        {"ner/wol/train.tsv": rows("{tag}\t{word}\n")},
+        "expected the tags of ner in column 2, got what looks like words (B-PER | Awa)",
+    ),
     "numbers without names": (
         {"ner/wol/train.tsv": rows("{word}\t{tag}\n", numbers())},
         "expected names of tags in column 2, got numbers (0, 1, 2, 3); write the names in the order of their numbers",
     ),
     "lemmas after the tags": (
         {"chunk/wol/train.tsv": rows("{word}\t{tag}\t{word}\n")},
-        "got what looks like words",
+        "expected the tags of chunk in column 3, got what looks like words",
     ),
     "parts of speech in a folder of names": (
         {"ner/wol/train.tsv": rows("{word}\t{tag}\n", POS)},
@@ -144,10 +145,6 @@ REFUSED: dict[str, tuple[Files, str]] = {
     "names in a folder of parts of speech": (
         {"pos/wol/train.tsv": rows("{word}\t{tag}\n")},
         "expected the tags of pos in column 2, got tags of spans",
-    ),
-    "two columns of tags": (
-        {"ner/wol/train.tsv": rows("{word}\t{tag}\t{tag}\n")},
-        "expected one column of tags, got 2 and 3, either of which may be",
     ),
     "CoNLL-U by another name": (
         {"pos/wol/train.tsv": rows("{i}\t{word}\t_\t{tag}\t_\t_\t0\tdep\t_\t_\n", POS)},
@@ -199,7 +196,7 @@ REFUSED: dict[str, tuple[Files, str]] = {
     ),
     "columns in no order": (
         {"ner/wol/train.bio": "a b c\nd e\n\ne f g h\n\nb c d e f\n"},
-        "expected the same number of columns in every line",
+        "expected 3 columns, as in other lines, got 2; write _ for an empty one (3 of 3 sentences are bad)",
     ),
     "nothing but other files": (
         {f"ner/wol/part{i}.pkl": b"\x80" for i in range(5)} | {"README.md": "#"},
@@ -233,8 +230,8 @@ def test_is_refused_with_a_remedy(tmp_path: Path, name: str):
 
 
 def test_columns_that_are_refused_can_be_named(tmp_path: Path):
-    files, _ = REFUSED["two columns of tags"]
-    grid = load_grid(write(tmp_path, {**files, "ner/wol/columns.txt": "word=1 tag=2"}))
+    files, _ = REFUSED["tag before word"]
+    grid = load_grid(write(tmp_path, {**files, "ner/wol/columns.txt": "word=2 tag=1"}))
     assert [list(zip(s.words, s.labels, strict=True)) for s in grid.training(Cell("ner", "wol"))] == NER
 
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossfill.data.beside import Beside
-from crossfill.data.convert import convert_folder
+from crossfill.data.hints import ReadingHints
 from crossfill.data.labels import iob2
 from crossfill.data.layout import find_sources
 from crossfill.data.readers import read_corpus
-from crossfill.data.writers import WRITERS
+from crossfill.data.writers import WRITERS, convert_folder
 from crossfill.grid.sentence import Corpus, Sentence
 
 pytest.importorskip("spacy")
@@ -73,7 +72,7 @@ def read(folder: Path) -> dict[tuple[str, str], Corpus]:
     sources, problems = find_sources(folder)
     assert not problems
     return {
-        (s.task, s.split): read_corpus(s.path.read_bytes(), "x", s.task, Beside(language="wol"), s.suffix).corpus
+        (s.task, s.split): read_corpus(s.path.read_bytes(), "x", s.task, ReadingHints(language="wol"), s.suffix).corpus
         for s in sources
     }
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossfill.data.crossing import keep_apart
+from crossfill.data.leakage import separate_evaluation_text
 from crossfill.data.splits import capped, eighty_ten_ten
 from crossfill.grid.cells import Cell, Splits
 from crossfill.grid.sentence import Corpus, Sentence
@@ -48,7 +48,7 @@ def test_sentences_that_recur_in_a_later_split_are_left_out_of_the_earlier():
         test=corpus("d e", "c"),
         surplus=corpus("d e", "f", "g"),
     )
-    apart, crossings = keep_apart({Cell("pos", "wol"): (splits,)})
+    apart, crossings = separate_evaluation_text({Cell("pos", "wol"): (splits,)})
     clean = apart[Cell("pos", "wol")][0]
     assert [s.text for s in clean.train] == ["a b", "a"]
     assert [s.text for s in clean.dev] == ["g"]

@@ -6,8 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from crossfill.cli.app import app
-from crossfill.data.folder import load_grid, write_grid
+from crossfill.data.folder import load_grid
 from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
+from crossfill.data.writers import write_grid
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import crossfill
-from crossfill.data.folder import write_grid
+from crossfill.data.writers import write_grid
 from crossfill.grid.cells import Cell, Grid
 from crossfill.methods.registry import all_methods
 from crossfill.tagger import train as train_module

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.data.beside import NOTHING
+from crossfill.data.hints import NO_HINTS
 from crossfill.data.readers import read_corpus
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
@@ -55,7 +55,7 @@ def test_what_is_written_is_read(tmp_path: Path, cell: Cell):
 def test_it_is_a_corpus_as_any_other(tmp_path: Path, cell: Cell):
     journal = Journal(tmp_path, cell, LABELS[cell])
     journal.append(*entries(cell))
-    read = read_corpus(journal.path.read_bytes(), "x", cell.task, NOTHING, journal.path.suffix, False).corpus
+    read = read_corpus(journal.path.read_bytes(), "x", cell.task, NO_HINTS, journal.path.suffix, False).corpus
     assert [(s.words, s.labels) for s in read] == [(SENTENCES[cell].words, SENTENCES[cell].labels)] * 2
 
 

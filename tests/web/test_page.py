@@ -165,7 +165,7 @@ def test_copies_are_what_the_command_line_writes(page: Page, tagger: Tagger):
     bio = copied("BIO")
     columns = [render.columns(list(both), False) for both in expected]
     assert alike(bio, render.header(list(expected[0]), False) + "".join(columns))
-    assert [s.tags for s in parse_bio(bio.encode(), "copied")] == [both[1].labels for both in expected]
+    assert [s.labels for s in parse_bio(bio.encode(), "copied")] == [both[1].labels for both in expected]
     lines = [render.json_line(item, list(both), False) for item, both in zip(items, expected, strict=True)]
     assert alike(
         json.dumps([json.loads(line) for line in copied("JSON").splitlines()]), json.dumps([*map(json.loads, lines)])

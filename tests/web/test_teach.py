@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from crossfill.data.beside import NOTHING
+from crossfill.data.hints import NO_HINTS
 from crossfill.data.readers import read_corpus
 from crossfill.errors import ConfigError
 from crossfill.tagger.annotation import candidates, choose
@@ -119,7 +119,7 @@ def test_what_was_accepted_is_on_disk_and_can_be_taken_back_and_downloaded(taugh
     for form in ("bio", "conllu", "jsonl"):
         answer = taught.get("/api/teach/sentences", params={"cell": CELL, "format": form})
         assert f'filename="pos-wol.{form}"' in answer.headers["content-disposition"]
-        corpus = read_corpus(answer.content, "x", "pos", NOTHING, f".{form}", False).corpus
+        corpus = read_corpus(answer.content, "x", "pos", NO_HINTS, f".{form}", False).corpus
         assert [(s.words, s.labels) for s in corpus] == [(tuple(LINES[0].split()), ("VERB",) * 4)]
 
 

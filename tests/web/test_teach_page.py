@@ -15,7 +15,7 @@ import pytest
 import requests
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from crossfill.data.beside import NOTHING
+from crossfill.data.hints import NO_HINTS
 from crossfill.data.readers import read_corpus
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
@@ -296,7 +296,7 @@ def test_a_killed_server_loses_nothing_that_it_acknowledged(visit: Callable[...,
     page.wait_for_timeout(200)
     with process(model, taught, int(address.rpartition(":")[2])):
         found = requests.get(f"{address}/api/teach/sentences", params={"cell": "pos/wol"}, timeout=20)
-        corpus = read_corpus(found.content, "x", "pos", NOTHING, ".bio", False).corpus
+        corpus = read_corpus(found.content, "x", "pos", NO_HINTS, ".bio", False).corpus
         assert [" ".join(sentence.words) for sentence in corpus][:3] == told
         assert len(corpus) in (3, 4)
         page.reload()

@@ -9,10 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from crossfill.bulk.places import Place
-from crossfill.data.arrow_rows import count_rows, read_rows
-from crossfill.data.gzipped import unpacked
-from crossfill.data.lines import LONGEST_LINE
-from crossfill.data.streams import MOST_WORDS, Cutting, Format, Item, check_length, format_of, read_items, row_items
+from crossfill.data.arrow_tables import count_rows, read_rows
+from crossfill.data.lines import LONGEST_LINE, MOST_WORDS, unpacked
+from crossfill.data.streams import Cutting, Format, Item, check_length, format_of, read_items, row_items
 from crossfill.errors import DataError
 from crossfill.grid.unit import Unit
 

@@ -67,7 +67,7 @@ def adapt(
 
 
 def _read(path: Path, cell: "Cell") -> "Corpus":
-    from crossfill.data.beside import Beside
+    from crossfill.data.hints import ReadingHints
     from crossfill.data.readers import READERS, read_corpus
     from crossfill.errors import DataError
 
@@ -81,7 +81,7 @@ def _read(path: Path, cell: "Cell") -> "Corpus":
         raise DataError(f"{path}: expected a readable file; {error.strerror}; check the path") from None
     if not content.strip():
         raise DataError(f"{path}: expected labelled sentences, got an empty file")
-    return read_corpus(content, str(path), cell.task, Beside(language=cell.language), suffix, packed).corpus
+    return read_corpus(content, str(path), cell.task, ReadingHints(language=cell.language), suffix, packed).corpus
 
 
 def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path, cache: Path | None) -> None:

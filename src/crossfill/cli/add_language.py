@@ -18,7 +18,7 @@ def add_language(
 ) -> None:
     """Add a language of which there is only unlabelled text: every task of the model can then be tagged in it."""
     from crossfill.data.codes import language_code, language_name
-    from crossfill.data.texts import read_text
+    from crossfill.data.folder import read_text
     from crossfill.tagger.folder import grow_folder
     from crossfill.tagger.tagger import load
 

@@ -1,6 +1,7 @@
 """`crossfill annotate MODEL --cell ner/wol FILE`: the sentences most worth annotating, with the model's guess."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -88,12 +89,11 @@ def _render(item: "Item", tagging: "Tagging", form: str, number: int) -> str:
 
     if form == "conllu":  # labels go where they are read in training, so DEPREL needs no HEAD
         return render.conllu(item, [tagging], whole=False, number=number, deprel_without_head=True)
-    return bio.render([bio.TaggedSentence(tagging.sentence.words, tagging.labels)])
+    return bio.render([replace(tagging.sentence, labels=tagging.labels)])
 
 
 def _table(taggings: "Iterable[Tagging]") -> str:
     """Sentences or pairs with predicted labels under a header, ready to be corrected and trained on."""
-    from crossfill.data import separated
-    from crossfill.data.items import as_row
+    from crossfill.data.tables import as_row, render
 
-    return separated.render(({**as_row(t.sentence), "label": t.labels[0]} for t in taggings), "\t").decode()
+    return render(({**as_row(t.sentence), "label": t.labels[0]} for t in taggings), "\t").decode()

@@ -1,6 +1,5 @@
 """`crossfill data`: fetch official corpora (needs a network), make artificial ones, convert formats."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from crossfill.cli.options import MOST_SEED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossfill.data.download import Progress
+    from crossfill.data.fetch import Progress
     from crossfill.data.synthetic import TaskName
 
 app = typer.Typer(help="Fetch, make and convert corpora.", no_args_is_help=True, rich_markup_mode=None)
@@ -32,9 +31,9 @@ def fetch(
     release: Annotated[str, typer.Option(help="UD release; 2.4 is the paper's.")] = "2.4",
     url: Annotated[str, typer.Option(help="A mirror of the archive, where the official place has moved.")] = "",
 ) -> None:
-    """Fetch corpora into a data folder; a broken download goes on where it stopped."""
+    """Fetch corpora into a data folder; files appear only when complete."""
     from crossfill.data.codes import language_code
-    from crossfill.data.sources import SOURCES, fetch, ud
+    from crossfill.data.fetch import SOURCES, fetch, ud
     from crossfill.errors import DataError, unknown
 
     for name in names:
@@ -66,8 +65,8 @@ def make(
     ] = None,
 ) -> None:
     """Make a data folder of artificial languages, to try every other command on."""
-    from crossfill.data.folder import write_grid
     from crossfill.data.synthetic import SENTENCE_TASKS, TASKS, SyntheticConfig, synthetic_grid
+    from crossfill.data.writers import write_grid
 
     rest = -(-sentences // 2)
     settings = SyntheticConfig(
@@ -110,63 +109,45 @@ def convert(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Turn a corpus, or every corpus of a data folder, into another format."""
-    from crossfill.data import convert as converting
-    from crossfill.data import remarks
+    from crossfill.data import messages, writers
     from crossfill.data.codes import language_code
     from crossfill.data.labels import task_name
-    from crossfill.data.unread import summed
     from crossfill.errors import DataError
     from crossfill.grid.cells import Cell
 
     if source.is_dir():
         if cell or not to or force:
             raise DataError(f"{source}: expected --to and a new folder for a data folder, and no --cell or --force")
-        made, told = converting.convert_folder(source, out, f".{to.removeprefix('.')}", task or (), split_words)
-        n_sentences, n_words = (sum(map(size, made.values())) for size in (len, lambda corpus: corpus.n_words))
-        done, told = f"{out}: {len(made):,} files, {n_sentences:,} sentences, {n_words:,} words", summed(told)
+        files, problems = writers.convert_folder(source, out, f".{to.removeprefix('.')}", task or (), split_words)
+        n_sentences, n_words = (sum(map(size, files.values())) for size in (len, lambda corpus: corpus.n_words))
+        problems = messages.grouped(problems)
+        done = f"{out}: {len(files):,} files, {n_sentences:,} sentences, {n_words:,} words"
     else:
         if not cell or to or task:
             raise DataError(f"{source}: expected --cell for a file, as --cell ner/wol, and no --to or --task")
         parsed = Cell.parse(cell)
         named = Cell(task_name(parsed.task), language_code(parsed.language))
-        reading = converting.convert(source, out, named, force, split_words)
-        found = [(str(source), reading)]
-        told = [*remarks.on_file(*found[0]), *remarks.on_columns(found), *remarks.on_corpus(named, [reading])]
+        reading = writers.convert(source, out, named, force, split_words)
+        problems = messages.about_file(str(source), reading)
+        problems += messages.about_columns([(str(source), reading)])
+        problems += messages.about_corpus(named, [reading])
         done = f"{out}: {len(reading.corpus):,} sentences, {reading.corpus.n_words:,} words"
-    for problem in told:
+    for problem in problems:
         typer.echo(str(problem), err=True)
     typer.echo(done)
 
 
 @contextmanager
 def _progress(name: str) -> "Iterator[Progress]":
-    if not sys.stderr.isatty():
-        with _lines(name) as update:
-            yield update
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    """Show a download in megabytes."""
+    from crossfill.progress import ProgressBar, Report
 
-    columns = (TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        bar = shown.add_task(name)
-        yield lambda done, total: shown.update(bar, completed=done, total=total)
+    reports: list[Report] = []
+    with ProgressBar() as bars:
 
+        def update(done: int, total: int | None) -> None:
+            if not reports:
+                reports.append(bars.add(f"Fetching {name}", None if total is None else total // 10**6))
+            reports[0](done // 10**6, "MB")
 
-@contextmanager
-def _lines(name: str) -> "Iterator[Progress]":
-    """Progress in a line every 10 seconds."""
-    from crossfill.progress import SECONDS_BETWEEN_LINES, every
-
-    received = ""
-
-    def update(done: int, total: int | None) -> None:
-        nonlocal received
-        received = f" {done / 1e6:,.0f}" + ("" if total is None else f" of {total / 1e6:,.0f}") + " MB"
-
-    def say() -> None:
-        typer.echo(f"fetching {name} …{received}", err=True)
-
-    say()
-    with every(SECONDS_BETWEEN_LINES, say):
         yield update

@@ -42,6 +42,7 @@ def encode(
     from crossfill.bulk.encoding import EncodingJobs, corpora_of, encode_part, missing_parts
     from crossfill.bulk.run import Standing, run_jobs
     from crossfill.cli.reading import read_to_train
+    from crossfill.data.folder import ReadOptions
     from crossfill.data.splits import capped_grid
     from crossfill.encoders.build import build_encoder
     from crossfill.encoders.frozen import FrozenEncoder
@@ -55,7 +56,8 @@ def encode(
     folder = cache or default_cache()
     changes = {} if layer is None else {"encoder.pretrained.layer": layer}
     request = RunRequest(None, encoder, None, config, vectors_beside(data), changes | parse_assignments(change or ()))
-    grid = capped_grid(read_to_train(data, task or (), seed, max_train, folder, quiet=quiet), max_dev, max_test, seed)
+    read = ReadOptions(task or (), seed, max_train, folder)
+    grid = capped_grid(read_to_train(data, read, quiet), max_dev, max_test, seed)
     chosen = choose_settings(grid, grid.cells, request).config
     network = build_encoder(chosen, grid.inventory.languages, folder)
     if not isinstance(network, FrozenEncoder):

@@ -51,7 +51,9 @@ def evaluate(
         tagger.config = tagger.config.change({"prediction.samples": samples})
     # read with the tasks that the model was trained with, so that text which they share is kept apart as it was then
     tasks = tagger.model.inventory.tasks
-    grid = capped_grid(load_grid(data, tasks=tasks, seed=seed, cache=cache or True, lacking=True), None, max_test, seed)
+    grid = capped_grid(
+        load_grid(data, tasks=tasks, seed=seed, cache=cache or True, allow_missing=True), None, max_test, seed
+    )
     grid = _known(tagger, _asked_for(grid, task or ()), data)
     check_test_data(tagger.model, grid)
     for adapted in (cell for cell in grid.cells if cell in tagger.adapted):

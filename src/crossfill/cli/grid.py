@@ -11,7 +11,7 @@ import typer
 from crossfill.cli.options import MOST_SEED
 
 if TYPE_CHECKING:
-    from crossfill.data.checks import Problem
+    from crossfill.data.messages import Problem
     from crossfill.grid.cells import Cell, Grid
 
 
@@ -23,15 +23,18 @@ def grid(
     cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's cache]")] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write parsed corpora.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="A bad line costs its file, and a file left out is exit code 2.")
+        bool,
+        typer.Option("--strict", help="Reject files with bad lines, and exit with code 2 if any file was rejected."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Show a data folder as a grid: sizes per cell, labels, what is empty, what is wrong."""
     from crossfill.cli.reading import read_showing_progress
-    from crossfill.data.checks import check_grid
+    from crossfill.data.folder import ReadOptions
+    from crossfill.data.messages import check_grid
 
-    reading = read_showing_progress(data, task or (), seed, max_train, not no_cache and (cache or True), strict)
+    options = ReadOptions(task or (), seed, max_train, not no_cache and (cache or True), strict)
+    reading = read_showing_progress(data, options)
     problems = [*reading.problems, *check_grid(reading.grid)]
     if as_json:
         typer.echo(json.dumps(_as_json(data, reading.grid, problems), ensure_ascii=False, indent=2))

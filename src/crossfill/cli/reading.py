@@ -9,34 +9,24 @@ from rich.table import Table
 from rich.text import Text
 
 from crossfill.cli.terminal import visible
-from crossfill.data import folder
-from crossfill.data.checks import Level, Problem, check_grid
+from crossfill.data.folder import FolderReading, ReadOptions, read_folder
 from crossfill.data.layout import SourceFile
-from crossfill.data.unread import summed
-from crossfill.errors import DataError
+from crossfill.data.messages import Level, Problem, check_grid, grouped
 from crossfill.grid.cells import Grid
 from crossfill.progress import ProgressBar
 
 _LEVELS: dict[Level, tuple[str, str]] = {
     "error": ("red", "left out"),
     "warning": ("yellow", "warnings"),
-    "recognised": ("cyan", "columns recognised"),
+    "recognised": ("cyan", "columns read"),
     "note": ("bright_black", "changed on reading"),
     "unread": ("bright_black", "not read"),
 }
 BEFORE_TRAINING: tuple[Level, ...] = ("warning", "recognised", "unread")
-"""What is told again when a folder is trained on; errors end it, and notes are for `crossfill grid`."""
+"""What is shown again when a folder is trained on; errors end it, and notes are for `crossfill grid`."""
 
 
-def read_showing_progress(
-    data: Path,
-    tasks: Sequence[str] = (),
-    seed: int = 0,
-    max_train: int | None = None,
-    cache: Path | bool = True,
-    strict: bool = False,
-    quiet: bool = False,
-) -> folder.FolderReading:
+def read_showing_progress(data: Path, options: ReadOptions, quiet: bool = False) -> FolderReading:
     """Read a data folder with a progress bar."""
 
     def watch(sources: Sequence[SourceFile]) -> Iterator[SourceFile]:
@@ -46,53 +36,40 @@ def read_showing_progress(
                 update(done, "files")
                 yield source
 
-    return folder.read_folder(
-        data, tasks=tasks, seed=seed, max_train=max_train, cache=cache, strict=strict, watch=watch
-    )
+    return read_folder(data, options, watch)
 
 
-def read_to_train(
-    data: Path,
-    tasks: Sequence[str] = (),
-    seed: int = 0,
-    max_train: int | None = None,
-    cache: Path | bool = True,
-    strict: bool = False,
-    quiet: bool = False,
-) -> Grid:
-    """The grid of a data folder; warnings, recognised columns and files not read are told on standard error.
+def read_to_train(data: Path, options: ReadOptions, quiet: bool = False) -> Grid:
+    """Read the grid of a data folder; warnings, columns and files not read are shown on standard error.
 
     Files that cannot be read are an error that lists them all, as in `load_grid`.
     """
-    reading = read_showing_progress(data, tasks, seed, max_train, cache, strict, quiet)
-    if reading.errors:
-        raise DataError("\n".join(map(str, reading.errors)))
-    if not quiet:
-        problems = [*reading.problems, *check_grid(reading.grid)]
-        told = [problem for problem in problems if problem.level in BEFORE_TRAINING]
-        if told:
-            Console(stderr=True, highlight=False).print(problems_table(told))
-    return reading.grid
+    reading = read_showing_progress(data, options, quiet)
+    grid = reading.checked()
+    problems = [p for p in (*reading.problems, *check_grid(grid)) if p.level in BEFORE_TRAINING]
+    if problems and not quiet:
+        Console(stderr=True, highlight=False).print(problems_table(problems))
+    return grid
 
 
 def problems_table(problems: Sequence[Problem]) -> RenderableType:
-    """All problems: errors, warnings, columns, notes, files not read; each message once, with all its places."""
+    """Lay out all problems: each message once, with all its places."""
     groups: list[RenderableType] = []
-    shown = summed(problems)
+    shown = grouped(problems)
     for level, (colour, title) in _LEVELS.items():
-        told: dict[str, list[str]] = {}
+        messages: dict[str, list[str]] = {}
         for problem in shown:
             if problem.level == level:
-                told.setdefault(problem.message, []).append(problem.where)
-        if not told:
+                messages.setdefault(problem.message, []).append(problem.where)
+        if not messages:
             continue
         table = Table.grid(padding=(0, 2))
         if level in ("error", "recognised", "unread"):  # their places are long: file and line
-            for message, places in told.items():
+            for message, places in messages.items():
                 table.add_row(Text(visible(", ".join(places)), colour).append(f": {visible(message)}", "default"))
         else:
             table.add_column(style=colour, max_width=30)
-            for message, places in told.items():
+            for message, places in messages.items():
                 table.add_row(Text(visible(", ".join(sorted(places)))), Text(visible(message)))
         n_problems = sum(problem.level == level for problem in problems)
         groups += [Text(f" {title} ({n_problems:,})", style=f"bold {colour}"), Padding(table, (0, 0, 1, 3))]

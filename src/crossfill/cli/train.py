@@ -93,6 +93,7 @@ def train(
     """
     from crossfill.cli.reading import read_to_train
     from crossfill.data.codes import find_language_in
+    from crossfill.data.folder import ReadOptions
     from crossfill.data.splits import capped_grid
     from crossfill.grid.typology import vectors_beside
     from crossfill.methods.registry import find_method
@@ -110,7 +111,7 @@ def train(
     if method not in (None, AUTO):
         find_method(method)
     silent = quiet or not is_first_process()
-    grid = read_to_train(data, task or (), seed, max_train, cache or True, strict, silent)
+    grid = read_to_train(data, ReadOptions(task or (), seed, max_train, cache or True, strict), silent)
     grid = capped_grid(grid, max_dev, max_test, seed)
     excluded = {find_language_in(language, grid.languages) for language in outside or ()}
     for language in sorted(excluded - set(grid.languages)):

@@ -1,38 +1,42 @@
-"""Hugging Face datasets as tables of Arrow: Parquet files, and what `save_to_disk` writes; no script is ever run."""
+"""Hugging Face datasets as tables of Arrow: Parquet files, and what `save_to_disk` writes; no script is ever run.
+
+Rows of Parquet files that are only tagged are read a run at a time.
+"""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any
 
-from crossfill.data.beside import Beside
-from crossfill.data.items import ItemColumns, as_row, find_columns, read_item
-from crossfill.data.lines import Lose, on_lines
+from crossfill.data.hints import ReadingHints
+from crossfill.data.lines import OnBadLine, check_printable
+from crossfill.data.tables import ItemColumns, as_row, find_columns, read_item
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.unit import Unit
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyarrow.parquet import ParquetFile
 
 _WORDS = ("tokens", "words", "token", "word")
 _FEATURES = b"huggingface"
 
 
-def parse_parquet(data: bytes, where: str, task: str, beside: Beside, lose: Lose) -> Iterator[Sentence]:
-    """The sentences of a Parquet file; labels that are numbers have the names beside it, if the file has none."""
+def parse_parquet(
+    data: bytes, where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine
+) -> Iterator[Sentence]:
+    """Read a Parquet file; labels that are numbers have the names next to it, if the file has none."""
     arrow = _pyarrow()
-    from pyarrow import parquet
-
-    try:
-        table = parquet.read_table(arrow.BufferReader(data))
+    with _opened(arrow.BufferReader(data), where) as file:
+        table = file.read()
         table.validate(full=True)
-    except (arrow.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{where}: expected a Parquet file; {_first_line(error)}; fetch it again") from None
-    return _sentences(table, where, task, beside, lose)
+    return _sentences(table, where, task, hints, on_bad_line)
 
 
-def parse_arrow(data: bytes, where: str, task: str, beside: Beside, lose: Lose) -> Iterator[Sentence]:
-    """The sentences of an Arrow file, in the streaming format or the other."""
+def parse_arrow(data: bytes, where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine) -> Iterator[Sentence]:
+    """Read an Arrow file, in the streaming format or the other."""
     arrow = _pyarrow()
     from pyarrow import ipc
 
@@ -42,11 +46,29 @@ def parse_arrow(data: bytes, where: str, task: str, beside: Beside, lose: Lose) 
         table.validate(full=True)
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{where}: expected an Arrow file; {_first_line(error)}; save it again") from None
-    return _sentences(table, where, task, beside, lose)
+    return _sentences(table, where, task, hints, on_bad_line)
+
+
+def count_rows(file: BufferedIOBase, where: str) -> int:
+    """Count the rows of an open Parquet file; `where` names it in errors."""
+    with _opened(file, where) as table:
+        return int(table.metadata.num_rows)
+
+
+def read_rows(file: BufferedIOBase, where: str, start: int, end: int) -> Iterator[dict[str, Any]]:
+    """Yield rows `start` to `end` (exclusive) of an open Parquet file; only the row groups that hold them are read."""
+    with _opened(file, where) as table:
+        place = 0
+        for group in range(table.num_row_groups):
+            n_rows = int(table.metadata.row_group(group).num_rows)
+            first, last = max(start, place) - place, min(end, place + n_rows) - place
+            if first < last:
+                yield from table.read_row_group(group).slice(first, last - first).to_pylist()
+            place += n_rows
 
 
 def render_parquet(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
-    """A Parquet file with columns `tokens`, `<task>_tags` and `spaces`, and the features that `datasets` reads.
+    """Write a Parquet file with columns `tokens`, `<task>_tags` and `spaces`, and the features that `datasets` reads.
 
     Sentences have columns `text` and `label`, pairs `premise`, `hypothesis` and `label`. `datasets` takes the numbers
     of labels from the first split that it reads: `labels` must be the same in all.
@@ -100,22 +122,26 @@ def _written(table: "pyarrow.Table") -> bytes:
     return out.getvalue().to_pybytes()
 
 
-def _items(table: "pyarrow.Table", found: ItemColumns, beside: Beside, lose: Lose) -> Iterator[Sentence]:
-    names = _names_of(table, found.label) or beside.labels
+def _items(
+    table: "pyarrow.Table", found: ItemColumns, hints: ReadingHints, on_bad_line: OnBadLine
+) -> Iterator[Sentence]:
+    names = _names_of(table, found.label) or hints.labels
     columns = [table.column(name).to_pylist() for name in (*found.texts, found.label)]
     for number, (*texts, label) in enumerate(zip(*columns, strict=True), start=1):
         try:
-            yield read_item(texts, label, names, beside.language)
+            yield read_item(texts, label, names, hints.language)
         except DataError as error:
-            lose(number, str(error))
+            on_bad_line(number, str(error))
 
 
-def _sentences(table: "pyarrow.Table", where: str, task: str, beside: Beside, lose: Lose) -> Iterator[Sentence]:
+def _sentences(
+    table: "pyarrow.Table", where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine
+) -> Iterator[Sentence]:
     columns: list[str] = table.column_names
     word = next((name for name in _WORDS if name in columns), None)
-    items = ItemColumns(beside.texts, beside.label) if beside.texts else find_columns(columns, task)
+    items = ItemColumns(hints.texts, hints.label) if hints.texts else find_columns(columns, task)
     if word is None and items is not None:
-        yield from _items(table, items, beside, lose)
+        yield from _items(table, items, hints, on_bad_line)
         return
     wanted = (
         f"{task}_tags",
@@ -131,25 +157,25 @@ def _sentences(table: "pyarrow.Table", where: str, task: str, beside: Beside, lo
             f"{where}: expected columns tokens and {wanted[0]}, or text and label, got "
             f"{', '.join(columns)[:80] or 'none'}; rename them"
         )
-    known = _names_of(table, tag) or beside.labels
+    known = _names_of(table, tag) or hints.labels
     spaced = table.column("spaces").to_pylist() if "spaces" in columns else [None] * table.num_rows
     rows = zip(table.column(word).to_pylist(), table.column(tag).to_pylist(), spaced, strict=True)
     for number, (words, tags, spaces) in enumerate(rows, start=1):
         found = _row(words, tags, spaces, known)
         if isinstance(found, str):
-            lose(number, found)
+            on_bad_line(number, found)
         elif found is not None:
             yield found
 
 
 def _row(words: Any, tags: Any, spaces: Any, names: tuple[str, ...]) -> Sentence | str | None:
-    """The sentence of a row, or what is wrong with it; none for an empty one."""
+    """Return the sentence of a row, or what is wrong with it; none for an empty one."""
     if not (isinstance(words, list) and isinstance(tags, list) and len(words) == len(tags)):
-        return "expected a list of words and a list of as many tags, got others; mend the row"
+        return "expected a list of words and a list of as many tags, got others; correct the row"
     if not words:
         return None
     if not all(isinstance(word, str) for word in words):
-        return "expected words as strings, got others; mend the row"
+        return "expected words as strings, got others; correct the row"
     labels = []
     for tag in tags:
         if isinstance(tag, str) and tag:
@@ -157,18 +183,18 @@ def _row(words: Any, tags: Any, spaces: Any, names: tuple[str, ...]) -> Sentence
         elif type(tag) is int and 0 <= tag < len(names):
             labels.append(names[tag])
         elif type(tag) is int and not names:
-            return f"expected names of tags, got a number ({tag}); list the names in labels.txt beside it"
+            return f"expected names of tags, got a number ({tag}); list the names in labels.txt next to it"
         else:
             return f"expected tags from 0 to {len(names) - 1}, got {str(tag)[:20]}; complete the names"
     kept = tuple(spaces) if isinstance(spaces, list) and len(spaces) == len(words) and None not in spaces else ()
     try:
-        return on_lines(Sentence(tuple(words), tuple(labels), () if all(kept) else kept))
+        return check_printable(Sentence(tuple(words), tuple(labels), () if all(kept) else kept))
     except DataError as error:
         return str(error)
 
 
 def _names_of(table: "pyarrow.Table", column: str) -> tuple[str, ...]:
-    """The names of a column's labels, by the features that `datasets` writes into a file."""
+    """Return the names of a column's labels, by the features that `datasets` writes into a file."""
     try:
         described = json.loads((table.schema.metadata or {}).get(_FEATURES, b"{}"))
         feature = described["info"]["features"][column]
@@ -179,12 +205,24 @@ def _names_of(table: "pyarrow.Table", column: str) -> tuple[str, ...]:
     return names if all(isinstance(name, str) and name for name in names) else ()
 
 
-def _pyarrow() -> Any:
+@contextmanager
+def _opened(file: Any, where: str) -> "Iterator[ParquetFile]":
+    arrow = _pyarrow(f"{where}: ")
+    from pyarrow import parquet
+
+    try:
+        yield parquet.ParquetFile(file)
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{where}: expected a Parquet file; {_first_line(error)}; fetch it again") from None
+
+
+def _pyarrow(where: str = "") -> Any:
     try:
         import pyarrow
     except ImportError:
         raise DataError(
-            "expected pyarrow for Parquet and Arrow files, found none; install it (pip install 'crossfill[datasets]')"
+            f"{where}expected pyarrow for Parquet and Arrow files, found none; install it "
+            "(pip install 'crossfill[datasets]')"
         ) from None
     return pyarrow
 

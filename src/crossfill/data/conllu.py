@@ -1,12 +1,12 @@
 """CoNLL-U: ten columns per line, read and written back without loss."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from crossfill.data.labels import LabelColumn
-from crossfill.data.lines import Block, Lose, blocks, decode
+from crossfill.data.lines import Block, OnBadLine, blocks, decode
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 
@@ -57,42 +57,66 @@ class ConlluSentence:
         return Sentence(tuple(words), tuple(labels), () if all(spaces) else tuple(spaces))
 
 
-def parse(data: bytes, where: str, lose: Lose | None = None) -> Iterator[ConlluSentence]:
-    """The sentences of a CoNLL-U file; `where` names it in errors."""
-    return parse_blocks(blocks(decode(data, where)), where, lose)
+def parse(data: bytes, where: str, on_bad_line: OnBadLine | None = None) -> Iterator[ConlluSentence]:
+    """Parse a CoNLL-U file; `where` names it in errors."""
+    return parse_blocks(blocks(decode(data, where)), where, on_bad_line)
 
 
-def parse_blocks(parts: Iterable[Block], where: str, lose: Lose | None = None) -> Iterator[ConlluSentence]:
-    """The sentences in blocks of lines, parsed one at a time; a bad line is an error, or loses its sentence."""
+def parse_blocks(parts: Iterable[Block], where: str, on_bad_line: OnBadLine | None = None) -> Iterator[ConlluSentence]:
+    """Parse blocks of lines one at a time; a bad line is an error, or costs its sentence."""
     for start, lines in parts:
         n_comments = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
         rows = [line.split("\t") for line in lines[n_comments:]]
         if bad := _bad_line(rows):
             number, problem = start + n_comments + bad[0], bad[1]
-            if lose is None:
+            if on_bad_line is None:
                 raise DataError(f"{where}:{number}: {problem}")
-            lose(number, problem)
+            on_bad_line(number, problem)
         elif rows:
             yield ConlluSentence(tuple(lines[:n_comments]), rows)
 
 
 def read(path: Path) -> list[ConlluSentence]:
-    """The sentences of a CoNLL-U file."""
+    """Read a CoNLL-U file."""
     return list(parse(path.read_bytes(), str(path)))
 
 
 def render(sentences: Iterable[ConlluSentence]) -> str:
-    """The text of a CoNLL-U file with these sentences."""
+    """Write these sentences as CoNLL-U."""
     return "".join(
         "\n".join([*sentence.comments, *("\t".join(row) for row in sentence.rows)]) + "\n\n" for sentence in sentences
     )
 
 
-def with_feature(column: str, key: str, value: str) -> str:
-    """FEATS with another value of a feature, in the order that UD asks for; `_` removes it."""
-    kept = [pair for pair in column.split("|") if pair not in ("", "_") and pair.partition("=")[0] != key]
-    kept += [f"{key}={value}"] * (value != "_")
-    return "|".join(sorted(kept, key=lambda pair: pair.partition("=")[0].lower())) or "_"
+def blank_rows(words: Iterable[str], spaces: Sequence[bool] = ()) -> list[list[str]]:
+    """Make the lines of a sentence that has nothing but words, and `SpaceAfter=No` where no space follows."""
+    rows = [[str(number), word, *"________"] for number, word in enumerate(words, start=1)]
+    for row, space in zip(rows, spaces, strict=False):
+        row[9] = "_" if space else "SpaceAfter=No"
+    return rows
+
+
+def write_label(row: list[str], column: LabelColumn, label: str) -> None:
+    """Write a label into its column of a line; `_` removes it from FEATS or MISC."""
+    if not column.key:
+        row[column.index] = label
+    elif column.task.startswith("feats"):
+        row[column.index] = with_feature(row[column.index], column.key, label)
+    else:
+        row[column.index] = with_keys(row[column.index], {column.key: label})
+
+
+def with_feature(feats: str, key: str, value: str) -> str:
+    """Change a feature in FEATS, in the order that UD asks for; `_` removes it."""
+    changed = with_keys(feats, {key: value}).split("|")
+    return "|".join(sorted(changed, key=lambda pair: pair.partition("=")[0].lower()))
+
+
+def with_keys(column: str, changes: Mapping[str, str]) -> str:
+    """Change some keys of a column of `Key=Value|…`; a value of `_` removes the key."""
+    pairs = [pair for pair in column.split("|") if pair not in ("", "_") and pair.partition("=")[0] not in changes]
+    pairs += [f"{key}={value.replace('|', '/')}" for key, value in changes.items() if value != "_"]
+    return "|".join(pairs) or "_"
 
 
 def _space_after(row: list[str]) -> bool:
@@ -101,7 +125,7 @@ def _space_after(row: list[str]) -> bool:
 
 
 def _bad_line(rows: list[list[str]]) -> tuple[int, str] | None:
-    """The first bad line of a sentence, counted from 0, and what is wrong with it."""
+    """Find the first bad line of a sentence, counted from 0, and what is wrong with it."""
     expected, covered = 1, 0
     for i, row in enumerate(rows):
         if len(row) == N_COLUMNS and row[0] == str(expected) and row[1]:
@@ -120,15 +144,14 @@ def _bad_line(rows: list[list[str]]) -> tuple[int, str] | None:
 
 
 def _problem(row: list[str], expected: int, covered: int) -> str | None:
-    """What is wrong with a line that is not word number `expected`; none for multiword tokens and empty nodes."""
-    found = len(row)
-    if found != N_COLUMNS:
+    """Say what is wrong with a line that is not word number `expected`; none for multiword tokens and empty nodes."""
+    if (n := len(row)) != N_COLUMNS:
         if row[0].startswith("#"):
             return "expected comments before the words of a sentence, got one among them; move it up"
-        if found == 1 and len(row[0].split()) == N_COLUMNS:
+        if n == 1 and len(row[0].split()) == N_COLUMNS:
             return "expected columns separated by tabs, got spaces; replace the spaces"
-        hint = "is this a BIO file? rename it to .bio" if found < N_COLUMNS else "remove the surplus tabs"
-        return f"expected {N_COLUMNS} columns, got {found}; {hint}"
+        hint = "is this a BIO file? rename it to .bio" if n < N_COLUMNS else "remove the surplus tabs"
+        return f"expected {N_COLUMNS} columns, got {n}; {hint}"
     if not row[1]:
         return "expected a form in column 2, got nothing; write _ for none"
     if span := _RANGE.fullmatch(row[0]):

@@ -1,29 +1,51 @@
-"""Read a grid from a data folder, and write a grid to a data folder."""
+"""Read a grid from a data folder."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
-from crossfill.data import remarks, storage
-from crossfill.data.beside import look_beside
-from crossfill.data.checks import Problem, of_one_unit
-from crossfill.data.crossing import keep_apart
+from crossfill.data import cache as corpus_cache
+from crossfill.data import messages
+from crossfill.data.codes import find_language
+from crossfill.data.hints import find_hints
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, find_sources
-from crossfill.data.readers import TEXT, VERSION, read_corpus
+from crossfill.data.leakage import separate_evaluation_text
+from crossfill.data.lines import GZIP, decode, unpacked
+from crossfill.data.messages import Problem
+from crossfill.data.readers import VERSION, Reading, read_corpus
+from crossfill.data.segmentation import split_text
 from crossfill.data.splits import capped, eighty_ten_ten
-from crossfill.data.storage import Reading
-from crossfill.data.texts import FOLDER as TEXT_FOLDER
-from crossfill.data.texts import read_texts
-from crossfill.data.unread import summed
-from crossfill.data.writers import writer
 from crossfill.errors import DataError, unknown
-from crossfill.files import default_cache, write_atomically
+from crossfill.files import default_cache
 from crossfill.grid.cells import SPLITS, Cell, Grid, Splits
-from crossfill.grid.sentence import Corpus
-from crossfill.grid.unit import Unit
+from crossfill.grid.sentence import Corpus, Sentence
+
+TEXT_FOLDER = "text"
+"""The folder of unlabelled text, `text/<language>/*.txt`: enough to give a language without any corpus a place."""
+MOST_SENTENCES = 1000
+"""Sentences of unlabelled text that are read in a language: more do not move its centroid."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a data folder is read."""
+
+    tasks: Sequence[str] = ()
+    """Keep only these; they may name further columns of UD treebanks (`deprel`, `feats:Case`)."""
+    seed: int = 0
+    """Determines random splits and the choice of `max_train` sentences."""
+    max_train: int | None = None
+    """Most training sentences of a corpus."""
+    cache: Path | bool = True
+    """A folder for parsed corpora, or whether to use the default one."""
+    strict: bool = False
+    """Whether a bad line costs its file, and not only its sentence."""
+    allow_missing: bool = False
+    """Whether to ignore tasks that the folder does not have."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +59,12 @@ class FolderReading:
     def errors(self) -> tuple[Problem, ...]:
         return tuple(problem for problem in self.problems if problem.level == "error")
 
+    def checked(self) -> Grid:
+        """Return the grid, or raise an error that lists all files that cannot be read."""
+        if self.errors:
+            raise DataError("\n".join(map(str, self.errors)))
+        return self.grid
+
 
 def load_grid(
     path: str | Path,
@@ -46,37 +74,27 @@ def load_grid(
     max_train: int | None = None,
     cache: Path | bool = True,
     strict: bool = False,
-    lacking: bool = False,
+    allow_missing: bool = False,
 ) -> Grid:
     """Load the grid of a data folder; if files cannot be read, the error lists all problems.
 
     `tasks` keeps only these, and may name further columns of UD treebanks (`deprel`, `feats:Case`). `seed` determines
     random splits and the choice of `max_train` sentences. `cache` is a folder, or whether to use the default one.
-    A bad line loses its sentence; with `strict`, it is an error. With `lacking`, tasks that the folder lacks are none.
+    A bad line costs its sentence; with `strict`, it is an error. `allow_missing`: ignore requested tasks that the
+    folder does not have.
     """
-    reading = read_folder(
-        path, tasks=tasks, seed=seed, max_train=max_train, cache=cache, strict=strict, lacking=lacking
-    )
-    if reading.errors:
-        raise DataError("\n".join(map(str, reading.errors)))
-    return reading.grid
+    return read_folder(path, ReadOptions(tasks, seed, max_train, cache, strict, allow_missing)).checked()
 
 
 def read_folder(
     path: str | Path,
-    *,
-    tasks: Sequence[str] = (),
-    seed: int = 0,
-    max_train: int | None = None,
-    cache: Path | bool = True,
-    strict: bool = False,
-    lacking: bool = False,
+    options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
     watch: Callable[[Sequence[SourceFile]], Iterable[SourceFile]] = iter,
 ) -> FolderReading:
-    """Like `load_grid`, but returns the problems beside the grid; `watch` iterates over files and may show progress."""
-    root = Path(path)
-    store = default_cache() if cache is True else cache or None
-    wanted = tuple(task_name(task) for task in tasks)
+    """Read a data folder, with all problems; `watch` iterates over files and may show progress."""
+    root, seed = Path(path), options.seed
+    store = default_cache() if options.cache is True else options.cache or None
+    wanted = tuple(task_name(task) for task in options.tasks)
     sources, unread = find_sources(root, store)
     unread += _not_asked_for(sources, wanted, root)
     texts, about_texts = read_texts(root)
@@ -88,89 +106,94 @@ def read_folder(
         for task in tasks_of(source, wanted):
             cell, place = Cell(task, source.language), str(source.path.relative_to(root))
             try:
-                found = _read(source, task, f"{cell} {place}", root, store, strict)
+                reading = read_source(source, task, f"{cell} {place}", root, store)
+                if options.strict:
+                    _check_strict(reading, f"{cell} {place}")
             except DataError as error:
-                where, _, message = str(error).partition(": ")
-                problems.append(Problem("error", where, message))
+                problems.append(_error(error))
                 continue
-            problems += remarks.on_file(place, found)
-            readings.setdefault((cell, names[source]), []).append((source, found))
+            problems += messages.about_file(place, reading)
+            readings.setdefault((cell, names[source]), []).append((source, reading))
 
     corpora: dict[Cell, tuple[Splits, ...]] = {}
     for (cell, name), files in readings.items():
-        if not any(reading.corpus.labels.distinct() - {"_"} for _, reading in files):
-            problems.append(Problem("note", str(cell), f"{name} has no labels for {cell.task}: left out"))
+        if problem := _unusable(cell, name, files, root):
+            problems.append(problem)
             continue
-        if len({source.split == "whole" for source, _ in files}) == 2:
-            found = ", ".join(sorted(str(source.path.relative_to(root)) for source, _ in files))
-            message = f"expected {name} in files by split (train, dev, test) or in one without, got both: {found}; "
-            problems.append(Problem("error", str(cell), message + "remove one, or name it <corpus>-train"))
-            continue
-        if len(units := {reading.corpus.unit for _, reading in files if len(reading.corpus)}) > 1:
-            message = f"expected {name} with labels of one unit, got {' and '.join(sorted(units))}s; part its files"
-            problems.append(Problem("error", str(cell), message))
-            continue
-        splits, told = _splits(cell, name, files, seed)
-        problems += told
-        problems += remarks.on_columns([(str(source.path.relative_to(root)), found) for source, found in files])
-        problems += remarks.on_corpus(cell, [found for _, found in files])
+        splits, notes = _splits(cell, name, files, seed)
+        problems += notes
+        problems += messages.about_columns([(str(source.path.relative_to(root)), reading) for source, reading in files])
+        problems += messages.about_corpus(cell, [reading for _, reading in files])
         corpora[cell] = (*corpora.get(cell, ()), splits)
-    corpora, mixed = of_one_unit(corpora)
-    problems += mixed
-    corpora, crossings = keep_apart(corpora)
-    problems += remarks.on_crossings(crossings, corpora)
-    corpora = {cell: kept for cell, found in corpora.items() if (kept := _capped(found, max_train, seed))}
-    for task in () if lacking else wanted:
-        if not any(cell.task == task for cell in corpora):
-            there = {known for source in sources for known in tasks_of(source, ())}
-            message = unknown("task", task, sorted(there))
-            problems.append(Problem("error", str(root), message))
-    told = remarks.once([*problems, *unread])
+    corpora, other_units = messages.with_one_unit(corpora)
+    problems += other_units
+    corpora, reports = separate_evaluation_text(corpora)
+    problems += messages.about_leakage(reports, corpora)
+    limited = {cell: _capped(several, options.max_train, seed) for cell, several in corpora.items()}
+    corpora = {cell: several for cell, several in limited.items() if several}
+    for task in wanted:
+        if not options.allow_missing and not any(cell.task == task for cell in corpora):
+            known = {known for source in sources for known in tasks_of(source, ())}
+            problems.append(Problem("error", str(root), unknown("task", task, sorted(known))))
+    found = messages.without_repeats([*problems, *unread])
     if not corpora:
-        hint = f"{root}: expected corpora as <task>/<language>/train.conllu or .bio, a UD release or WikiANN; got none"
-        hints = [] if any(problem.level == "error" for problem in told) else [hint]
-        raise DataError("\n".join([*(str(problem) for problem in summed(told) if problem.level != "note"), *hints]))
-    return FolderReading(Grid(corpora, texts), told)
+        lines = [str(problem) for problem in messages.grouped(found) if problem.level != "note"]
+        if not any(problem.level == "error" for problem in found):
+            lines.append(
+                f"{root}: expected corpora as <task>/<language>/train.conllu or .bio, a UD release or WikiANN; got none"
+            )
+        raise DataError("\n".join(lines))
+    return FolderReading(Grid(corpora, texts), found)
 
 
-def write_grid(grid: Grid, folder: Path) -> None:
-    """Write every corpus as `<task>/<language>/<split>.bio`, or as `<corpus>-<split>.bio` where a cell has several.
+def read_texts(root: Path) -> tuple[dict[str, Corpus], list[Problem]]:
+    """Read the text of each language under `text/`, and say what is wrong with it."""
+    texts: dict[str, Corpus] = {}
+    problems: list[Problem] = []
+    folder = root / TEXT_FOLDER
+    for home in sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ():
+        where, language = f"{TEXT_FOLDER}/{home.name}", find_language(home.name)
+        files = sorted(path for path in home.iterdir() if path.name.lower().endswith((".txt", ".txt.gz")))
+        if language is None:
+            problems.append(Problem("warning", where, "not read: expected a folder named by an ISO 639 code"))
+            continue
+        try:
+            corpus = Corpus.from_text(islice(_sentences(files, language), MOST_SENTENCES))
+        except DataError as error:
+            problems.append(_error(error))
+            continue
+        if len(corpus):
+            texts[language] = corpus
+            problems.append(Problem("note", where, f"{len(corpus):,} sentences of unlabelled text"))
+        else:
+            problems.append(Problem("warning", where, "has no text in files *.txt"))
+    return texts, problems
 
-    Sentences and pairs with their labels are written as `.tsv`.
-    """
-    if folder.exists() and any(folder.iterdir()):
-        raise DataError(f"{folder}: expected no folder of that name, or an empty one; name another")
-    for cell in grid.cells:
-        corpora = grid[cell]
-        for splits in corpora:
-            prefix = f"{splits.name}-" if len(corpora) > 1 else ""
-            for split, corpus in splits.parts.items():
-                suffix = ".bio" if corpus.unit is Unit.WORD else ".tsv"
-                if len(corpus):
-                    path = folder / cell.task / cell.language / f"{prefix}{split}{suffix}"
-                    write_atomically(path, writer(suffix, corpus.unit)(corpus, cell.task, ()))
+
+def read_text(path: Path, language: str) -> Corpus:
+    """Read the sentences of a file of plain text, at most `MOST_SENTENCES`."""
+    return Corpus.from_text(islice(_sentences([path], language), MOST_SENTENCES))
+
+
+def _sentences(files: list[Path], language: str) -> Iterator[Sentence]:
+    for path in files:
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise DataError(f"{path}: expected readable text; {error.strerror}; check the path") from None
+        content = unpacked(content, str(path)) if content.startswith(GZIP) else content
+        yield from split_text("\n".join(decode(content, str(path))), language)
 
 
 def tasks_of(source: SourceFile, wanted: Sequence[str]) -> list[str]:
-    """The tasks that a file is read for; a treebank's without `wanted` is `pos`."""
+    """Return the tasks that a file is read for; a treebank's without `wanted` is `pos`."""
     if source.task != UD:
         return [source.task] if not wanted or source.task in wanted else []
     return [task for task in wanted or ("pos",) if LabelColumn.names(task)]
 
 
-def _not_asked_for(sources: Sequence[SourceFile], wanted: Sequence[str], root: Path) -> list[Problem]:
-    """One line for each folder of a task that was not asked for."""
-    left = Counter((source.home, source.task) for source in sources if not tasks_of(source, wanted))
-    return [
-        Problem(
-            "unread", str(home.relative_to(root)), f"{n:,} {'file' if n == 1 else 'files'} of {task}: not asked for"
-        )
-        for (home, task), n in sorted(left.items())
-    ]
-
-
 def corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, str]:
-    """The name of each source's corpus, or its folder if two folders use the same name for a cell."""
+    """Name the corpus of each source, by its folder if two folders use the same name for a cell."""
     homes: dict[tuple[str, str, str], set[Path]] = defaultdict(set)
     for source in sources:
         homes[source.task, source.language, source.corpus].add(source.home)
@@ -182,43 +205,71 @@ def corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, 
     }
 
 
-def _read(source: SourceFile, task: str, where: str, root: Path, store: Path | None, strict: bool) -> Reading:
-    found = _parsed(source, task, where, root, store)
-    if strict and found.n_lost:
-        line, problem = found.lost[0]
-        bad = f"{found.n_lost:,} sentences are bad; " if found.n_lost > 1 else ""
-        raise DataError(
-            f"{where}:{line}: {problem} ({bad}without strict, {'they are' if bad else 'its sentence is'} left out)"
-        )
-    return found
-
-
-def _parsed(source: SourceFile, task: str, where: str, root: Path, store: Path | None) -> Reading:
-    """The reading of a file, from the cache if it is there."""
+def read_source(
+    source: SourceFile, task: str, where: str, root: Path, store: Path | None = None, split_words: bool = True
+) -> Reading:
+    """Read a file, or take what was read from the cache in `store` if the file has not changed since."""
+    hints = replace(find_hints(source.path, root, task), language=source.language, split_words=split_words)
     try:
+        state = corpus_cache.file_state(source.path)
+        key = (VERSION, source.suffix, str(source.packed), task, repr(hints))
+        entry = None if store is None else corpus_cache.entry_path(store, source.path, *key)
+        if entry and (reading := corpus_cache.load(entry, state)) is not None:
+            return reading
         data = source.path.read_bytes()
     except OSError as error:
         raise DataError(f"{where}: expected a readable file; {error.strerror}") from None
-    beside = look_beside(source.path, root, task)
-    if source.suffix in TEXT:
-        beside = replace(beside, language=source.language)
-    entry = None
-    if store is not None:
-        name = storage.entry_name(data, VERSION, source.suffix, str(source.packed), task, repr(beside))
-        entry = store / "corpora" / name
-        if (found := storage.load(entry)) is not None:
-            return found
-    found = read_corpus(data, where, task, beside, source.suffix, source.packed)
-    if entry is not None:
+    reading = read_corpus(data, where, task, hints, source.suffix, source.packed)
+    if entry:
         with suppress(OSError):  # a cache that cannot be written only costs time
-            storage.save(entry, found)
-    return found
+            corpus_cache.save(entry, state, reading)
+    return reading
+
+
+def _error(error: DataError) -> Problem:
+    where, _, message = str(error).partition(": ")
+    return Problem("error", where, message)
+
+
+def _check_strict(reading: Reading, where: str) -> None:
+    """Refuse a file with bad lines."""
+    if reading.n_lost:
+        line, problem = reading.lost[0]
+        one = reading.n_lost == 1
+        counted = "its sentence is" if one else "they are"
+        bad = "" if one else f"{reading.n_lost:,} sentences are bad; "
+        raise DataError(f"{where}:{line}: {problem} ({bad}without strict, {counted} left out)")
+
+
+def _not_asked_for(sources: Sequence[SourceFile], wanted: Sequence[str], root: Path) -> list[Problem]:
+    """Make one line for each folder of a task that was not asked for."""
+    left = Counter((source.home, source.task) for source in sources if not tasks_of(source, wanted))
+    return [
+        Problem(
+            "unread", str(home.relative_to(root)), f"{n:,} {'file' if n == 1 else 'files'} of {task}: not asked for"
+        )
+        for (home, task), n in sorted(left.items())
+    ]
+
+
+def _unusable(cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]], root: Path) -> Problem | None:
+    """Say why the files of a corpus cannot be used together, if they cannot."""
+    if not any(reading.corpus.labels.distinct() - {"_"} for _, reading in files):
+        return Problem("note", str(cell), f"{name} has no labels for {cell.task}: left out")
+    if len({source.split == "whole" for source, _ in files}) == 2:
+        paths = ", ".join(sorted(str(source.path.relative_to(root)) for source, _ in files))
+        message = f"expected {name} in files by split (train, dev, test) or in one without, got both: {paths}; "
+        return Problem("error", str(cell), message + "remove one, or name it <corpus>-train")
+    if len(units := {reading.corpus.unit for _, reading in files if len(reading.corpus)}) > 1:
+        message = f"expected {name} with labels of one unit, got {' and '.join(sorted(units))}s; separate its files"
+        return Problem("error", str(cell), message)
+    return None
 
 
 def _splits(
     cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]], seed: int
 ) -> tuple[Splits, list[Problem]]:
-    """The splits of one corpus, and a note if they had to be made."""
+    """Make the splits of one corpus, and a note if they had to be drawn."""
     parts: dict[str, list[Corpus]] = defaultdict(list)
     for source, reading in files:
         parts[source.split].append(reading.corpus)
@@ -226,15 +277,15 @@ def _splits(
         return Splits(name, *(Corpus.joined(parts[split]) for split in SPLITS)), []
     whole = Corpus.joined(parts["whole"])
     train, dev, test = eighty_ten_ten(whole, seed)
-    told = f"{name} comes without splits: {len(whole):,} sentences parted 80–10–10 by seed {seed}"
-    return Splits(name, train, dev, test), [Problem("note", str(cell), told)]
+    note = f"{name} comes without splits: {len(whole):,} sentences parted 80–10–10 by seed {seed}"
+    return Splits(name, train, dev, test), [Problem("note", str(cell), note)]
 
 
 def _capped(corpora: Iterable[Splits], max_train: int | None, seed: int) -> tuple[Splits, ...]:
-    """The corpora that have sentences, with at most this many training sentences, surplus included."""
-    kept = []
+    """Return the corpora that have sentences, with at most this many training sentences, surplus included."""
+    limited = []
     for splits in corpora:
         train = capped(splits.train, max_train, seed)
         room = None if max_train is None else max_train - len(train)
-        kept.append(replace(splits, train=train, surplus=capped(splits.surplus, room, seed)))
-    return tuple(splits for splits in kept if any(map(len, splits.parts.values())))
+        limited.append(replace(splits, train=train, surplus=capped(splits.surplus, room, seed)))
+    return tuple(splits for splits in limited if any(map(len, splits.parts.values())))

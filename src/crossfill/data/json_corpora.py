@@ -3,7 +3,7 @@
 Read as they are exported: Prodigy (`text`, `spans`, `tokens`, `answer`), Doccano (`text`, `label` or `entities`), Label
 Studio (`data`, `annotations`; or its short form, `text` and `label`), and words with labels (`words` or `tokens`;
 `labels`, `tags` or `<task>_tags`). Text with one label is a labelled sentence (`text`, `label`), and `premise` and
-`hypothesis` with one are a pair (`items` has all names).
+`hypothesis` with one are a pair (`tables` has all names).
 """
 
 import json
@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from crossfill.data.items import as_row, find_columns, read_item
-from crossfill.data.lines import Lose, decode, on_lines
+from crossfill.data.hints import ReadingHints
+from crossfill.data.lines import OnBadLine, check_printable, decode
 from crossfill.data.spans import Span, cut_with_spans, sentences_with_spans, spans_of
+from crossfill.data.tables import as_row, find_columns, read_item
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.unit import Unit
@@ -24,34 +25,28 @@ _NAMES = ("label", "labels", "tag", "type")
 
 
 def parse(
-    data: bytes,
-    where: str,
-    task: str,
-    language: str,
-    lose: Lose,
-    tell: Lose | None = None,
-    names: Sequence[str] = (),
+    data: bytes, where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine, on_split: OnBadLine
 ) -> Iterator[Sentence]:
-    """The sentences of a file; text is cut into words by the rules of `language`.
+    """Yield the sentences of a file; text is cut into words by the rules of its language.
 
-    A word in which a span begins or ends is split there and told with its line, or, without `tell`, is an error. Words
-    that the file gives are never split. `names` are those of labels of sentences that are numbers.
+    A word in which a span begins or ends is split there, and `on_split` called, or is an error if words must not be
+    split. Words that the file gives are never split.
     """
-    for number, found in _objects(data, where, lose):
+    for number, item in _objects(data, where, on_bad_line):
         try:
-            item = _item(found, task, language, names)
-            sentences, split = ([item], []) if item else _sentences(found, task, language, tell is not None)
-            kept = [on_lines(sentence) for sentence in sentences]
+            sentence = _item(item, task, hints.language, hints.labels)
+            sentences, split = ([sentence], []) if sentence else _sentences(item, task, hints)
+            printable = [check_printable(sentence) for sentence in sentences]
         except DataError as error:
-            lose(number, str(error))
+            on_bad_line(number, str(error))
             continue
-        yield from kept
-        if split and tell is not None:
-            tell(number, f"split where spans begin or end within words: {', '.join(split)[:80]}")
+        yield from printable
+        if split:
+            on_split(number, f"split where spans begin or end within words: {', '.join(split)[:80]}")
 
 
 def render(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
-    """A JSON object on every line: words, labels, the text with the words' offsets, and spans if the task has any."""
+    """Write a JSON object on every line: words, labels, text, offsets, and spans if the task has any."""
     lines = []
     for sentence in corpus:
         if sentence.unit is not Unit.WORD:
@@ -69,59 +64,59 @@ def render(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  #
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _objects(data: bytes, where: str, lose: Lose) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(data: bytes, where: str, on_bad_line: OnBadLine) -> Iterator[tuple[int, dict[str, Any]]]:
     lines = decode(data, where)
     if data.lstrip()[:1] == b"[":
         try:
-            found = json.loads("\n".join(lines))
+            values = json.loads("\n".join(lines))
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: expected a list of JSON objects, got none: {error}; mend it there") from None
-        numbered = enumerate(found, start=1)
+            raise DataError(f"{where}: expected a list of JSON objects, got invalid JSON: {error}; fix it") from None
+        numbered = enumerate(values, start=1)
     else:
         numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
     for number, value in numbered:
         try:
             item = json.loads(value) if isinstance(value, str) else value
         except (ValueError, RecursionError) as error:
-            lose(number, f"expected a JSON object, got none: {error}; mend it there")
+            on_bad_line(number, f"expected a JSON object, got invalid JSON: {error}; fix that line")
             continue
         if isinstance(item, dict):
             yield number, item
         else:
-            lose(number, f"expected a JSON object, got {type(item).__name__}; put words and labels in an object")
+            on_bad_line(number, f"expected a JSON object, got {type(item).__name__}; put words and labels in an object")
 
 
-def _item(found: dict[str, Any], task: str, language: str, names: Sequence[str]) -> Sentence | None:
-    """The sentence or pair of an object that has one label; none if it labels words."""
-    columns = find_columns((name for name, value in found.items() if _is_one(value)), task)
-    if columns is None or found.get("answer", "accept") != "accept":
+def _item(item: dict[str, Any], task: str, language: str, names: Sequence[str]) -> Sentence | None:
+    """Read the sentence or pair of an object that has one label; none if it labels words."""
+    columns = find_columns((name for name, value in item.items() if _is_one(value)), task)
+    if columns is None or item.get("answer", "accept") != "accept":
         return None
-    label: Any = found[columns.label]
+    label: Any = item[columns.label]
     if isinstance(label, list):
-        if "words" in found or "tokens" in found:  # a sentence of one word
+        if "words" in item or "tokens" in item:  # a sentence of one word
             return None
         label = label[0]
-    return read_item([found[name] for name in columns.texts], label, names, language)
+    return read_item([item[name] for name in columns.texts], label, names, language)
 
 
 def _is_one(value: Any) -> bool:
-    """Whether a value can be a text or a label; Doccano writes one label as a list of one string."""
+    """Tell whether a value can be a text or a label; Doccano writes one label as a list of one string."""
     if isinstance(value, list):
         return len(value) == 1 and isinstance(value[0], str)
     return isinstance(value, str | int | None)
 
 
-def _sentences(found: dict[str, Any], task: str, language: str, split_words: bool) -> tuple[list[Sentence], list[str]]:
-    """The sentences of an object, and the words that were split."""
-    if found.get("answer", "accept") != "accept":  # Prodigy keeps what was rejected or ignored
+def _sentences(item: dict[str, Any], task: str, hints: ReadingHints) -> tuple[list[Sentence], list[str]]:
+    """Read the sentences of an object, and name the words that were split."""
+    if item.get("answer", "accept") != "accept":  # Prodigy keeps what was rejected or ignored
         return [], []
-    given: Any = found.get("words", found.get("tokens"))
-    labels = next((found[key] for key in (f"{task}_tags", "labels", "tags") if _is_strings(found.get(key))), None)
+    given: Any = item.get("words", item.get("tokens"))
+    labels = next((item[key] for key in (f"{task}_tags", "labels", "tags") if _is_strings(item.get(key))), None)
     if _is_strings(given) and labels is not None:
         if len(labels) != len(given):
             raise DataError(f"expected {len(given)} labels, one for each word, got {len(labels)}; complete them")
-        return [Sentence(tuple(given), tuple(labels), _spaces(found, given))], []
-    text, spans = _annotated(found)
+        return [Sentence(tuple(given), tuple(labels), _spaces(item, given))], []
+    text, spans = _annotated(item)
     if isinstance(given, list) and given:
         bounds = [(_number(token, _STARTS), _number(token, _ENDS)) for token in given if isinstance(token, dict)]
         if len(bounds) != len(given):
@@ -130,15 +125,15 @@ def _sentences(found: dict[str, Any], task: str, language: str, split_words: boo
             )
         return [cut_with_spans(text, bounds, spans)], []
     split: list[str] = []
-    return list(sentences_with_spans(text, spans, language, split_words, split.append)), split
+    return list(sentences_with_spans(text, spans, hints.language, hints.split_words, split.append)), split
 
 
-def _annotated(found: dict[str, Any]) -> tuple[str, list[Span]]:
-    """The text of an object and its spans."""
-    if isinstance(found.get("annotations"), list) and isinstance(found.get("data"), dict):  # Label Studio
-        texts = [value for value in found["data"].values() if isinstance(value, str)]
-        text = found["data"].get("text", texts[0] if len(texts) == 1 else None)
-        done = [a for a in found["annotations"] if isinstance(a, dict) and not a.get("was_cancelled")]
+def _annotated(item: dict[str, Any]) -> tuple[str, list[Span]]:
+    """Read the text of an object and its spans."""
+    if isinstance(item.get("annotations"), list) and isinstance(item.get("data"), dict):  # Label Studio
+        texts = [value for value in item["data"].values() if isinstance(value, str)]
+        text = item["data"].get("text", texts[0] if len(texts) == 1 else None)
+        done = [a for a in item["annotations"] if isinstance(a, dict) and not a.get("was_cancelled")]
         raw = [
             sorted(_span(r.get("value")) for r in a.get("result", ()) if r.get("type", "labels") == "labels")
             for a in done
@@ -147,13 +142,13 @@ def _annotated(found: dict[str, Any]) -> tuple[str, list[Span]]:
             raise DataError(f"expected one annotation of the text, got {len(raw)}; keep the one to train on")
         spans = raw[0]
     else:
-        text = found.get("text", found.get("data"))
-        key = next((key for key in _SPAN_KEYS if isinstance(found.get(key), list)), None)
+        text = item.get("text", item.get("data"))
+        key = next((key for key in _SPAN_KEYS if isinstance(item.get(key), list)), None)
         if key is None:
             raise DataError(
                 'expected "words" and "labels", or "text" and "spans" ("entities", "label"), got neither; rename them'
             )
-        spans = [_span(value) for value in found[key]]
+        spans = [_span(value) for value in item[key]]
     if not isinstance(text, str):
         raise DataError('expected "text" as a string, got none; add it')
     for span in spans:
@@ -169,7 +164,10 @@ def _span(value: Any) -> Span:
     if isinstance(value, list) and len(value) == 3:
         value = dict(zip(("start", "end", "label"), value, strict=True))
     if not isinstance(value, dict):
-        raise DataError(f"expected a span as start, end and label, got {json.dumps(value)[:40]}; write it so")
+        raise DataError(
+            f"expected a span as start, end and label, got {json.dumps(value)[:40]}; use "
+            '{"start": 0, "end": 5, "label": "PER"}'
+        )
     label = next((value[name] for name in _NAMES if value.get(name)), None)
     if isinstance(label, list) and len(label) == 1:
         label = label[0]
@@ -179,20 +177,20 @@ def _span(value: Any) -> Span:
 
 
 def _number(value: dict[str, Any], names: tuple[str, ...]) -> int:
-    found = next((value[name] for name in names if name in value), None)
-    if type(found) is not int:
-        raise DataError(f"expected {names[0]} as a number of characters, got {json.dumps(found)[:20]}; give it so")
-    return found
+    item = next((value[name] for name in names if name in value), None)
+    if type(item) is not int:
+        raise DataError(f"expected {names[0]} as a number of characters, got {json.dumps(item)[:20]}; use an integer")
+    return item
 
 
-def _spaces(found: dict[str, Any], words: list[str]) -> tuple[bool, ...]:
-    """Whether a space follows each word, by the offsets of the words if they are given."""
-    offsets = found.get("offsets")
+def _spaces(item: dict[str, Any], words: list[str]) -> tuple[bool, ...]:
+    """Tell whether a space follows each word, by the offsets of the words if they are given."""
+    offsets = item.get("offsets")
     if not isinstance(offsets, list) or len(offsets) != len(words):
         return ()
     if not all(isinstance(pair, list) and len(pair) == 2 and all(type(n) is int for n in pair) for pair in offsets):
         raise DataError(
-            "expected offsets as [start, end] of every word, in characters of the text, got others; mend them"
+            "expected offsets as [start, end] of every word, in characters of the text, got others; correct them"
         )
     spaces = (*(after[0] > before[1] for before, after in pairwise(offsets)), True)
     return () if all(spaces) else spaces

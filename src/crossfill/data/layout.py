@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from crossfill.data.beside import COLUMNS_FILE, is_beside, label_files
-from crossfill.data.checks import Level, Problem
 from crossfill.data.codes import find_language
+from crossfill.data.hints import COLUMNS_FILE, is_hint_file, label_files
 from crossfill.data.labels import task_name
+from crossfill.data.messages import KNOWN_FOLDERS, Level, Problem, skip_reason
 from crossfill.data.readers import PLAIN, READERS
-from crossfill.data.unread import KNOWN_FOLDERS, why_unread
 from crossfill.errors import DataError
 
 Split = Literal["train", "dev", "test", "surplus", "whole"]
@@ -69,47 +68,47 @@ class SourceFile:
 
 
 def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile], list[Problem]]:
-    """The corpus files under a folder, in a fixed order, and why each other file is not read; `cache` is not entered.
+    """Find the corpus files under a folder, in a fixed order, and why others are not read; `cache` is not entered.
 
     Recognised: `<task>/<language>/{train,dev,test,surplus}.*`, one file per language (`<task>/<language>.bio`), UD
     releases (`UD_Wolof-WTF/wo_wtf-ud-train.conllu`) and WikiANN as it is distributed (`wikiann-wo.bio`, `wo/train`).
     """
     if not root.is_dir():
-        found = "a file" if root.exists() else "nothing"
-        raise DataError(f"{root}: expected a folder of corpora, <task>/<language>/train.conllu or .bio; got {found}")
+        got = "a file" if root.exists() else "nothing"
+        raise DataError(f"{root}: expected a folder of corpora, <task>/<language>/train.conllu or .bio; got {got}")
     sources: list[SourceFile] = []
     left: list[tuple[Path, Level, str]] = []
-    beside: list[Path] = []
+    hints: list[Path] = []
     closed = {root / name: why for name, why in KNOWN_FOLDERS.items()}
     if cache is not None:
         closed[cache.absolute()] = closed[cache.resolve()] = "the cache of crossfill"
     for path, why in _walk(root, (), closed):
-        found = _classify(path) if why is None else why
-        if isinstance(found, SourceFile):
-            sources.append(found)
-        elif is_beside(path.name) and why is None:
-            beside.append(path)
+        source = _classify(path) if why is None else why
+        if isinstance(source, SourceFile):
+            sources.append(source)
+        elif is_hint_file(path.name) and why is None:
+            hints.append(path)
         else:
-            left.append((path, *found))
+            left.append((path, *source))
     sources, twins = _without_twins(sources)
     left += twins
-    for path in beside:
-        if not _is_heeded(path, sources):
-            left.append((path, "unread", "speaks of no corpus here"))
+    for path in hints:
+        if not _applies_to_any(path, sources):
+            left.append((path, "unread", "names columns or labels of no corpus here"))
     return sources, [Problem(level, str(path.relative_to(root)), why) for path, level, why in sorted(left)]
 
 
 def _walk(
     folder: Path, above: tuple[Path, ...], closed: Mapping[Path, str]
 ) -> Iterator[tuple[Path, tuple[Level, str] | None]]:
-    """Every file and every folder that is not entered, files first, with why it cannot hold a corpus, if so."""
+    """Yield every file and every folder that is not entered, files first, with why it cannot hold a corpus, if so."""
     above = (*above, folder.resolve())
     try:
         entries = [(entry, entry.is_dir(), entry.is_file()) for entry in sorted(folder.iterdir())]
     except OSError as error:
         yield folder, ("error", f"expected a readable folder; {error.strerror}")
         return
-    for entry, is_folder, is_file in sorted(entries, key=lambda found: found[1]):
+    for entry, is_folder, is_file in sorted(entries, key=lambda entry: entry[1]):
         if entry.name.startswith("."):
             yield entry, ("unread", "hidden")
         elif is_folder and (why := closed.get(entry) or closed.get(entry.absolute())):
@@ -127,7 +126,7 @@ def _walk(
 
 
 def _without_twins(sources: list[SourceFile]) -> tuple[list[SourceFile], list[tuple[Path, Level, str]]]:
-    """The sources without those that another one holds as well, and which one that is."""
+    """Leave out sources that another one holds as well, and say which one that is."""
     whole = {source.path for source in sources}
     annotated: dict[str, SourceFile] = {}
     for source in sources:
@@ -139,10 +138,10 @@ def _without_twins(sources: list[SourceFile]) -> tuple[list[SourceFile], list[tu
         key = (os.path.realpath(source.path), source.task, source.language, source.split)
         twin = annotated.get(source.stem, source)
         if source.packed and (unpacked := source.path.with_suffix("")) in whole:
-            twins.append((source.path, "unread", f"{unpacked.name} beside it is read instead"))
+            twins.append((source.path, "unread", f"{unpacked.name} next to it is read instead"))
         elif twin.suffix != source.suffix:
             plain = source.suffix == ".txt"  # UD releases have their plain text, as .txt
-            why = f"{twin.path.name} beside it is read instead"
+            why = f"{twin.path.name} next to it is read instead"
             twins.append((source.path, "unread" if plain else "warning", why if plain else f"not read: {why}"))
         elif key in kept:
             twins.append((source.path, "unread", f"a link to {kept[key].path.name}, which is read already"))
@@ -151,8 +150,8 @@ def _without_twins(sources: list[SourceFile]) -> tuple[list[SourceFile], list[tu
     return list(kept.values()), twins
 
 
-def _is_heeded(path: Path, sources: list[SourceFile]) -> bool:
-    """Whether there are corpora of which a file beside them speaks."""
+def _applies_to_any(path: Path, sources: list[SourceFile]) -> bool:
+    """Tell whether a file of hints is about any of the corpora."""
     return any(
         path.parent in source.path.parents and path.name in (COLUMNS_FILE, *label_files(source.task))
         for source in sources
@@ -160,7 +159,7 @@ def _is_heeded(path: Path, sources: list[SourceFile]) -> bool:
 
 
 def _classify(path: Path) -> SourceFile | tuple[Level, str]:
-    """The corpus file at a path, or why it is not read."""
+    """Return the corpus file at a path, or why it is not read."""
     packed, (parent, grandparent) = path.name.lower().endswith(".gz"), _parents(path)
     name = path.name[: -len(".gz")] if packed else path.name
     if treebank := _TREEBANK.fullmatch(name):
@@ -176,7 +175,7 @@ def _classify(path: Path) -> SourceFile | tuple[Level, str]:
     suffix = (inner.suffix if not named else named["suffix"] or "").lower()
     in_language = _is_language(parent, grandparent)
     if suffix not in READERS or (suffix in PLAIN and not (named and in_language)):
-        return why_unread(path, suffix, named is not None, in_language or _is_language(inner.stem, parent))
+        return skip_reason(path, suffix, named is not None, in_language or _is_language(inner.stem, parent))
     if in_language:
         task, corpus = _task(grandparent)
         if not named and (inside := _SPLIT_INSIDE.search(inner.stem)):
@@ -187,9 +186,9 @@ def _classify(path: Path) -> SourceFile | tuple[Level, str]:
             )
         if not named:
             return _placed(path, task, parent, inner.stem, "whole", path.parent.parent, suffix)
-        own = named["corpus"] or corpus
+        name = named["corpus"] or corpus
         split = _SPLITS[named["split"].lower()]
-        return _placed(path, task, parent, corpus if own == parent else own, split, path.parent.parent, suffix)
+        return _placed(path, task, parent, corpus if name == parent else name, split, path.parent.parent, suffix)
     if not named and _is_language(inner.stem, parent):
         task, corpus = _task(parent)
         return _placed(path, task, inner.stem, corpus, "whole", path.parent, suffix)
@@ -210,7 +209,7 @@ def _parents(path: Path) -> tuple[str, str]:
 
 
 def _task(folder: str) -> tuple[str, str]:
-    """The task that a folder's name stands for, and the name of its corpus."""
+    """Return the task that a folder's name stands for, and the name of its corpus."""
     folded = folder.lower()
     if folded == UD or folded.startswith(("ud-treebanks", "ud_", "universal")):
         return UD, "ud"

@@ -1,6 +1,9 @@
-"""Decode text files into lines, with or without a byte order mark, and with LF or CRLF line ends."""
+"""Decode files into lines of text: gzip, UTF-8 with or without a byte order mark, LF or CRLF line ends."""
 
+import gzip
+import io
 import re
+import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase
@@ -10,14 +13,20 @@ from crossfill.grid.sentence import Sentence
 
 Block = tuple[int, list[str]]
 """The number of a block's first line, from 1, and its lines."""
+OnBadLine = Callable[[int, str], None]
+"""Called with the number of a bad line and what is wrong with it; its sentence is then left out."""
+GZIP = b"\x1f\x8b"
+"""The first bytes of a gzip file."""
+LARGEST = 2 * 2**30
+"""Most bytes that a gzip file may unpack to."""
 LONGEST_LINE = 1_000_000
 """Most bytes in a line of text to be tagged."""
-Lose = Callable[[int, str], None]
-"""Told the number of a bad line and what is wrong with it, after which its sentence is left out."""
+MOST_WORDS = 5000
+"""Most words in a sentence; with more, sentence breaks are probably missing."""
 MOST_LOST = 0.1
 """Largest share of sentences that may be left out of a file for a bad line."""
-_NO_COLUMN = re.compile("[\t\n\r\ud800-\udfff]")  # would end a column or a line, or cannot be written
-_KEPT = 3  # bad lines that are told one by one
+_NOT_IN_COLUMNS = re.compile("[\t\n\r\ud800-\udfff]")  # would end a column or a line, or cannot be written
+_MOST_NAMED = 3  # bad lines that are named one by one
 
 
 class BadLines:
@@ -29,7 +38,7 @@ class BadLines:
     def __call__(self, line: int, problem: str) -> None:
         """Keep the first few, and count the others."""
         self.n_lost += 1
-        if self.n_lost <= _KEPT:
+        if self.n_lost <= _MOST_NAMED:
             self.lost.append((line, problem))
 
     def check(self, n_read: int) -> None:
@@ -37,38 +46,49 @@ class BadLines:
         total = n_read + self.n_lost
         if self.n_lost and (not n_read or self.n_lost > max(1, MOST_LOST * total)):
             line, problem = self.lost[0]
-            told = f" ({self.n_lost:,} of {total:,} sentences are bad)" if self.n_lost > 1 else ""
-            raise DataError(f"{self.where}:{line}: {problem}{told}")
+            counted = f" ({self.n_lost:,} of {total:,} sentences are bad)" if self.n_lost > 1 else ""
+            raise DataError(f"{self.where}:{line}: {problem}{counted}")
 
 
-def on_lines(sentence: Sentence) -> Sentence:
-    """The sentence, if its words and labels can stand in columns of text; files of other formats may have any."""
+def check_printable(sentence: Sentence) -> Sentence:
+    """Return the sentence if its words and labels can be written in columns of text; else raise an error."""
     for name, values in (("word", sentence.words), ("label", sentence.labels)):
         for value in values:
-            if not value or _NO_COLUMN.search(value):
+            if not value or _NOT_IN_COLUMNS.search(value):
                 raise DataError(
-                    f"expected every {name} as text without tabs and line ends, got {value[:40]!r}; mend it"
+                    f"expected every {name} as text without tabs and line ends, got {value[:40]!r}; correct it"
                 )
     return sentence
 
 
+def unpacked(data: bytes, where: str) -> bytes:
+    """Return the content of a gzip file; `where` names it in errors."""
+    if not data.startswith(GZIP):
+        raise DataError(f"{where}: expected gzip, as its name ends in .gz, got other bytes; rename it")
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            content = file.read(LARGEST + 1)
+    except EOFError:
+        raise DataError(f"{where}: expected gzip, got a file that is cut off; fetch it again") from None
+    except (OSError, zlib.error) as error:
+        raise DataError(f"{where}: expected gzip, got damaged bytes ({error}); fetch it again") from None
+    if len(content) > LARGEST:
+        raise DataError(f"{where}: expected at most {LARGEST:,} bytes when unpacked, got more; unpack it yourself")
+    return content
+
+
 def decode(data: bytes, where: str) -> list[str]:
-    """The lines of UTF-8 text without byte order mark and line ends (LF or CRLF)."""
+    """Return the lines of UTF-8 text without byte order mark and line ends (LF or CRLF)."""
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise DataError(f"{where}:1: expected UTF-8, got UTF-16; save the file as UTF-8")
     try:
         text = data.removeprefix(BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        byte = error.object[error.start]
-        raise DataError(f"{where}:{line}: expected UTF-8, got byte 0x{byte:02x}; save the file as UTF-8") from None
+        raise _not_utf8(error, where, error.object.count(b"\n", 0, error.start) + 1) from None
     if "\r" in text:
         text = text.replace("\r\n", "\n")
         if (stray := text.find("\r")) >= 0:
-            line = text.count("\n", 0, stray) + 1
-            raise DataError(
-                f"{where}:{line}: expected lines that end in LF or CRLF, got CR alone; convert the line ends"
-            )
+            raise _stray_return(where, text.count("\n", 0, stray) + 1)
     return text.split("\n")
 
 
@@ -95,30 +115,34 @@ def stream(
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
-            byte = error.object[error.start]
-            raise DataError(
-                f"{where}:{number}: expected UTF-8, got byte 0x{byte:02x}; save the file as UTF-8"
-            ) from None
+            raise _not_utf8(error, where, number) from None
         line = text.removesuffix("\n").removesuffix("\r")
         if "\r" in line:
-            raise DataError(
-                f"{where}:{number}: expected lines that end in LF or CRLF, got CR alone; convert the line ends"
-            )
+            raise _stray_return(where, number)
         yield text if keep_ends else line
 
 
+def _not_utf8(error: UnicodeDecodeError, where: str, line: int) -> DataError:
+    byte = error.object[error.start]
+    return DataError(f"{where}:{line}: expected UTF-8, got byte 0x{byte:02x}; save the file as UTF-8")
+
+
+def _stray_return(where: str, line: int) -> DataError:
+    return DataError(f"{where}:{line}: expected lines that end in LF or CRLF, got CR alone; convert the line ends")
+
+
 def blocks(lines: Iterable[str], longest: int | None = None, where: str = "", first: int = 1) -> Iterator[Block]:
-    """Groups of lines between blank lines; lines of white space are blank, and the last blank line may be missing."""
-    start, kept = 0, []
+    """Group lines between blank lines; lines of white space are blank, and the last blank line may be missing."""
+    start, block = 0, []
     for number, line in enumerate(lines, start=first):
         if line and not line.isspace():
-            if not kept:
+            if not block:
                 start = number
-            kept.append(line)
-            if longest is not None and len(kept) > longest:
+            block.append(line)
+            if longest is not None and len(block) > longest:
                 raise DataError(f"{where}:{start}: expected at most {longest:,} lines up to a blank line, got more")
-        elif kept:
-            yield start, kept
-            kept = []
-    if kept:
-        yield start, kept
+        elif block:
+            yield start, block
+            block = []
+    if block:
+        yield start, block

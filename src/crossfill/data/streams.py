@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 
 from crossfill.data.bio import is_skipped, split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
-from crossfill.data.items import PAIR_NAMES, find_columns
 from crossfill.data.labels import LabelColumn
-from crossfill.data.lines import blocks, stream
+from crossfill.data.lines import MOST_WORDS, blocks, stream
 from crossfill.data.segmentation import split_at_spaces, split_text, split_words
+from crossfill.data.tables import PAIR_NAMES, find_columns
 from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.unit import Unit
@@ -21,8 +21,6 @@ from crossfill.grid.unit import Unit
 Format = Literal["text", "conllu", "bio", "jsonl"]
 Cutting = Literal["raw", "lines", "words"]
 """Form of plain text: `raw` paragraphs; `lines`, a sentence per line; `words`, with spaces between words."""
-MOST_WORDS = 5000
-"""Most words in a sentence; with more, a sentence break is probably missing."""
 _READ_KEYS = ("words", "tokens", "text", "spaces", "offsets")
 _SPACES = re.compile(r"\s*")
 _SUFFIXES: dict[str, Format] = {

@@ -1,64 +1,65 @@
-"""Writers of corpora, by the ending of a file."""
+"""Write corpora: in any format by the ending of a file, from any that is read into any other, or a whole grid."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 
-from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, separated
-from crossfill.data.items import as_row
-from crossfill.data.labels import LabelColumn
-from crossfill.errors import DataError
-from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, messages, tables
+from crossfill.data.folder import corpus_names, read_source, tasks_of
+from crossfill.data.labels import LabelColumn, task_name
+from crossfill.data.layout import SourceFile, find_sources
+from crossfill.data.messages import Problem
+from crossfill.data.readers import READERS, Reading
+from crossfill.errors import DataError, unknown
+from crossfill.files import write_atomically
+from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.sentence import Corpus
 from crossfill.grid.unit import Unit
 
 Writer = Callable[[Corpus, str, Collection[str]], bytes]
 """Given a corpus, its task, and all labels of the task in any corpus."""
-_PLACES = {"pos": 3, "xpos": 4, "feats": 5, "deprel": 7, "misc": 9}
 
 
 def writer(suffix: str, unit: Unit) -> Writer:
-    """The writer of an ending for labels of this unit."""
+    """Return the writer of an ending for labels of this unit."""
     known = WRITERS if unit is Unit.WORD else ITEM_WRITERS
     if suffix not in known:
+        *others, last = known
         raise DataError(
-            f"expected a format for labels of {unit}s, {', '.join(known)}; got '{suffix}'; name the file so"
+            f"cannot write labels of {unit}s as {suffix or 'files without ending'}; use {', '.join(others)} or {last}"
         )
     return known[suffix]
 
 
 def render_bio(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
-    """A word and its label on every line, a tab between."""
-    return bio.render(bio.TaggedSentence(s.words, s.labels) for s in corpus).encode()
+    """Write a word and its label on every line, a tab between."""
+    return bio.render(corpus).encode()
 
 
 def render_conllu(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
-    """CoNLL-U with the labels in the column that the task names, or under the task's name in MISC (`NER=B-PER`)."""
-    named = task if LabelColumn.names(task) else f"misc:{task.upper()}"
-    return conllu.render(conllu.ConlluSentence((), _rows(sentence, named)) for sentence in corpus).encode()
+    """Write CoNLL-U with the labels in the column that the task names, or under its name in MISC (`NER=B-PER`)."""
+    column = LabelColumn(task if LabelColumn.names(task) else f"misc:{task.upper()}")
+    sentences = []
+    for sentence in corpus:
+        rows = conllu.blank_rows(sentence.words, sentence.spaces)
+        for row, label in zip(rows, sentence.labels, strict=True):
+            if set(label) & set("|\t\n "):
+                raise DataError(
+                    f"expected labels without spaces and | in CoNLL-U, got '{label[:40]}'; write .bio instead"
+                )
+            conllu.write_label(row, column, label)
+        sentences.append(conllu.ConlluSentence((), rows))
+    return conllu.render(sentences).encode()
 
 
 def render_tsv(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
-    """A sentence or pair and its label on every line, tabs between, under a header."""
-    return separated.render(map(as_row, corpus), "\t")
+    """Write a sentence or pair and its label on every line, tabs between, under a header."""
+    return tables.render(map(tables.as_row, corpus), "\t")
 
 
 def render_csv(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
-    """As `render_tsv`, with commas between."""
-    return separated.render(map(as_row, corpus), ",")
-
-
-def _rows(sentence: Sentence, task: str) -> list[list[str]]:
-    name, _, key = task.partition(":")
-    spaces: Sequence[bool] = sentence.spaces or (True,) * len(sentence)
-    rows = []
-    for i, (word, label, space) in enumerate(zip(sentence.words, sentence.labels, spaces, strict=True), start=1):
-        if set(label) & set("|\t\n "):
-            raise DataError(f"expected labels without spaces and | in CoNLL-U, got '{label[:40]}'; write .bio instead")
-        row = [str(i), word, *"________"]
-        if label != "_":
-            row[_PLACES[name]] = f"{key}={label}" if key else label
-        if not space:
-            row[9] = "SpaceAfter=No" if row[9] == "_" else f"{row[9]}|SpaceAfter=No"
-        rows.append(row)
-    return rows
+    """Write a sentence or pair and its label on every line, commas between, under a header."""
+    return tables.render(map(tables.as_row, corpus), ",")
 
 
 WRITERS: dict[str, Writer] = {
@@ -76,3 +77,93 @@ ITEM_WRITERS: dict[str, Writer] = {
     ".parquet": arrow_tables.render_parquet,
 }
 """For labels of sentences and pairs."""
+ENDINGS = tuple(dict.fromkeys((*WRITERS, *ITEM_WRITERS)))
+"""Endings of files that are written."""
+
+
+def write_grid(grid: Grid, folder: Path) -> None:
+    """Write every corpus as `<task>/<language>/<split>.bio`, or as `<corpus>-<split>.bio` where a cell has several.
+
+    Sentences and pairs with their labels are written as `.tsv`.
+    """
+    _check_new(folder)
+    for cell in grid.cells:
+        corpora = grid[cell]
+        for splits in corpora:
+            prefix = f"{splits.name}-" if len(corpora) > 1 else ""
+            for split, corpus in splits.parts.items():
+                suffix = ".bio" if corpus.unit is Unit.WORD else ".tsv"
+                if len(corpus):
+                    path = folder / cell.task / cell.language / f"{prefix}{split}{suffix}"
+                    write_atomically(path, writer(suffix, corpus.unit)(corpus, cell.task, ()))
+
+
+def convert(source: Path, out: Path, cell: Cell, force: bool = False, split_words: bool = True) -> Reading:
+    """Write the corpus in a file to another file, in the format that its ending names; returns what was read.
+
+    Words in which a span of characters begins or ends are split there, or, without `split_words`, refused.
+    """
+    if out.suffix not in ENDINGS:
+        raise DataError(f"{out}: " + unknown("ending", out.suffix, ENDINGS))
+    if out.exists() and not force:
+        raise DataError(f"{out}: expected no file of that name; name another, or give --force")
+    packed = source.suffix.lower() == ".gz"
+    suffix = (source.with_suffix("") if packed else source).suffix.lower()
+    if suffix not in READERS:
+        raise DataError(f"{source}: " + unknown("ending", suffix, READERS))
+    path = source.absolute()
+    file = SourceFile(path, cell.task, cell.language, cell.task, "whole", path.parent, suffix)
+    reading = read_source(file, cell.task, str(source), path.parent, split_words=split_words)
+    corpus = reading.corpus
+    write_atomically(out, writer(out.suffix, corpus.unit)(corpus, cell.task, corpus.labels.distinct()))
+    return reading
+
+
+def convert_folder(
+    root: Path, out: Path, suffix: str, tasks: Sequence[str] = (), split_words: bool = True
+) -> tuple[dict[Path, Corpus], list[Problem]]:
+    """Write every corpus of a data folder to another folder, split by split; returns files and messages.
+
+    `tasks` keeps only these, and may name further columns of UD treebanks. If a file cannot be read, nothing is
+    written.
+    """
+    if suffix not in ENDINGS:
+        raise DataError(unknown("ending", suffix, ENDINGS))
+    _check_new(out)
+    sources, problems = find_sources(root)
+    names, parts = corpus_names(sources, root), dict[Path, tuple[str, list[Corpus]]]()
+    for source in sources:
+        for task in tasks_of(source, tuple(map(task_name, tasks))):
+            place = str(source.path.relative_to(root))
+            try:
+                reading = read_source(source, task, place, root, split_words=split_words)
+            except DataError as error:
+                where, _, message = str(error).partition(": ")
+                problems.append(Problem("error", where, message))
+                continue
+            problems += [*messages.about_file(place, reading), *messages.about_columns([(place, reading)])]
+            path = out / f"{_place(source, task, names[source])}{suffix}"
+            parts.setdefault(path, (task, []))[1].append(reading.corpus)
+    if errors := [str(problem) for problem in problems if problem.level == "error"]:
+        raise DataError("\n".join(errors))
+    if not parts:
+        raise DataError(f"{root}: expected corpora as <task>/<language>/train.conllu or .bio; got none")
+    corpora = {path: (task, Corpus.joined(several)) for path, (task, several) in parts.items()}
+    labels: dict[str, set[str]] = defaultdict(set)
+    for task, corpus in corpora.values():
+        labels[task] |= corpus.labels.distinct()
+    for path, (task, corpus) in corpora.items():
+        write_atomically(path, writer(suffix, corpus.unit)(corpus, task, labels[task]))
+    return {path: corpus for path, (_, corpus) in corpora.items()}, problems
+
+
+def _check_new(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise DataError(f"{folder}: expected no folder of that name, or an empty one; name another")
+
+
+def _place(source: SourceFile, task: str, corpus: str) -> Path:
+    """Say where a file goes, without its ending, so that its cell, corpus and split are read from there again."""
+    folder, name = task.replace(":", "_"), corpus.replace("/", "_")
+    stem = name if source.split == "whole" else source.split if name == folder else f"{name}-{source.split}"
+    return Path(folder, source.language, stem)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from crossfill.data.codes import language_code
-from crossfill.data.folder import read_folder
+from crossfill.data.folder import ReadOptions, read_folder
 from crossfill.data.labels import task_name
 from crossfill.data.parallel_corpus import parallel_grid
 from crossfill.data.splits import capped_grid
@@ -126,7 +126,7 @@ def _read(data: DataSettings) -> tuple[Grid, list[str]]:
     if not Path(data.path).is_dir():
         raise DataError(f"data: missing corpora: expected a folder at {data.path}, found none; name it with --data")
     cache = Path(data.cache) if data.cache else True
-    reading = read_folder(data.path, tasks=data.tasks, seed=data.seed, max_train=data.max_train, cache=cache)
+    reading = read_folder(data.path, ReadOptions(data.tasks, data.seed, data.max_train, cache))
     return capped_grid(reading.grid, data.max_dev, data.max_test, data.seed), [f"data: {e}" for e in reading.errors]
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from crossfill.data.conllu import ConlluSentence
+from crossfill.data.conllu import ConlluSentence, blank_rows, with_feature, with_keys
 from crossfill.data.conllu import render as render_conllu
 from crossfill.data.streams import Item
 from crossfill.errors import DataError
@@ -110,19 +110,13 @@ def _numbers(tagging: Tagging, word: int) -> tuple[float, float, float]:
 
 
 def _blank(tagging: Tagging) -> ConlluSentence:
-    """The CoNLL-U lines of a sentence that was read from another format."""
-    sentence = tagging.sentence
-    spaces = sentence.spaces or (True,) * len(sentence)
-    rows = [
-        [str(i), on_one_line(word).strip() or "_", *("_" * 7), "_" if space or i == len(sentence) else "SpaceAfter=No"]
-        for i, (word, space) in enumerate(zip(sentence.words, spaces, strict=True), start=1)
-    ]
-    return ConlluSentence((), rows)
+    """Make the CoNLL-U lines of a sentence that was read from another format."""
+    words = [on_one_line(word).strip() or "_" for word in tagging.sentence.words]
+    return ConlluSentence((), blank_rows(words, tagging.sentence.spaces[:-1]))
 
 
 def _fill(row: list[str], tagging: Tagging, word: int, whole: bool, deprel_without_head: bool) -> None:
     """Write a word's label and numbers into the columns of its line."""
-    from crossfill.data.conllu import with_feature
     from crossfill.prediction.relations import relation_to
 
     task, label = tagging.cell.task, tagging.labels[word]
@@ -145,14 +139,7 @@ def _fill(row: list[str], tagging: Tagging, word: int, whole: bool, deprel_witho
         misc[f"{name}LabelSet"] = ",".join(tagging.label_sets[word])
     if tagging.doubtful is not None and tagging.doubtful[word]:
         misc[f"{name}Doubtful"] = "Yes"
-    row[9] = _keyed(row[9], misc)
-
-
-def _keyed(column: str, changes: dict[str, str]) -> str:
-    """A column of `Key=Value|…` with some keys changed; a value of `_` removes the key."""
-    kept = [pair for pair in column.split("|") if pair != "_" and pair.partition("=")[0] not in changes]
-    kept += [f"{key}={value.replace('|', '/')}" for key, value in changes.items() if value != "_"]
-    return "|".join(kept) or "_"
+    row[9] = with_keys(row[9], misc)
 
 
 def _span_comments(taggings: Sequence[Tagging]) -> list[str]:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossfill.data.crossing import keep_apart
-from crossfill.data.folder import load_grid, read_folder
+from crossfill.data.folder import ReadOptions, load_grid, read_folder
+from crossfill.data.leakage import separate_evaluation_text
 from crossfill.data.splits import capped_grid
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
@@ -112,7 +112,7 @@ def test_no_evaluation_text_trains_in_any_partition_of_a_grid_with_shared_text(f
 
 
 def test_without_the_rule_the_same_grid_leaks(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("crossfill.data.folder.keep_apart", lambda corpora: (corpora, []))
+    monkeypatch.setattr("crossfill.data.folder.separate_evaluation_text", lambda corpora: (corpora, []))
     grid = load_grid(folder, tasks=SIX, cache=False)
     found = " ".join(leak for seen in partitions(grid) for leak in leaks(grid, seen))
     for language in ("wol", "kpv", "yor", "myv", "tur", "tgl"):
@@ -140,7 +140,7 @@ def test_files_without_splits_are_split_by_their_text(folder: Path):
 
 
 def test_what_is_left_out_is_counted_and_told(folder: Path):
-    reading = read_folder(folder, tasks=("pos", "ner"), cache=False)
+    reading = read_folder(folder, ReadOptions(tasks=("pos", "ner"), cache=False))
     told = [str(problem) for problem in reading.problems if problem.level == "note"]
     assert "ner/wol: 25 training sentences left out: dev or test text of pos" in told
     assert "ner/wol: 5 dev sentences left out: test text of pos" in told
@@ -158,7 +158,7 @@ def test_corpora_that_share_nothing_are_the_same_objects():
     other = Splits("b", corpus(range(30, 40)), test=corpus(range(40, 44)))
     elsewhere = Splits("c", corpus(range(20, 44)))  # another language
     corpora = {Cell("pos", "wol"): (splits,), Cell("ner", "wol"): (other,), Cell("ner", "yor"): (elsewhere,)}
-    apart, crossings = keep_apart(corpora)
+    apart, crossings = separate_evaluation_text(corpora)
     assert apart[Cell("pos", "wol")][0] is splits
     assert apart[Cell("ner", "wol")][0] is other
     assert apart[Cell("ner", "yor")][0] is elsewhere
@@ -170,7 +170,7 @@ def test_text_is_the_same_however_it_is_cut_into_words():
         Cell("pos", "heb"): (Splits("a", corpus(range(5)), test=corpus(range(5, 8))),),
         Cell("ner", "heb"): (Splits("b", corpus(range(3, 20), cut=2), test=corpus([1], cut=2)),),
     }
-    apart, _ = keep_apart(corpora)
+    apart, _ = separate_evaluation_text(corpora)
     assert texts([apart[Cell("pos", "heb")][0].train]) == {"000", "002", "003", "004"}
     assert len(apart[Cell("ner", "heb")][0].train) == 14
 
@@ -188,13 +188,13 @@ def test_the_rule_holds_for_any_corpora(parts: Sequence[tuple[str, list[int], li
     for i, (task, *splits) in enumerate(parts):
         cell = Cell(task, "wol")
         corpora[cell] = (*corpora.get(cell, ()), Splits(f"c{i}", *map(corpus, splits)))
-    apart, crossings = keep_apart(corpora)
+    apart, crossings = separate_evaluation_text(corpora)
     grid = Grid(apart)
     for seen in partitions(grid, n=4):
         assert leaks(grid, seen) == []
     before = sum(len(c) for found in corpora.values() for s in found for c in s.parts.values())
     after = sum(len(c) for found in apart.values() for s in found for c in s.parts.values())
     assert before - after == sum(c.left_out.total() for c in crossings)
-    again, more = keep_apart(apart)
+    again, more = separate_evaluation_text(apart)
     assert not more  # nothing is left to do
     assert again == apart

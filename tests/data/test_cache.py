@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.data import folder, storage
-from crossfill.data.readers import READERS
-from crossfill.data.storage import Reading
+from crossfill.data import cache, folder
+from crossfill.data.readers import READERS, Reading
 from crossfill.grid.sentence import EMPTY, Corpus, Sentence
 from tests.data.folders import bio, numbered, write
 
@@ -23,49 +22,65 @@ READING = Reading(CORPUS, scheme="IOB1", normalised=2, prefix="wo:")
 
 def test_an_entry_gives_back_what_was_saved(tmp_path: Path):
     for reading in (READING, Reading(EMPTY), Reading(Corpus.from_sentences([Sentence(("a", "b"))]))):
-        storage.save(tmp_path / "x.corpus", reading)
-        found = storage.load(tmp_path / "x.corpus")
+        cache.save(tmp_path / "x.safetensors", "state", reading)
+        found = cache.load(tmp_path / "x.safetensors", "state")
         assert found is not None
         assert list(found.corpus) == list(reading.corpus)
         assert list(found.corpus) == list(reading.corpus)
         assert (found.scheme, found.normalised, found.prefix) == (reading.scheme, reading.normalised, reading.prefix)
 
 
-def test_no_damaged_entry_is_ever_taken_for_whole(tmp_path: Path):
-    path = tmp_path / "x.corpus"
-    storage.save(path, READING)
+def test_an_entry_that_is_cut_off_is_never_taken_for_whole(tmp_path: Path):
+    path = tmp_path / "x.safetensors"
+    cache.save(path, "state", READING)
+    whole = path.read_bytes()
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        assert cache.load(path, "state") is None, size
+    path.write_bytes(whole)
+    assert cache.load(path, "state") is not None
+    assert cache.load(path, "another") is None
+    assert cache.load(tmp_path / "missing", "state") is None
+
+
+def test_other_damage_is_found_on_request(tmp_path: Path):
+    path = tmp_path / "x.safetensors"
+    cache.save(path, "state", READING)
+    assert cache.is_intact(path)
     whole = path.read_bytes()
     rng = random.Random(0)
+    start = 8 + int.from_bytes(whole[:8], "little")
     for _ in range(300):
         damaged = bytearray(whole)
-        damaged[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-        path.write_bytes(damaged if rng.random() < 0.5 else whole[: rng.randrange(len(whole))])
-        assert storage.load(path) is None
-    assert storage.load(tmp_path / "missing") is None
+        damaged[rng.randrange(start, len(whole))] ^= 1 << rng.randrange(8)
+        path.write_bytes(damaged)
+        assert not cache.is_intact(path)
+    assert not cache.is_intact(tmp_path / "missing")
 
 
-def test_a_damaged_entry_is_built_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_entry_that_is_cut_off_is_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     data = write(tmp_path / "data", {"ner/wol/train.bio": bio(*numbered(4, "B-PER"))})
-    cache = tmp_path / "cache"
-    first = folder.load_grid(data, cache=cache)
-    (entry,) = (cache / "corpora").iterdir()
+    store = tmp_path / "cache"
+    first = folder.load_grid(data, cache=store)
+    (entry,) = (store / "corpora").iterdir()
     entry.write_bytes(entry.read_bytes()[:-3])
-    again = folder.load_grid(data, cache=cache)
-    assert storage.load(entry) is not None
+    again = folder.load_grid(data, cache=store)
+    assert cache.is_intact(entry)
     assert [list(first.training(c)) for c in first.cells] == [list(again.training(c)) for c in again.cells]
 
     def read_columns(*_: object) -> None:
         raise AssertionError("from here on only the cache can answer")
 
     monkeypatch.setitem(READERS, ".bio", read_columns)
-    assert folder.load_grid(data, cache=cache).cells == first.cells
+    assert folder.load_grid(data, cache=store).cells == first.cells
 
 
-def test_a_changed_file_is_read_anew(tmp_path: Path):
+def test_a_changed_file_is_read_again(tmp_path: Path):
     data = write(tmp_path / "data", {"ner/wol/train.bio": bio(*numbered(4, "B-PER"))})
-    folder.load_grid(data)
+    folder.load_grid(data, cache=tmp_path / "cache")
     write(data, {"ner/wol/train.bio": bio(*numbered(4, "B-LOC"))})
-    assert folder.load_grid(data).inventory.labels["ner"] == ("B-LOC", "O")
+    assert folder.load_grid(data, cache=tmp_path / "cache").inventory.labels["ner"] == ("B-LOC", "O")
+    assert len(list((tmp_path / "cache" / "corpora").iterdir())) == 1  # the old entry is replaced
 
 
 def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path):
@@ -76,15 +91,15 @@ def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path):
 
 
 def test_many_may_write_and_read_at_once(tmp_path: Path):
-    path = tmp_path / "x.corpus"
+    path = tmp_path / "x.safetensors"
 
     def work(i: int) -> bool:
         if i % 2:
-            storage.save(path, READING)
-        found = storage.load(path)
+            cache.save(path, "state", READING)
+        found = cache.load(path, "state")
         return found is None or list(found.corpus) == list(CORPUS)
 
-    storage.save(path, READING)
+    cache.save(path, "state", READING)
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(100)))
-    assert [p.name for p in tmp_path.iterdir()] == ["x.corpus"]
+    assert [p.name for p in tmp_path.iterdir()] == ["x.safetensors"]

@@ -1,4 +1,4 @@
-"""Small files beside a corpus that say how to read it: `columns.txt` names its columns, `labels.txt` its labels."""
+"""Small files next to a corpus that say how to read it: `columns.txt` names its columns, `labels.txt` its labels."""
 
 import re
 from dataclasses import dataclass, replace
@@ -16,8 +16,8 @@ _ITEMS = re.compile(
 
 
 @dataclass(frozen=True)
-class Beside:
-    """What the files beside a corpus, and the folder it is in, say of it."""
+class ReadingHints:
+    """What the files next to a corpus, and the folder it is in, say about it."""
 
     word: int = 0
     """The column of the words, from 1; 0 where it is not named."""
@@ -34,42 +34,42 @@ class Beside:
     """The column of the labels of sentences or pairs."""
 
 
-NOTHING = Beside()
+NO_HINTS = ReadingHints()
 
 
 def label_files(task: str) -> tuple[str, ...]:
-    """Names of files that list the labels of a task, one a line."""
+    """List the names that files with the labels of a task, one a line, may have."""
     return "labels.txt", "tags.txt", f"{task}_tags.txt", f"{task}_labels.txt"
 
 
-def is_beside(name: str) -> bool:
-    """Whether a file of this name speaks of the corpora in its folder and below."""
+def is_hint_file(name: str) -> bool:
+    """Tell whether a file of this name is about the corpora in its folder and below."""
     return name == COLUMNS_FILE or re.fullmatch(r"(?:.+_)?(?:tags|labels)\.txt", name) is not None
 
 
-def look_beside(path: Path, root: Path, task: str) -> Beside:
-    """What is said of the corpus file at `path` in its folder, or else in a folder above it, up to `root`."""
+def find_hints(path: Path, root: Path, task: str) -> ReadingHints:
+    """Collect the hints for the corpus file at `path` from its folder, or else from a folder above it, up to `root`."""
     folders = [folder for folder in path.parents if folder == root or root in folder.parents]
     columns = next((file for folder in folders if (file := folder / COLUMNS_FILE).is_file()), None)
     names = [folder / name for folder in folders for name in label_files(task)]
     labels = next((file for file in names if file.is_file()), None)
-    named = _columns(columns, str(columns.relative_to(root))) if columns else NOTHING
+    named = _columns(columns, str(columns.relative_to(root))) if columns else NO_HINTS
     return replace(named, labels=_labels(labels, str(labels.relative_to(root)))) if labels else named
 
 
-def _columns(path: Path, where: str) -> Beside:
+def _columns(path: Path, where: str) -> ReadingHints:
     text = " ".join(line for line in _lines(path, where) if not line.startswith("#")).strip()
     if items := _ITEMS.fullmatch(text):
         texts = (items["text"],) if items["text"] else (items["premise"], items["hypothesis"])
         if len({*texts, items["label"]}) == len(texts) + 1:
-            return Beside(texts=texts, label=items["label"])
+            return ReadingHints(texts=texts, label=items["label"])
     found = _COLUMNS.fullmatch(text)
     if found is None or found[1] == found[2]:
         raise DataError(
             f"{where}: expected two columns, counted from 1, as word=1 tag=2; or those of sentences or pairs, as "
             f"text=1 label=2 or premise=1 hypothesis=2 label=3; got '{text[:40]}'"
         )
-    return Beside(int(found[1]), int(found[2]))
+    return ReadingHints(int(found[1]), int(found[2]))
 
 
 def _labels(path: Path, where: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """What looks wrong, and what does not."""
 
-from crossfill.data.checks import check_grid
+from crossfill.data.messages import check_grid
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
 

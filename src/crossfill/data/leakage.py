@@ -27,8 +27,8 @@ _TRAINING = ("train", "surplus")
 
 
 @dataclass
-class Crossing:
-    """How one corpus was changed for the text that it shares with others of its language."""
+class LeakageReport:
+    """How one corpus was changed because of the text that it shares with others of its language."""
 
     cell: Cell
     corpus: str
@@ -43,50 +43,50 @@ class Crossing:
         return bool(self.left_out.total() or self.moved)
 
 
-def keep_apart(
+def separate_evaluation_text(
     corpora: Mapping[Cell, Sequence[Splits]],
-) -> tuple[dict[Cell, tuple[Splits, ...]], list[Crossing]]:
+) -> tuple[dict[Cell, tuple[Splits, ...]], list[LeakageReport]]:
     """The corpora of a grid with evaluation text kept out of training text, and what was changed for it.
 
     Corpora that share no text are returned as they are. One of which nothing is left is returned empty.
     """
     languages: dict[str, list[_Member]] = defaultdict(list)
-    members = [_Member(cell, splits) for cell, found in corpora.items() for splits in found]
+    members = [_Member(cell, splits) for cell, several in corpora.items() for splits in several]
     for member in members:
         languages[member.cell.language].append(member)
-    for found in languages.values():
-        _part_lonely(found)
-        _leave_out(found, "dev", ["test"])
+    for group in languages.values():
+        _split_test_only(group)
+        _leave_out(group, "dev", ["test"])
         for split in _TRAINING:
-            _leave_out(found, split, ["test", "dev"])
-        _settle_lonely(found)
+            _leave_out(group, split, ["test", "dev"])
+        _drop_shared_tests(group)
     apart: dict[Cell, tuple[Splits, ...]] = dict.fromkeys(corpora, ())
     for member in members:
         apart[member.cell] = (*apart[member.cell], member.result())
-    return apart, [member.crossing for member in members if member.crossing]
+    return apart, [member.report for member in members if member.report]
 
 
 class _Member:
     """A corpus of a language, with the text of its sentences."""
 
     def __init__(self, cell: Cell, splits: Splits) -> None:
-        self.cell, self.splits, self.crossing = cell, splits, Crossing(cell, splits.name)
+        self.cell, self.splits, self.report = cell, splits, LeakageReport(cell, splits.name)
         self.parts = splits.parts
         self.texts = {name: list(all_letters(corpus)) for name, corpus in self.parts.items()}
 
     @property
-    def is_lonely(self) -> bool:
+    def is_test_only(self) -> bool:
         """Whether it has a test set and nothing to train on but that."""
         return bool(self.texts["test"]) and not any(self.texts[split] for split in _TRAINING)
 
     @property
     def tested(self) -> set[str]:
         """The text that it tests."""
-        return {text for own in self.texts["test"] for text in own}
+        return {text for sentence in self.texts["test"] for text in sentence}
 
     def trains_with(self, other: "_Member") -> bool:
         """Whether the two train on their test sets, or are tested on them, always together."""
-        return self.is_lonely and other.is_lonely and self.cell == other.cell
+        return self.is_test_only and other.is_test_only and self.cell == other.cell
 
     def keep(self, split: str, positions: Sequence[int]) -> None:
         """Keep these sentences of a split only."""
@@ -95,33 +95,35 @@ class _Member:
 
     def leave_out(self, split: str, held_out: Mapping[str, Collection[str]]) -> None:
         """Leave out what is held out, which maps a text to the tasks that hold it out."""
-        shared = {i: held for i, own in enumerate(self.texts[split]) if (held := [t for t in own if t in held_out])}
+        shared = {
+            i: held for i, sentence in enumerate(self.texts[split]) if (held := [t for t in sentence if t in held_out])
+        }
         if shared:
-            self.crossing.left_out[split] += len(shared)
-            self.crossing.tasks.update(task for held in shared.values() for text in held for task in held_out[text])
+            self.report.left_out[split] += len(shared)
+            self.report.tasks.update(task for held in shared.values() for text in held for task in held_out[text])
             self.keep(split, [i for i in range(len(self.texts[split])) if i not in shared])
 
     def train_on(self, chosen: Collection[str]) -> None:
         """Move test sentences with these texts to the training set."""
-        taken = [i for i, own in enumerate(self.texts["test"]) if own[0] in chosen]
+        taken = [i for i, sentence in enumerate(self.texts["test"]) if sentence[0] in chosen]
         if taken:
-            self.crossing.moved += len(taken)
+            self.report.moved += len(taken)
             self.parts["train"] = Corpus.joined((self.parts["train"], self.parts["test"].take(taken)))
             self.texts["train"] += [self.texts["test"][i] for i in taken]
-            self.keep("test", [i for i, own in enumerate(self.texts["test"]) if own[0] not in chosen])
+            self.keep("test", [i for i, sentence in enumerate(self.texts["test"]) if sentence[0] not in chosen])
 
     def result(self) -> Splits:
         """The splits as they are now; those it was made from if nothing was changed."""
-        if not self.crossing:
+        if not self.report:
             return self.splits
-        return replace(self.splits, **self.parts, left_out=self.splits.left_out + self.crossing.left_out.total())
+        return replace(self.splits, **self.parts, left_out=self.splits.left_out + self.report.left_out.total())
 
 
-def _part_lonely(members: Sequence[_Member]) -> None:
+def _split_test_only(members: Sequence[_Member]) -> None:
     """Part corpora with only a test set in halves by their text, where others are tested on some of the same."""
     shared = _shared_tests(members)
-    parted = [member for member in members if member.is_lonely and not shared.keys().isdisjoint(member.tested)]
-    chosen = {own[0] for member in parted for own in member.texts["test"] if fraction(own[0]) < 0.5}
+    parted = [member for member in members if member.is_test_only and not shared.keys().isdisjoint(member.tested)]
+    chosen = {sentence[0] for member in parted for sentence in member.texts["test"] if fraction(sentence[0]) < 0.5}
     for member in members:
         member.train_on(chosen)
 
@@ -131,19 +133,19 @@ def _leave_out(members: Sequence[_Member], split: str, held_out_in: Iterable[str
     held_out: dict[str, set[str]] = defaultdict(set)
     for member in members:
         for other in held_out_in:
-            for own in member.texts[other]:
-                for text in own:
+            for sentence in member.texts[other]:
+                for text in sentence:
                     held_out[text].add(member.cell.task)
     for member in members:
         member.leave_out(split, held_out)
 
 
-def _settle_lonely(members: Sequence[_Member]) -> None:
+def _drop_shared_tests(members: Sequence[_Member]) -> None:
     """Leave out of corpora with only a test set, one after the other, what others are tested on."""
     for member in members:
-        if member.is_lonely:
+        if member.is_test_only:
             shared = _shared_tests(members)
-            others = {text: {m.cell.task for m in found if m is not member} for text, found in shared.items()}
+            others = {text: {m.cell.task for m in testing if m is not member} for text, testing in shared.items()}
             member.leave_out("test", {text: tasks for text, tasks in others.items() if tasks})
 
 
@@ -154,9 +156,9 @@ def _shared_tests(members: Sequence[_Member]) -> dict[str, list[_Member]]:
         for text in member.tested:
             tested[text].append(member)
     return {
-        text: found
-        for text, found in tested.items()
-        if len(found) > 1
-        and any(member.is_lonely for member in found)
-        and not all(found[0].trains_with(member) for member in found)
+        text: testing
+        for text, testing in tested.items()
+        if len(testing) > 1
+        and any(member.is_test_only for member in testing)
+        and not all(testing[0].trains_with(member) for member in testing)
     }

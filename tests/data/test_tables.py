@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossfill.data.beside import Beside
-from crossfill.data.convert import convert
-from crossfill.data.folder import load_grid, read_folder, write_grid
+from crossfill.data.folder import load_grid, read_folder
+from crossfill.data.hints import ReadingHints
 from crossfill.data.readers import READERS
-from crossfill.data.separated import SeparatedTable
-from crossfill.data.writers import ITEM_WRITERS, writer
+from crossfill.data.tables import TextTable
+from crossfill.data.writers import ITEM_WRITERS, convert, write_grid, writer
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
@@ -30,7 +29,7 @@ AMERICAS = "id\tlanguage\tpremise\thypothesis\tlabel\n" + "".join(f"1\twol\t{a}\
 
 
 def read(data: str, suffix: str = ".tsv", task: str = "topic", **beside) -> Corpus:
-    return READERS[suffix](data.encode(), "x", task, Beside(language="wol", **beside)).corpus
+    return READERS[suffix](data.encode(), "x", task, ReadingHints(language="wol", **beside)).corpus
 
 
 def shown(corpus: Corpus) -> list[tuple[str, ...]]:
@@ -100,7 +99,7 @@ def test_a_bad_line_is_named_and_costs_no_other(what: str):
     data, message = BAD[what]
     suffix = ".csv" if what == "a missing column" else ".tsv"
     data = data.replace("\t", ",") if suffix == ".csv" else data
-    beside = Beside(language="wol", labels=("no", "yes"))
+    beside = ReadingHints(language="wol", labels=("no", "yes"))
     if what == "a missing column":
         with pytest.raises(DataError, match=message):
             READERS[suffix](data.encode(), "x", "topic", beside)
@@ -130,7 +129,7 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")) | 
 def test_tables_that_csv_writes_are_read_back(rows: list[tuple[str, str, str]], separator: str):
     out = io.StringIO()
     csv.writer(out, delimiter=separator, lineterminator="\n").writerows([("a", "b", "c"), *rows])
-    table = SeparatedTable.of(out.getvalue().split("\n"), separator)
+    table = TextTable.of(out.getvalue().split("\n"), separator)
     kept = [row for _, row in table.rows]
     assert kept == [
         list(row) for row in rows if any(cell.strip() for cell in row) or separator != "\t" or "\n" in "".join(row)
@@ -139,7 +138,7 @@ def test_tables_that_csv_writes_are_read_back(rows: list[tuple[str, str, str]], 
 
 def test_quotes_that_are_just_quotes_stay():
     data = 'text\tlabel\n"Dem" la ne\ta\nMu ne "dem"\tb\n"Awa\tb\n'
-    table = SeparatedTable.of(data.split("\n"), "\t")
+    table = TextTable.of(data.split("\n"), "\t")
     assert [row[0] for _, row in table.rows] == ['"Dem" la ne', 'Mu ne "dem"', '"Awa']
     assert [line for line, _ in table.rows] == [2, 3, 4]
 
@@ -150,7 +149,7 @@ def test_every_format_is_written_and_read_back(suffix: str, tmp_path: Path):
     for cell, corpus in ((TOPIC, read(SIB)), (NLI, read(AMERICAS, task="nli"))):
         path = tmp_path / f"train{suffix}"
         path.write_bytes(ITEM_WRITERS[suffix](corpus, cell.task, corpus.labels.distinct()))
-        found = READERS[suffix](path.read_bytes(), "x", cell.task, Beside(language="wol")).corpus
+        found = READERS[suffix](path.read_bytes(), "x", cell.task, ReadingHints(language="wol")).corpus
         assert shown(found) == shown(corpus)
         assert found.unit is corpus.unit
         convert(path, tmp_path / "other.jsonl", cell, force=True)
@@ -159,10 +158,10 @@ def test_every_format_is_written_and_read_back(suffix: str, tmp_path: Path):
     )
     assert shown(
         READERS[suffix](
-            ITEM_WRITERS[suffix](quoted, "topic", quoted.labels.distinct()), "x", "topic", Beside(language="wol")
+            ITEM_WRITERS[suffix](quoted, "topic", quoted.labels.distinct()), "x", "topic", ReadingHints(language="wol")
         ).corpus
     )
-    with pytest.raises(DataError, match=r"expected a format for labels of sentences, .*; got '.bio'"):
+    with pytest.raises(DataError, match=r"cannot write labels of sentences as \.bio; use \.tsv, .* or \.parquet"):
         writer(".bio", Unit.SENTENCE)
 
 

@@ -1,0 +1,328 @@
+"""What a person should know about a data folder: files not read, what reading changed, and data that looks wrong."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePath
+from typing import Literal
+
+import numpy as np
+
+from crossfill.data.labels import UPOS
+from crossfill.data.leakage import LeakageReport
+from crossfill.data.readers import Reading
+from crossfill.data.splits import all_letters
+from crossfill.grid.cells import Cell, Grid, Splits
+from crossfill.grid.sentence import EMPTY, Corpus
+from crossfill.grid.unit import Unit
+
+Level = Literal["error", "warning", "recognised", "note", "unread"]
+"""`error`: data that had to be left out; `warning`: data that looks wrong; `recognised`: which columns were
+read, of more than two; `note`: what reading changed; `unread`: files that are no corpora, or not asked for."""
+KNOWN_FOLDERS = {
+    "typology": "typological vectors, which say how similar languages are",
+    "text": "unlabelled text",
+}
+"""Folders at the top of a data folder that hold no corpora."""
+MOST_DUPLICATES = 0.05
+"""Largest share, without a warning, of sentences that repeat an earlier one of the same split."""
+MOST_OTHER_SCRIPT = 0.1
+"""Largest share, without a warning, of letters outside a cell's main script."""
+MOST_OTHER_LABELS = 0.1
+"""Largest share, without a warning, of words whose part of speech is none of UD's."""
+MOST_MISSING = 0.05
+"""Largest share, without a warning, of words that are `_`, as in treebanks distributed without their text."""
+
+_ABOUT = re.compile(
+    r"(?:readme|licen[cs]e|copying|notice|changelog|contributing|citation|authors|manifest|stats)\b.*"
+    r"|.*\.(?:md|rst|html?|pdf|xml|bib|cff|log)",
+    re.IGNORECASE,
+)
+_ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|tar\.gz|7z|rar|bz2|xz|zst)", re.IGNORECASE)
+_MOST_NAMED = 3  # files of one kind in one folder that are named one by one
+_SHOWN_WORDS = 8
+# scripts that count as one because they are used together
+_WRITING = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK", "BOPOMOFO": "CJK", "IDEOGRAPHIC": "CJK"}
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One problem with a cell or a file, or a note on it."""
+
+    level: Level
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}"
+
+
+def skip_reason(path: Path, suffix: str, named: bool, in_language: bool) -> tuple[Level, str]:
+    """Say why a file is not read, as a warning if name (`named` after a split) and place look like a corpus."""
+    if _ABOUT.fullmatch(path.name):
+        return "unread", "documentation"
+    if _ARCHIVE.fullmatch(path.name):
+        return ("warning" if in_language else "unread"), "an archive: unpack it to have it read"
+    if suffix == ".txt" and path.with_suffix(".conllu").exists():
+        return "unread", "plain text of the treebank next to it"
+    if suffix in (".txt", ""):
+        return "unread", "not named after a split (train, dev, test, surplus) in a folder <task>/<language>"
+    if suffix == ".tsv":
+        rename = "rename it after its split (train, dev, test), or to .bio if it has none"
+        if in_language:
+            return "warning", f"not read: {rename}"
+        return "unread", f"no corpus by its name; if it is, {rename}"
+    if named and in_language:
+        remedy = "convert it to .conllu, or to word<TAB>tag in .bio"
+        return "warning", f"not read: no corpus by its ending {suffix}; {remedy}"
+    return "unread", "no corpus by its ending"
+
+
+def about_file(where: str, reading: Reading) -> list[Problem]:
+    """Say what was left out of a file, which words were split where a span cuts them, and that it is empty."""
+    problems = [Problem("warning", f"{where}:{line}", f"sentence left out: {why}") for line, why in reading.lost]
+    if more := reading.n_lost - len(reading.lost):
+        problems.append(Problem("warning", where, f"{more:,} more {_sentences(more)} left out, each for a bad line"))
+    problems += [Problem("note", f"{where}:{line}", why) for line, why in reading.cut]
+    if more := reading.n_cut - len(reading.cut):
+        problems.append(Problem("note", where, f"words split where spans begin or end on {more:,} more lines"))
+    if not len(reading.corpus):
+        problems.append(Problem("warning", where, "has no sentences"))
+    return problems
+
+
+def about_columns(files: Sequence[tuple[str, Reading]]) -> list[Problem]:
+    """Say which columns of a corpus were read, where there are more than two: once for all files that are alike."""
+    alike: dict[str, list[tuple[str, Reading]]] = {}
+    for where, reading in files:
+        if reading.columns and len(reading.corpus):
+            alike.setdefault(reading.columns, []).append((where, reading))
+    problems = []
+    for how, group in alike.items():
+        where, reading = group[0]
+        others = f" (and {len(group) - 1} more like it)" if len(group) > 1 else ""
+        problems.append(
+            Problem("recognised", where + others, f"{how}; first sentence: {first_sentence(reading.corpus)}")
+        )
+    return problems
+
+
+def about_corpus(cell: Cell, readings: Sequence[Reading]) -> list[Problem]:
+    """Say what was changed in the words and tags of a corpus."""
+    messages: list[tuple[Level, str]] = []
+    schemes = Counter(reading.scheme for reading in readings if len(reading.corpus))
+    for scheme in sorted(schemes):
+        if scheme == "mixed":
+            repaired = sum(reading.repaired for reading in readings)
+            messages.append(("warning", f"suspicious scheme: {repaired:,} tags fit no scheme, read as conlleval would"))
+        elif scheme == "none" and cell.task == "ner":
+            messages.append(("warning", "suspicious scheme: expected IOB tags (B-PER, I-PER, O), got other labels"))
+        elif scheme not in ("none", "IOB2"):
+            messages.append(("note", f"{scheme} tags rewritten as IOB2"))
+    if recased := sum(reading.recased for reading in readings):
+        messages.append(("note", f"{recased:,} tags rewritten in upper case"))
+    if prefixes := sorted({reading.prefix for reading in readings if reading.prefix}):
+        messages.append(("note", f"prefix {', '.join(prefixes)} taken off every word"))
+    if normalised := sum(reading.normalised for reading in readings):
+        messages.append(("note", f"{normalised:,} words composed (NFC)"))
+    return [Problem(level, str(cell), message) for level, message in messages]
+
+
+def about_leakage(reports: Iterable[LeakageReport], corpora: Mapping[Cell, Sequence[Splits]]) -> list[Problem]:
+    """Say which sentences were left out or moved because they are evaluation text; warn where none are left."""
+    problems = []
+    for report in reports:
+        cell, left_out = report.cell, report.left_out
+        splits = next(splits for splits in corpora[cell] if splits.name == report.corpus)
+        named = f" ({splits.name})" if len(corpora[cell]) > 1 else ""
+        messages = [
+            f"{n:,} {what} {_sentences(n)} left out: {held_out} text of {_tasks(report)}{named}"
+            for n, what, held_out in (
+                (left_out["train"] + left_out["surplus"], "training", "dev or test"),
+                (left_out["dev"], "dev", "test"),
+                (left_out["test"], "test", "test"),
+            )
+            if n
+        ]
+        if moved := report.moved:
+            n_test = len(splits.test)
+            messages.append(
+                f"{moved:,} of {moved + n_test:,} test sentences train, {n_test:,} evaluate{named}: the text is also "
+                "test text of another corpus of the language"
+            )
+        problems += [Problem("note", str(cell), message) for message in messages]
+        if not any(map(len, splits.parts.values())):
+            message = f"{splits.name} left out: all its text is dev or test text of {_tasks(report)}"
+            problems.append(Problem("warning", str(cell), f"{message}; give corpora of one text the same splits"))
+    return problems
+
+
+def first_sentence(corpus: Corpus) -> str:
+    """Return the first sentence as it was read, `Dakar/B-LOC mooy/O`, cut after a few words."""
+    sentence = next(sentence for sentence in corpus if len(sentence))
+    pairs = list(zip(sentence.words, sentence.labels, strict=True))
+    shown = " ".join(f"{word[:30]}/{label[:30]}" for word, label in pairs[:_SHOWN_WORDS])
+    return f"{shown} …" if len(pairs) > _SHOWN_WORDS else shown
+
+
+def without_repeats(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Keep each problem once: a treebank read for several tasks has the same bad line in each."""
+    return tuple(dict.fromkeys(problems))
+
+
+def grouped(problems: Iterable[Problem]) -> list[Problem]:
+    """Put more than a few files of one kind in one folder that are not read for one reason into one line.
+
+    `cache/a.bin`, `cache/b.bin`, … become `cache/*.bin (212 files)`.
+    """
+    groups: dict[Problem, list[Problem]] = {}
+    for problem in problems:
+        path = PurePath(problem.where)
+        kind = str(path.parent / f"*{path.suffix}") if problem.level == "unread" else problem.where
+        groups.setdefault(Problem(problem.level, kind, problem.message), []).append(problem)
+    lines = []
+    for group, members in groups.items():
+        if group.level == "unread" and len(members) > _MOST_NAMED:
+            members = [Problem("unread", f"{group.where} ({len(members):,} files)", group.message)]
+        lines += members
+    return lines
+
+
+def check_grid(grid: Grid) -> list[Problem]:
+    """Warn about data that looks wrong, and about languages whose tasks are written in different scripts."""
+    warnings = []
+    main_scripts: dict[str, dict[str, list[str]]] = {}
+    for cell, corpora in grid.corpora.items():
+        letters: Counter[str] = Counter()
+        for splits in corpora:
+            scripts = _scripts(splits)
+            letters += scripts
+            messages = (
+                *_unseen_labels(splits),
+                *_not_upos(cell, splits),
+                *_duplicates(splits),
+                *_missing(cell, splits),
+                *_mixed(scripts),
+            )
+            warnings += [Problem("warning", _where(cell, splits, corpora), message) for message in messages]
+        for script, _ in letters.most_common(1):
+            main_scripts.setdefault(cell.language, {}).setdefault(script, []).append(cell.task)
+    for language, tasks_of in sorted(main_scripts.items()):
+        if len(tasks_of) > 1:
+            shown = "; ".join(f"{', '.join(tasks)} in {script}" for script, tasks in tasks_of.items())
+            warnings.append(Problem("warning", language, f"different scripts: {shown}"))
+    return warnings
+
+
+def with_one_unit(
+    corpora: Mapping[Cell, tuple[Splits, ...]],
+) -> tuple[dict[Cell, tuple[Splits, ...]], list[Problem]]:
+    """Keep the cells of each task with the unit that most of them have; an error for each of the others."""
+    units = {cell: _unit(splits) for cell, splits in corpora.items()}
+    kept: dict[Cell, tuple[Splits, ...]] = {}
+    errors = []
+    for cell, splits in corpora.items():
+        others = Counter(unit for other, unit in units.items() if other.task == cell.task)
+        usual = max(sorted(others), key=others.__getitem__)
+        if units[cell] is usual:
+            kept[cell] = splits
+            continue
+        message = f"expected labels of {usual}s, as other corpora of {cell.task} have; got labels of {units[cell]}s; "
+        errors.append(Problem("error", str(cell), message + "give it a task of its own"))
+    return kept, errors
+
+
+def _unit(corpora: Iterable[Splits]) -> Unit:
+    return next((c.unit for splits in corpora for c in splits.parts.values() if len(c)), Unit.WORD)
+
+
+def _where(cell: Cell, splits: Splits, corpora: Sequence[Splits]) -> str:
+    return str(cell) if len(corpora) == 1 else f"{cell} ({splits.name})"
+
+
+def _unseen_labels(splits: Splits) -> Iterable[str]:
+    training = splits.training
+    if training is splits.test or training is EMPTY:
+        return
+    known = training.labels.distinct()
+    for name in ("dev", "test"):
+        labels: Counter[str] = getattr(splits, name).labels.counts()
+        if new := sorted(set(labels) - known):
+            n, unit = sum(labels[label] for label in new), getattr(splits, name).unit
+            yield f"{_listed(new)} only in {name} ({n:,} {unit}{'s' * (n != 1)})"
+
+
+def _not_upos(cell: Cell, splits: Splits) -> Iterable[str]:
+    if cell.task != "pos":
+        return
+    labels = sum((corpus.labels.counts() for corpus in splits.parts.values()), Counter())
+    others = {label: n for label, n in labels.items() if label not in UPOS and label != "_"}
+    if (share := sum(others.values()) / max(1, labels.total())) > MOST_OTHER_LABELS:
+        shown = _listed(sorted(others, key=lambda label: -others[label]))
+        yield f"{share:.0%} of the words have labels that are not UPOS ({shown}): is this the right column?"
+
+
+def _duplicates(splits: Splits) -> Iterable[str]:
+    for name, corpus in splits.parts.items():
+        repeated = len(corpus) - len(set(all_letters(corpus)))
+        if repeated > MOST_DUPLICATES * len(corpus):
+            yield f"{repeated:,} of {len(corpus):,} {name} {corpus.items} repeat another ({repeated / len(corpus):.0%})"
+
+
+def _missing(cell: Cell, splits: Splits) -> Iterable[str]:
+    corpora = splits.parts.values()
+    n_words = sum(corpus.n_words for corpus in corpora)
+    wordless = sum(corpus.words.counts()["_"] for corpus in corpora)
+    if wordless > MOST_MISSING * n_words:
+        yield f"{wordless / n_words:.0%} of the words are _: this corpus comes without its text"
+    unlabelled = sum(corpus.labels.counts()["_"] for corpus in corpora)
+    if unlabelled and ":" not in cell.task:
+        unit = next(corpus.unit for corpus in corpora if len(corpus))
+        yield f"{unlabelled:,} of {sum(corpus.n_labels for corpus in corpora):,} {unit}s have no label (_)"
+
+
+def _mixed(letters: Counter[str]) -> Iterable[str]:
+    total = letters.total()
+    common = [(script, n) for script, n in letters.most_common() if n > MOST_OTHER_SCRIPT * total]
+    if len(common) > 1:
+        yield "mixed scripts: " + ", ".join(f"{script} {n / total:.0%}" for script, n in common)
+
+
+def _scripts(splits: Splits) -> Counter[str]:
+    """Count letters by script."""
+    letters: Counter[str] = Counter()
+    for corpus in splits.parts.values():
+        points = np.frombuffer("".join(corpus.words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        values, counts = np.unique(points, return_counts=True)
+        for point, n in zip(values.tolist(), counts.tolist(), strict=True):
+            if script := _script(point):
+                letters[script] += n
+    return letters
+
+
+@cache
+def _script(point: int) -> str | None:
+    """Name the script of a letter by the first word of its Unicode name; none for other characters."""
+    letter = chr(point)
+    if not unicodedata.category(letter).startswith("L"):
+        return None
+    name = unicodedata.name(letter, "").split(" ")[0]
+    return _WRITING.get(name, name.title() if name != "CJK" else name)
+
+
+def _listed(labels: Sequence[str]) -> str:
+    shown = ", ".join(labels[:6])
+    return f"{shown} and {len(labels) - 6} more" if len(labels) > 6 else shown
+
+
+def _tasks(report: LeakageReport) -> str:
+    """Name the tasks that evaluate on what was left out, the corpus's own only if there is no other."""
+    tasks = sorted(report.tasks - {report.cell.task}) or [report.cell.task]
+    return tasks[0] if len(tasks) == 1 else f"{', '.join(tasks[:-1])} and {tasks[-1]}"
+
+
+def _sentences(n: int) -> str:
+    return "sentence" if n == 1 else "sentences"

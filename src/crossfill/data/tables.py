@@ -1,0 +1,211 @@
+"""Sentences and pairs of sentences with a label each: how their columns are called, and tables of them (TSV, CSV).
+
+A table has a header, whose names tell the columns of text and labels, or a file `columns.txt` next to it names them
+(`text=text label=category`; columns may be named or counted from 1).
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crossfill.data.hints import ReadingHints
+from crossfill.data.labels import is_ner
+from crossfill.data.lines import OnBadLine
+from crossfill.data.segmentation import split_words
+from crossfill.errors import DataError
+from crossfill.grid.sentence import Sentence
+from crossfill.grid.unit import Unit
+
+TEXT_NAMES = ("text", "sentence", "utterance", "utt", "review", "tweet", "question", "content")
+PAIR_NAMES = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("text1", "text2"), ("question1", "question2"))
+LABEL_NAMES = ("label", "category", "class", "topic", "intent", "sentiment", "gold_label", "labels")
+NAMED_LABELS = ("label_text", "label_name", "label_names")
+"""Columns with the names of labels that are numbers, next to a column of numbers."""
+_WORD_NAMES = frozenset({"token", "tokens", "word", "words", "form"})
+_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
+
+
+@dataclass(frozen=True)
+class ItemColumns:
+    """The names of the columns that hold the text of an item, or the two texts of a pair, and its label."""
+
+    texts: tuple[str, ...]
+    label: str
+
+    @property
+    def unit(self) -> Unit:
+        return Unit.PAIR if len(self.texts) == 2 else Unit.SENTENCE
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table with the number of the line on which each row begins."""
+
+    header: list[str]
+    first: int
+    """The line of the header."""
+    rows: list[tuple[int, list[str]]]
+
+    @classmethod
+    def of(cls, lines: Sequence[str], separator: str, where: str = "") -> "TextTable":
+        """Read the table in these lines, whose first that is not blank is the header.
+
+        In files that are separated by tabs, quotes are often just quotes: they are taken for those of CSV only if
+        writing the rows again gives the same lines.
+        """
+        if separator == ",":
+            try:
+                rows = _csv_rows(lines, separator)
+            except csv.Error as error:
+                raise DataError(f"{where}: expected comma-separated values, got {error}; correct its quotes") from None
+        else:
+            rows = [(n, line.split(separator)) for n, line in enumerate(lines, start=1) if line.strip()]
+            if any('"' in line for line in lines):
+                rows = _unquoted(lines, separator) or rows
+        header = [name.strip() for name in rows[0][1]] if rows else []
+        return cls(header, rows[0][0] if rows else 1, rows[1:])
+
+
+def find_columns(names: Iterable[str], task: str) -> ItemColumns | None:
+    """Find the columns of sentences or pairs among these; none if they do not hold both texts and labels."""
+    known = {name.strip().lower(): name for name in reversed(list(names))}
+    label = next((known[n] for n in (*NAMED_LABELS, task.lower(), *LABEL_NAMES) if n in known), None)
+    pair = next((tuple(known[n] for n in both) for both in PAIR_NAMES if all(n in known for n in both)), None)
+    text = next((known[n] for n in TEXT_NAMES if n in known and known[n] != label), None)
+    if label is None or not (pair or text):
+        return None
+    return ItemColumns(pair or (text or "",), label)
+
+
+def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
+    """Tell whether a file has sentences or pairs in the rows of a table, and not words.
+
+    A column `text` may also hold words. Those have a blank line after each sentence, or a task that labels words.
+    """
+    if hints.texts:
+        return True
+    first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
+    header = lines[first].split("\t") if first < len(lines) else []
+    columns = find_columns(header, task)
+    if columns is None or hints.word or not _WORD_NAMES.isdisjoint(name.strip().lower() for name in header):
+        return False
+    if len(columns.texts) == 2:
+        return True
+    place, rows = header.index(columns.texts[0]), [line.split("\t") for line in lines[first + 1 :] if line.strip()]
+    spaced = sum(len(row) > place and " " in row[place].strip() for row in rows)
+    has_blanks = any(not line.strip() for line in "\n".join(lines).strip().split("\n"))
+    return 2 * spaced > len(rows) or not (has_blanks or is_ner(task) or task == "pos")
+
+
+def parse(table: TextTable, where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine) -> Iterator[Sentence]:
+    """Yield the sentences or pairs of a table."""
+    columns = ItemColumns(hints.texts, hints.label) if hints.texts else find_columns(table.header, task)
+    if columns is None:
+        raise DataError(
+            f"{where}:{table.first}: expected a header that names a column of text ({', '.join(TEXT_NAMES[:3])}) or "
+            f"two ({' and '.join(PAIR_NAMES[0])}), and one of labels ({', '.join(LABEL_NAMES[:3])}); got "
+            f"{', '.join(table.header)[:80] or 'nothing'}; rename them, or name them in columns.txt as text=1 label=2"
+        )
+    places = [_place(name, table, where) for name in (*columns.texts, columns.label)]
+    for number, row in table.rows:
+        try:
+            if len(row) != len(table.header):
+                raise DataError(
+                    f"expected {len(table.header)} columns, as the header has, got {len(row)}; put text with tabs in "
+                    "quotes"
+                )
+            *texts, label = (row[place] for place in places)
+            yield read_item(texts, label, hints.labels, hints.language)
+        except DataError as error:
+            on_bad_line(number, str(error))
+
+
+def read_item(texts: Sequence[Any], label: Any, names: Sequence[str], language: str) -> Sentence:
+    """Make a sentence, or a pair, with its label; `names` are those of labels that are numbers, or all labels."""
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            missing = "two sentences, got one" if len(texts) == 2 and any(texts) else "text, got nothing"
+            raise DataError(f"expected {missing}")
+    name = read_label(label, names)
+    cut = [split_words(text, language) for text in texts]
+    if len(cut) == 2:
+        return Sentence.pair(cut[0], cut[1], name)
+    return Sentence(cut[0].words, (name,), cut[0].spaces, unit=Unit.SENTENCE)
+
+
+def read_label(value: Any, names: Sequence[str]) -> str:
+    """Return a label; a number is the place of its name, from 0, where there are names."""
+    text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    if not text or set(text) & set("\t\n"):
+        shown = f"'{str(value).strip()[:40]}'" if str(value).strip() else "nothing"
+        raise DataError(f"expected one label, got {shown}")
+    if not names or text in names:
+        return text
+    if not _NUMBER.fullmatch(text):
+        raise DataError(f"expected one of the labels {', '.join(names)[:80]}; got '{text[:40]}'")
+    if not 0 <= int(text) < len(names):
+        raise DataError(
+            f"expected a label from 0 to {len(names) - 1}, as labels.txt or the file names them; got {text}"
+        )
+    return names[int(text)]
+
+
+def as_row(sentence: Sentence) -> Mapping[str, str]:
+    """Return an item as it is written: text and label, or premise, hypothesis and label."""
+    texts = [part.text for part in sentence.sentences]
+    names = PAIR_NAMES[0] if sentence.unit is Unit.PAIR else TEXT_NAMES[:1]
+    return {**dict(zip(names, texts, strict=True)), **dict(zip(LABEL_NAMES, sentence.labels, strict=False))}
+
+
+def render(rows: Iterable[Mapping[str, str]], separator: str) -> bytes:
+    """Write these rows, all of which have the same columns, under a header."""
+    table = list(rows)
+    header = [list(table[0])] if table else []
+    return _written([*header, *(list(row.values()) for row in table)], separator, csv.QUOTE_MINIMAL).encode()
+
+
+def _written(rows: Iterable[Sequence[str]], separator: str, quoting: Any) -> str:
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\n", quoting=quoting).writerows(rows)
+    return out.getvalue()
+
+
+def _csv_rows(lines: Sequence[str], separator: str) -> list[tuple[int, list[str]]]:
+    """Read rows whose cells may be in quotes, and the lines on which they begin; blank lines are left out."""
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
+    rows, start = [], 0
+    for row in reader:
+        if "".join(lines[start : reader.line_num]).strip():
+            rows.append((start + 1, row))
+        start = reader.line_num
+    return rows
+
+
+def _unquoted(lines: Sequence[str], separator: str) -> list[tuple[int, list[str]]] | None:
+    """Read rows as CSV; none if the quotes in them are just quotes."""
+    plain = [line for line in lines if line.strip()]
+    try:
+        rows = _csv_rows(lines, separator)
+    except csv.Error:
+        return None
+    if len(rows) < len(plain) and len({line.count(separator) for line in plain}) == 1:  # each line is a row
+        return None
+    cells = [row for _, row in rows]
+    text = "".join("".join(lines).split())  # lines that are blank make no difference
+    same = ("".join(_written(cells, separator, how).split()) == text for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    return rows if any(same) else None
+
+
+def _place(name: str, table: TextTable, where: str) -> int:
+    """Find the place of a column that is named, or counted from 1."""
+    if name in table.header:
+        return table.header.index(name)
+    if name.isdecimal() and 1 <= int(name) <= len(table.header):
+        return int(name) - 1
+    raise DataError(
+        f"{where}:{table.first}: expected a column '{name[:40]}', as columns.txt says; got "
+        f"{', '.join(table.header)[:80]}; correct columns.txt"
+    )

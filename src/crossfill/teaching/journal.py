@@ -160,7 +160,7 @@ class Journal:
             if self._suffix == ".conllu":
                 lines = render_conllu(Corpus.from_sentences([sentence]), self.cell.task).decode().rstrip("\n") + "\n"
             else:
-                lines = bio.render([bio.TaggedSentence(sentence.words, sentence.labels)]).rstrip("\n") + "\n"
+                lines = bio.render([sentence]).rstrip("\n") + "\n"
                 values["glued"] = [i for i, space in enumerate(sentence.spaces) if not space]
         return f"# {_NAMES[type(entry)]}\t{json.dumps(values, ensure_ascii=False)}\n{lines}\n"
 

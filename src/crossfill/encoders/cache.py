@@ -103,7 +103,7 @@ class FeatureCache:
         if rows is None:
             return False
         digest = blake2b(digest_size=_DIGEST)
-        data = rows.reshape(-1).view(np.uint8)
+        data = rows.reshape(-1).view(np.uint8).data
         for start in range(0, len(data), _BLOCK):
             digest.update(data[start : start + _BLOCK])
         return digest.hexdigest() == metadata["digest"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from crossfill.encoders import foreign
+from crossfill.encoders.encoder_checks import check_index, check_settings_files, first_line, loading
 from crossfill.errors import EncoderError
 from crossfill.files import write_atomically
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _WANTED = ["*.json", "*.safetensors", "*.model", "*.txt"]
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_LARGEST = 2**24
+"""Bound on the sizes of a model."""
 _SPARE_ROWS = 0.1
 """Share of embedding rows that may be padding; a tokenizer that leaves more of them unused is another model's."""
 
@@ -70,7 +72,7 @@ def find_folder(name: str, weights: bool = True) -> Path:
     command = f"hf download {repository}" + (f" --revision {revision}" if revision else "")
     raise EncoderError(
         f"encoder '{name}': expected a folder, or a model of the hub that is in {HF_HUB_CACHE} or can be fetched; "
-        f"got neither ({foreign.first_line(problem)}). Two ways out: fetch it where there is a network "
+        f"got neither ({first_line(problem)}). Two ways out: fetch it where there is a network "
         f"({command}) and copy that cache here (HF_HOME names its place), or pass the path of a folder with "
         "config.json, model.safetensors and tokenizer.json"
     ) from None
@@ -95,20 +97,18 @@ def identity(folder: Path) -> bytes:
     return digest.digest()
 
 
-def load_settings(folder: Path, name: str, weights: bool = True) -> "PreTrainedConfig":
-    """Load the model's own config; models that do not give one vector per piece are refused.
-
-    Its sizes are compared with those of the `weights`, if the folder has any.
-    """
+def load_settings(folder: Path, name: str) -> "PreTrainedConfig":
+    """Load the model's own config; models that do not give one vector per piece are refused."""
     from transformers import AutoConfig
 
-    with foreign.loading(f"encoder '{name}': expected a config that transformers knows"):
+    with loading(f"encoder '{name}': expected a config that transformers knows"):
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False).get_text_config()
-        sizes = {key: getattr(config, key, None) for key in ("hidden_size", "num_hidden_layers", "vocab_size")}
-        sizes |= {key: value for key, value in config.to_dict().items() if isinstance(value, int)}
     if getattr(config, "is_encoder_decoder", False):
         raise EncoderError(f"encoder '{name}': expected an encoder or a decoder, got both ({config.model_type})")
-    foreign.check_sizes(sizes, foreign.weight_shapes(folder) if weights else None, f"encoder '{name}', config.json")
+    for key in ("hidden_size", "num_hidden_layers", "vocab_size"):
+        size = getattr(config, key, None)
+        if not isinstance(size, int) or not 1 <= size <= _LARGEST:
+            raise EncoderError(f"encoder '{name}', config.json: {key}: expected 1 to {_LARGEST:,}, got {size!r:.20}")
     return config
 
 
@@ -116,7 +116,7 @@ def load_tokenizer(folder: Path, name: str, config: "PreTrainedConfig") -> "PreT
     """Load the model's tokenizer; one that is slow or belongs to another model is refused."""
     from transformers import AutoTokenizer
 
-    with foreign.loading(f"encoder '{name}': expected a tokenizer in {folder}"):
+    with loading(f"encoder '{name}': expected a tokenizer in {folder}"):
         tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
         highest = max(tokenizer.get_vocab().values(), default=-1)
     if not tokenizer.is_fast:
@@ -140,7 +140,7 @@ def load_network(folder: Path, name: str, precision: torch.dtype) -> "PreTrained
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        with foreign.loading(f"encoder '{name}': expected weights that transformers loads"):
+        with loading(f"encoder '{name}': expected weights that transformers loads"):
             network, report = AutoModel.from_pretrained(
                 folder,
                 dtype=precision,
@@ -167,7 +167,7 @@ def new_network(settings: "PreTrainedConfig") -> "PreTrainedModel":
     """Build the model without loading its weights."""
     from transformers import AutoModel
 
-    with foreign.loading("expected an encoder that transformers builds"):
+    with loading("expected an encoder that transformers builds"):
         network = AutoModel.from_config(settings, trust_remote_code=False, dtype=torch.float32)
         network.set_attn_implementation("sdpa")
         return network
@@ -197,10 +197,8 @@ def _check_folder(folder: Path, weights: bool = True) -> None:
         )
     if not names.intersection(_TOKENIZERS):
         raise EncoderError(f"encoder '{folder}': expected a tokenizer (tokenizer.json), found {_shown(names)}")
-    foreign.check_files(folder)
-    foreign.check_settings_file(folder)
-    if weights:
-        foreign.weight_shapes(folder)
+    check_settings_files(folder)
+    check_index(folder)
 
 
 def _shown(names: set[str]) -> str:

@@ -12,8 +12,7 @@ from crossfill.config import PretrainedConfig
 from crossfill.encoders import hub
 from crossfill.encoders.alignment import NO_PIECE
 from crossfill.encoders.base import ranges
-from crossfill.encoders.packing import first_position
-from crossfill.encoders.pieces import ENOUGH_PIECES, Batch, PieceCutter, PieceInputs, batches, packs
+from crossfill.encoders.pieces import ENOUGH_PIECES, Batch, PieceCutter, PieceInputs, batches
 from crossfill.encoders.transformer import LayeredNetwork
 from crossfill.errors import EncoderError
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
 PIECES_AT_ONCE = 2**13
 """Number of pieces whose states are kept in memory at a time while a corpus is encoded."""
+_FIRST_AFTER_PADDING = frozenset({"camembert", "roberta", "xlm-roberta", "xlm-roberta-xl"})
+"""Types of models whose positions start after the padding index."""
 
 
 class Source(NamedTuple):
@@ -37,7 +38,7 @@ class Source(NamedTuple):
     def find(cls, name: str, weights: bool = True) -> "Source":
         """Find the model with this hub name or path."""
         folder = hub.find_folder(name, weights)
-        return cls(name, folder, hub.load_settings(folder, name, weights), weights)
+        return cls(name, folder, hub.load_settings(folder, name), weights)
 
     @property
     def n_layers(self) -> int:
@@ -63,7 +64,8 @@ class Source(NamedTuple):
     def longest(self) -> int:
         """Most pieces that the network takes at once."""
         limit = getattr(self.settings, "max_position_embeddings", None) or 10**9
-        return int(limit) - first_position(self.settings)
+        after_padding = self.settings.model_type in _FIRST_AFTER_PADDING
+        return int(limit) - (1 + (self.settings.pad_token_id or 0) if after_padding else 0)
 
 
 def check_settings(source: Source, config: PretrainedConfig) -> None:
@@ -125,25 +127,19 @@ class WordEncoder(nn.Module):
 
     def piece_states(self, inputs: PieceInputs, layer: int, start: int = 0) -> Float[Tensor, "pieces features"]:
         """The states of a layer for all pieces, in the order of the inputs."""
-        found, places = [], []
-        for batch in packs(inputs, self.config.piece_budget) if self._packs(inputs) else self.batches(inputs):
+        parts, places = [], []
+        for batch in self.batches(inputs):
             ids, mask = batch.ids.to(self.device), batch.mask.to(self.device)
             if self.config.layer == "mix":
-                states = self.network.all_states(ids, mask, batch.lengths).flatten(2)
+                states = self.network.all_states(ids, mask).flatten(2)
             else:
                 given = None if batch.states is None else batch.states.to(self.device)
-                states = self.network(ids, mask, layer, start, given, batch.lengths)
-            found.append(states[mask.bool()].float())
+                states = self.network(ids, mask, layer, start, given)
+            parts.append(states[mask.bool()].float())
             places.append(batch.pieces)
-        if not found:
+        if not parts:
             return torch.zeros(0, self.n_features, device=self.device)
-        return torch.cat(found)[torch.cat(places).argsort().to(self.device)]
-
-    def _packs(self, inputs: PieceInputs) -> bool:
-        """Whether windows can do without padding; not in training, where layers may be computed again."""
-        longest = int(inputs.pieces_per_window.max()) if len(inputs.pieces_per_window) else 0
-        computed_once = not torch.is_grad_enabled() and self.device.type == "cpu"
-        return computed_once and longest <= self.network.longest_packed
+        return torch.cat(parts)[torch.cat(places).argsort().to(self.device)]
 
     def pool(self, inputs: PieceInputs, states: Float[Tensor, "pieces features"]) -> Float[Tensor, "words features"]:
         """The vector of each word from those of its pieces: first, last or mean; zero where it has none."""

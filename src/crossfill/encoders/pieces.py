@@ -12,7 +12,7 @@ from torch import Tensor
 
 from crossfill.encoders.alignment import NO_PIECE, align, rebuild, windows
 from crossfill.encoders.base import Inputs, expect, ranges
-from crossfill.encoders.foreign import loading
+from crossfill.encoders.encoder_checks import loading
 from crossfill.encoders.special_tokens import reading_all_as_text, special_tokens, unknown_piece
 from crossfill.errors import EncoderError
 from crossfill.grid.sentence import Corpus
@@ -27,8 +27,6 @@ MOST_PADDING = 0.08
 """Largest share of padding in a batch; beyond it, the next batch begins."""
 ENOUGH_PIECES = 512
 """Pieces that keep a core busy: a batch that has them ends where the length changes, and so needs no padding."""
-PACKED_PIECES = 1024
-"""Most pieces of a row of packed windows: longer rows are no faster, and their states leave the processor's cache."""
 _SENTENCES_AT_ONCE = 4096
 
 
@@ -99,8 +97,6 @@ class Batch:
     pieces: Int[Tensor, "pieces"]
     """Positions of the batch's pieces in the inputs, window by window."""
     states: Float[Tensor, "windows longest features"] | None
-    lengths: tuple[int, ...] | None = None
-    """The lengths of windows that stand in one row, if they are packed rather than padded."""
 
 
 def batches(inputs: PieceInputs, budget: int, pad: int, enough: int | None = None) -> Iterator[Batch]:
@@ -123,24 +119,6 @@ def batches(inputs: PieceInputs, budget: int, pad: int, enough: int | None = Non
             states = torch.zeros(*mask.shape, inputs.states.shape[1])
             states[mask] = inputs.states[pieces]
         yield Batch(ids, mask.long(), pieces, states)
-
-
-def packs(inputs: PieceInputs, budget: int) -> Iterator[Batch]:
-    """All windows, sorted by length, in rows of at most `budget` pieces, or of one window that has more."""
-    lengths = inputs.pieces_per_window
-    order = lengths.argsort(descending=True, stable=True)
-    starts, ends = _starts(lengths), lengths[order].cumsum(0)
-    place = done = 0
-    while place < len(order) and int(lengths[order[place]]):
-        end = max(place + 1, int(torch.searchsorted(ends, done + min(budget, PACKED_PIECES), right=True)))
-        chosen = order[place:end]
-        chosen = chosen[lengths[chosen] > 0]
-        pieces = ranges(starts[chosen], lengths[chosen])
-        ids, states = inputs.ids[pieces].unsqueeze(0), None
-        if inputs.states is not None:
-            states = inputs.states[pieces].unsqueeze(0)
-        yield Batch(ids, torch.ones_like(ids), pieces, states, tuple(lengths[chosen].tolist()))
-        place, done = end, int(ends[end - 1])
 
 
 class PieceCutter:

@@ -1,7 +1,7 @@
 """A pretrained network that can stop at a layer, or start from the states of a lower one."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from crossfill.encoders.packing import allow_packing, first_position, longest_packed, packed, positions
 from crossfill.errors import EncoderError
 
 if TYPE_CHECKING:
@@ -56,10 +55,9 @@ class LayeredNetwork(nn.Module):
         if not lists:
             raise EncoderError(f"encoder '{name}': expected a stack of {self.n_layers} layers in {settings.model_type}")
         self._layers = [lists[0]]  # in a list, so that the layers are not registered twice
-        self.longest_packed = longest_packed(network.config)
-        """Most pieces of a window that can stand in one row with others; 0 if the network has to pad."""
-        if self.longest_packed:
-            allow_packing(network)
+        # the cache of keys and values is only for generation; encoders that have none refuse the option
+        has_cache = getattr(network.config, "use_cache", None) is not None
+        self._options: dict[str, Any] = {"use_cache": False} if has_cache else {}
 
     @property
     def layers(self) -> nn.ModuleList:
@@ -72,39 +70,18 @@ class LayeredNetwork(nn.Module):
         stop: int,
         start: int = 0,
         states: Float[Tensor, "windows longest features"] | None = None,
-        lengths: Sequence[int] | None = None,
     ) -> Float[Tensor, "windows longest features"]:
-        """The states of layer `stop`; layers up to `start` are skipped if their `states` are given.
-
-        With `lengths`, there is one row, of windows of these lengths.
-        """
-        with self._cut(start, stop, states) as tap, self._row(lengths) as more:
-            found = self.network(input_ids=ids, attention_mask=_needed(mask), **more).last_hidden_state
-            return found if tap is None or tap.reached is None else tap.reached
+        """The states of layer `stop`; layers up to `start` are skipped if their `states` are given."""
+        with self._cut(start, stop, states) as tap:
+            last = self.network(input_ids=ids, attention_mask=_needed(mask), **self._options).last_hidden_state
+            return last if tap is None or tap.reached is None else tap.reached
 
     def all_states(
-        self,
-        ids: Int[Tensor, "windows longest"],
-        mask: Int[Tensor, "windows longest"],
-        lengths: Sequence[int] | None = None,
+        self, ids: Int[Tensor, "windows longest"], mask: Int[Tensor, "windows longest"]
     ) -> Float[Tensor, "windows longest layers features"]:
         """The states of all layers."""
-        with self._row(lengths) as more:
-            found = self.network(input_ids=ids, attention_mask=_needed(mask), output_hidden_states=True, **more)
-        return torch.stack(found.hidden_states, dim=2)
-
-    @contextmanager
-    def _row(self, lengths: Sequence[int] | None) -> Iterator[dict[str, Any]]:
-        """Options of the network for padded rows, or for one of windows of these lengths."""
-        # the cache of keys and values is only for generation; encoders that have none refuse the option
-        options: dict[str, Any] = {}
-        if getattr(self.network.config, "use_cache", None) is not None:
-            options["use_cache"] = False
-        if lengths is None:
-            yield options
-        else:
-            with packed(lengths):
-                yield options | {"position_ids": positions(lengths, first_position(self.network.config))}
+        output = self.network(input_ids=ids, attention_mask=_needed(mask), output_hidden_states=True, **self._options)
+        return torch.stack(output.hidden_states, dim=2)
 
     @contextmanager
     def _cut(self, start: int, stop: int, states: Tensor | None) -> Iterator[_Tap | None]:
@@ -112,7 +89,7 @@ class LayeredNetwork(nn.Module):
         tap = _Tap() if stop < self.n_layers else None
         swaps = tap is not None or states is not None
         with _SWAPPING if swaps else nullcontext():  # layers are replaced for all threads
-            kept = list(self.layers)
+            layers = list(self.layers)
             try:
                 for i in range(start if states is not None else 0):
                     self.layers[i] = _Tap(states if i == start - 1 else None)
@@ -120,7 +97,7 @@ class LayeredNetwork(nn.Module):
                     self.layers[i] = tap if i == stop and tap is not None else _Tap()
                 yield tap
             finally:
-                for i, layer in enumerate(kept):
+                for i, layer in enumerate(layers):
                     self.layers[i] = layer
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from huggingface_hub import ModelHubMixin
 
 from crossfill import checkpoint
-from crossfill.encoders.foreign import READ, first_line
+from crossfill.encoders.encoder_checks import READ, first_line
 from crossfill.errors import CheckpointError
 
 M = TypeVar("M", bound="HubModel")

@@ -21,7 +21,7 @@ from crossfill.evaluation.results import place_means
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.partition import random_halves
 from crossfill.grid.typology import vectors_beside
-from crossfill.tagger.expectations import CANDIDATES, expect_unseen, hold_out_in_turn
+from crossfill.tagger.crossfit import CANDIDATES, compare_held_out, expect_unseen
 from crossfill.tagger.train import train_model
 
 
@@ -44,10 +44,10 @@ def main() -> None:
     found = {}
     for name in CANDIDATES:
         config = base.change({"method": name})
-        trial = hold_out_in_turn(grid, partition.seen, [config], lambda: encoder)
+        comparison = compare_held_out(grid, partition.seen, [config], lambda: encoder)
         model = train_model(grid, partition.seen, config, encoder=encoder).model
-        expected = expect_unseen(model, grid, sorted(partition.unseen), trial)
-        results = [r for r in evaluate(model, grid, config, trial.calibration) if not r.seen]
+        expected = expect_unseen(model, grid, sorted(partition.unseen), comparison)
+        results = [r for r in evaluate(model, grid, config, comparison.calibration) if not r.seen]
         for task in grid.tasks:
             truth = {}
             for (cell, _), score in place_means([r for r in results if r.cell.task == task]).items():

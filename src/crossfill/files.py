@@ -3,14 +3,10 @@
 import json
 import os
 import secrets
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
-
-_SECONDS_BETWEEN_TRIES = 0.05
-"""Seconds between attempts to take a lock that another process holds."""
+from typing import Any, BinaryIO
 
 
 def default_cache() -> Path:
@@ -67,47 +63,16 @@ def locked(path: Path, wait: bool) -> Iterator[bool]:
 
     The operating system releases the lock when the process ends, for whatever reason.
     """
+    from filelock import FileLock, Timeout
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        held = _lock(file.fileno())
-        while wait and not held:
-            time.sleep(_SECONDS_BETWEEN_TRIES)
-            held = _lock(file.fileno())
-        try:
-            yield held
-        finally:
-            if held:
-                _unlock(file.fileno())
-
-
-def _lock(handle: int) -> bool:
-    """Lock an open file; false if it is locked already."""
+    lock = FileLock(path)
     try:
-        import fcntl
-    except ModuleNotFoundError:  # Windows
-        return _lock_byte(handle, "LK_NBLCK")
+        lock.acquire(blocking=wait)
+    except Timeout:
+        yield False
+        return
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _unlock(handle: int) -> None:
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # Windows
-        _lock_byte(handle, "LK_UNLCK")
-    else:
-        fcntl.flock(handle, fcntl.LOCK_UN)
-
-
-def _lock_byte(handle: int, mode: Literal["LK_NBLCK", "LK_UNLCK"]) -> bool:
-    """Lock or unlock the first byte of an empty file, as Windows can; false if it is locked already."""
-    import msvcrt
-
-    try:
-        msvcrt.locking(handle, getattr(msvcrt, mode), 1)  # pyright: ignore[reportAttributeAccessIssue]
-    except PermissionError:
-        return False
-    return True
+        yield True
+    finally:
+        lock.release()

@@ -8,11 +8,11 @@ import crossfill
 from crossfill import checkpoint
 from crossfill.encoders.build import build_encoder
 from crossfill.grid.cells import Cell, Grid
-from crossfill.tagger import expectations
-from crossfill.tagger.expectations import hold_out_in_turn
+from crossfill.tagger import crossfit
+from crossfill.tagger.crossfit import compare_held_out
 from crossfill.training.interruption import InterruptedTraining
 from tests.scenarios import SMALL, small_grid
-from tests.tagger.test_claim import stop_at
+from tests.tagger.test_run_lock import stop_at
 
 MADE, PARTITION = small_grid()
 GRID = MADE.grid
@@ -23,17 +23,17 @@ UNSEEN = Cell("ner", GRID.languages[0])
 def test_the_best_method_on_held_out_cells_is_kept(monkeypatch: pytest.MonkeyPatch):
     scores = {("jm", "pos"): 0.5, ("pf-lr", "pos"): 0.6}  # jm is better at the three other tasks
     monkeypatch.setattr(
-        expectations,
+        crossfit,
         "_score",
         lambda found, _calibration, config: scores.get((config.method, found.cell.task), 0.2 + (config.method == "jm")),
     )
     configs = [FEW.change({"method": name}) for name in ("pf-lr", "jm")]
-    trial = hold_out_in_turn(
+    comparison = compare_held_out(
         GRID, PARTITION.seen, configs, lambda: build_encoder(FEW, GRID.inventory.languages), lambda *_: None
     )
-    assert trial.config.method == "jm"
-    assert trial.line().endswith("pos: pf-lr 60.0, jm 50.0; chosen: jm")
-    assert sorted(found.cell for found in trial.cells) == sorted(PARTITION.seen)
+    assert comparison.config.method == "jm"
+    assert comparison.summary().endswith("pos: pf-lr 60.0, jm 50.0; chosen: jm")
+    assert sorted(found.cell for found in comparison.cells) == sorted(PARTITION.seen)
 
 
 def test_filled_cells_have_an_expected_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -117,7 +117,7 @@ def test_training_returns_its_plan_and_progression_and_plans_once(tmp_path: Path
 
     monkeypatch.setattr(train_module, "find_method", lambda _: Once())
     config = FEW.change({"method": "ls"})
-    trained = train_model(GRID, GRID.cells, config, tmp_path, tell=told.append)
+    trained = train_model(GRID, GRID.cells, config, tmp_path, log=told.append)
     assert len(planned) == 1
     assert [f"ls: {note}" for note in trained.plan.notes] == told
     assert told[0].startswith("ls: chunk has no training data in 'eng'")

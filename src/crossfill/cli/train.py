@@ -106,7 +106,17 @@ def train(
     started = time.monotonic()
     changes = {} if layer is None else {"encoder.pretrained.layer": layer}
     request = RunRequest(
-        method, encoder, preset, config, vectors_beside(data), changes | parse_assignments(change or ())
+        method,
+        encoder,
+        preset,
+        config,
+        vectors_beside(data),
+        changes | parse_assignments(change or ()),
+        out=out,
+        resume=resume,
+        force=force,
+        cache=cache or True,
+        expect=expect,
     )
     if method not in (None, AUTO):
         find_method(method)
@@ -120,18 +130,7 @@ def train(
     partition = _partition(compared, hold_out or [], halves, half, seed)
     try:
         with terminable():
-            made = run(
-                grid,
-                partition.seen,
-                request,
-                out,
-                resume=resume,
-                force=force,
-                cache=cache or True,
-                scored=compared,
-                expect=expect,
-                tell=None if quiet else _tell,
-            )
+            made = run(grid, partition.seen, request, compared, log=None if quiet else _tell)
     except (KeyboardInterrupt, InterruptedTraining) as stop:
         step = f" at step {stop.step:,}" if isinstance(stop, InterruptedTraining) else ""
         typer.echo(f"interrupted{step}; go on with: {_command_to_go_on(out)}", err=True)
@@ -146,10 +145,10 @@ def train(
 
 def _command_to_go_on(out: Path) -> str:
     """The command that takes the run up: the same again while it only encodes, as what is encoded is cached."""
-    from crossfill.tagger.claim import standing
+    from crossfill.tagger.run_lock import run_state
 
     given = [argument for argument in sys.argv[1:] if argument not in ("--force", "--resume")]
-    return shlex.join(["crossfill", *given, *(["--resume"] if standing(out) == "unfinished" else [])])
+    return shlex.join(["crossfill", *given, *(["--resume"] if run_state(out) == "unfinished" else [])])
 
 
 def _tell(line: str) -> None:

@@ -61,9 +61,7 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
     grid = part.with_sources() if find_method(job.config.method).uses_outside_languages else part.grid
     config = _settings(job, run)
     encoder = _encoder(job, grid)
-    trained = train_model(
-        grid, seen, config, folder / TRAINING, resume=True, quiet=False, encoder=encoder, report=report, tell=print
-    )
+    trained = train_model(grid, seen, config, folder / TRAINING, encoder, report or (lambda _step, _note: None), print)
     history = trained.progression.history
     fitted = time.monotonic()
     held_out = calibrate_held_out(job, run, grid, seen, config, encoder)

@@ -6,21 +6,32 @@ these predictions: a cell that trained the model would look too good, and an uns
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from crossfill.config import Config
 from crossfill.encoders.base import Encoder
-from crossfill.evaluation.calibrate import PredictedCell, predict_cell
+from crossfill.encoders.pooling import sentences_of
+from crossfill.evaluation.calibrate import PredictedCell, calibrate_on, predict_cell
+from crossfill.evaluation.expected import Expectations, HeldOutScore, expect_scores
 from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.sentence import Corpus
+from crossfill.grid.unit import Unit
 from crossfill.model import Model
+from crossfill.prediction.calibration import Calibration, rule_for
+from crossfill.prediction.predict import predict
+from crossfill.progress import Report
 from crossfill.tagger.train import train_model
 from crossfill.training.labelled import Labelled, prepare
 
-Report = Callable[[int, str], None]
-"""Told the number of steps done, with a note."""
+CANDIDATES = ("pf-lr", "jm", "jm-deep")
+"""Methods that `--method auto` tries."""
 N_FOLDS = 3
 MOST_SENTENCES = 100
 """Sentences of a held-out cell that are predicted: its dev data, then some of its training data."""
@@ -40,11 +51,6 @@ def cross_fit(
         yield predict_held_out(model, grid, cell, config)
 
 
-def predict_held_out(model: Model, grid: Grid, cell: Cell, config: Config) -> PredictedCell:
-    """Predict labelled sentences of a cell that the model was trained without; none of them are test data."""
-    return predict_cell(model, cell, _chosen(model, grid, cell, config.training.seed), config)
-
-
 def hold_out(
     grid: Grid,
     seen: Collection[Cell],
@@ -57,22 +63,45 @@ def hold_out(
     """Train without each fold of the seen cells in turn; every model comes with each cell of its fold.
 
     `build` returns the encoder of each training: one that stays frozen may be the same every time. `report` is called
-    after every step with the number of steps done in all folds. With a `folder`, trainings that were interrupted there
-    are taken up.
+    after every step with the number of steps done in all folds. Trainings that were interrupted in `folder` are
+    resumed.
     """
     for number, fold in enumerate(folds(seen, n_folds, config.training.seed)):
-        before = number * config.training.steps
-
-        def tell(step: int, note: str, before: int = before) -> None:
-            if report is not None:
-                report(before + step, note)
-
-        place = None if folder is None else folder / f"{config.method}-{number}"
-        trained = train_model(
-            grid, frozenset(seen) - fold, config, place, resume=place is not None, encoder=build(), report=tell
-        )
+        out = None if folder is None else folder / f"{config.method}-{number}"
+        steps = _counted_on(report, number * config.training.steps)
+        trained = train_model(grid, frozenset(seen) - fold, config, out, build(), steps)
         for cell in sorted(fold):
             yield trained.model, cell
+
+
+def _counted_on(report: Report | None, before: int, name: str = "") -> Report:
+    """Return a function that reports steps in addition to those done before."""
+
+    def counted(step: int, note: str) -> None:
+        if report is not None:
+            report(before + step, f"{name} {note}" if name else note)
+
+    return counted
+
+
+def predict_held_out(model: Model, grid: Grid, cell: Cell, config: Config) -> PredictedCell:
+    """Predict labelled sentences of a cell that the model was trained without; none of them are test data."""
+    labelled: list[Labelled] = []
+    left = MOST_SENTENCES
+    for corpus in (grid.development(cell), grid.training(cell)):
+        if left and len(corpus):
+            data = prepare(model.encoder, model.inventory, cell, corpus)
+            if len(data) > left:
+                data = data.take(_random_places(len(data), left, config.training.seed))
+            labelled.append(data)
+            left -= len(data)
+    return predict_cell(model, cell, labelled, config)
+
+
+def _random_places(n: int, most: int, seed: int) -> Int[Tensor, "chosen"]:
+    """Choose so many of n places at random; order is kept."""
+    chosen = random.Random(seed).sample(range(n), most)  # noqa: S311 - a seeded experiment, not a secret
+    return torch.tensor(sorted(chosen))
 
 
 def folds(seen: Collection[Cell], n_folds: int = N_FOLDS, seed: int = 0) -> list[frozenset[Cell]]:
@@ -98,20 +127,101 @@ def folds(seen: Collection[Cell], n_folds: int = N_FOLDS, seed: int = 0) -> list
     return [frozenset(part) for part in parts if part]
 
 
-def _chosen(model: Model, grid: Grid, cell: Cell, seed: int) -> list[Labelled]:
-    """Sentences of a held-out cell: its dev data, then some of its training data."""
-    chosen: list[Labelled] = []
-    left = MOST_SENTENCES
-    for corpus in (grid.development(cell), grid.training(cell)):
-        if left and len(corpus):
-            chosen.append(_some(prepare(model.encoder, model.inventory, cell, corpus), left, seed))
-            left -= len(chosen[-1])
-    return chosen
+@dataclass(frozen=True)
+class HeldOutComparison:
+    """How the seen cells of a grid do when they are held out in turn, with the method that was chosen."""
+
+    config: Config
+    """The settings, with the method that was chosen."""
+    cells: tuple[PredictedCell, ...]
+    """What models that were trained without a cell predict there."""
+    calibration: Calibration
+    scores_by_method: Mapping[str, Mapping[str, float]]
+    """Mean score of held-out cells by method and task; empty if there was one method."""
+
+    def held_out(self) -> list[HeldOutScore]:
+        """Score and doubt of every held-out cell, with the decisions that the calibration makes."""
+        return [HeldOutScore(p.cell, _score(p, self.calibration, self.config), _doubt(p.plug_in)) for p in self.cells]
+
+    def summary(self) -> str:
+        """Name the methods that were compared, with their scores, and the one chosen."""
+        tasks = sorted({task for scores in self.scores_by_method.values() for task in scores})
+        compared = "; ".join(
+            f"{task}: "
+            + ", ".join(f"{name} {100 * scores[task]:.1f}" for name, scores in self.scores_by_method.items())
+            for task in tasks
+        )
+        return f"held-out seen cells, {compared}; chosen: {self.config.method}"
 
 
-def _some(data: Labelled, most: int, seed: int) -> Labelled:
-    """At most this many sentences, chosen at random; order is kept."""
-    if len(data) <= most:
-        return data
-    chosen = random.Random(seed).sample(range(len(data)), most)  # noqa: S311 - a seeded experiment, not a secret
-    return data.take(torch.tensor(sorted(chosen)))
+def compare_held_out(
+    grid: Grid,
+    seen: Collection[Cell],
+    configs: Sequence[Config],
+    build: Callable[[], Encoder],
+    report: Report | None = None,
+    folder: Path | None = None,
+) -> HeldOutComparison:
+    """Train each method without some of the seen cells in turn; the best has the largest mean of its tasks' scores."""
+    cells: dict[str, list[PredictedCell]] = {}
+    before = 0
+    for config in configs:
+        steps = _counted_on(report, before, config.method)
+        cells[config.method] = list(cross_fit(grid, seen, config, build, report=steps, folder=folder))
+        before += N_FOLDS * config.training.steps
+    calibrations = {method: calibrate_on(predicted) for method, predicted in cells.items()}
+    settings = {config.method: config for config in configs}
+    scores = {method: _means(cells[method], calibrations[method], settings[method]) for method in cells}
+    best = max(scores, key=lambda method: float(np.mean(list(scores[method].values()))))
+    compared = scores if len(scores) > 1 else {}
+    return HeldOutComparison(settings[best], tuple(cells[best]), calibrations[best], compared)
+
+
+def expect_unseen(model: Model, grid: Grid, unseen: Collection[Cell], comparison: HeldOutComparison) -> Expectations:
+    """Expect scores of unseen cells, by the model's doubt of their text."""
+    doubts = {}
+    for cell in unseen:
+        text = _text(grid, cell)
+        if len(text):
+            doubts[cell] = _doubt_of_text(model, cell, text, comparison.config.training.seed)
+    held_out = comparison.held_out()
+    tried = comparison.scores_by_method or None
+    return Expectations(tuple(held_out), tuple(expect_scores(held_out, doubts)), tried=tried)
+
+
+def _means(cells: Sequence[PredictedCell], calibration: Calibration, config: Config) -> dict[str, float]:
+    scores: dict[str, list[float]] = {}
+    for predicted in cells:
+        scores.setdefault(predicted.cell.task, []).append(_score(predicted, calibration, config))
+    return {task: float(np.mean(values)) for task, values in scores.items()}
+
+
+def _score(predicted: PredictedCell, calibration: Calibration, config: Config) -> float:
+    return predicted.score(rule_for(calibration.of(predicted.cell.task, 0), config.prediction.decision))
+
+
+def _doubt(probabilities: np.ndarray) -> float:
+    """Of plug-in prediction: averages also doubt a language that no cell was seen of, as are many held-out cells'."""
+    return float(1 - probabilities.max(-1).mean())
+
+
+def _text(grid: Grid, cell: Cell) -> Corpus:
+    """Find text of an unseen cell, without labels: its own training text, else that of the language's other tasks."""
+    same = [cell] if cell in grid.corpora else []
+    others = sorted(other for other in grid.cells if other.language == cell.language and other != cell)
+    if grid.inventory.unit(cell.task) is Unit.PAIR:  # sentences of other tasks make no pairs
+        others = [other for other in others if other.task == cell.task]
+    for other in (*same, *others):
+        usable = [splits for splits in grid[other] if splits.has_training_data]
+        if usable:
+            return Corpus.joined(splits.training for splits in usable).text()
+    return Corpus.from_sentences(())
+
+
+def _doubt_of_text(model: Model, cell: Cell, text: Corpus, seed: int) -> float:
+    inputs = model.encoder.prepare(text, cell.language)
+    unit = model.inventory.unit(cell.task)
+    n = len(inputs.lengths) // unit.n_sentences
+    if n > MOST_SENTENCES:
+        inputs = inputs.take(sentences_of(_random_places(n, MOST_SENTENCES, seed), unit))
+    return _doubt(predict(model, inputs, cell, n_samples=0).probabilities.cpu().numpy())

@@ -37,6 +37,16 @@ class RunRequest:
     """Folder of typological vectors, unless the settings name another."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Settings by dotted path, which override all others."""
+    out: Path | None = None
+    """Folder for the model."""
+    resume: bool = False
+    """Whether to go on with the run that was interrupted in `out`."""
+    force: bool = False
+    """Whether to replace the model or run that is in `out`."""
+    cache: Path | bool = True
+    """Folder for features, or whether to use the default one."""
+    expect: bool | None = None
+    """Whether to hold out seen cells in turn; by default where the encoder is frozen."""
 
 
 class Choice(NamedTuple):

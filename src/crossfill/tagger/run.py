@@ -1,47 +1,53 @@
 """A training run from a user's request to a finished model: the one road of the command line and of Python."""
 
+import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crossfill import checkpoint
 from crossfill.config import Config
+from crossfill.data.codes import find_cell
+from crossfill.data.folder import load_grid
 from crossfill.encoders.base import Encoder
 from crossfill.encoders.build import build_encoder
 from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.errors import DataError
 from crossfill.evaluation.expected import FEWEST_CELLS, Expectations, save_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import evaluate, scored_corpora
+from crossfill.grid import partition
 from crossfill.grid.bridges import bridge_note
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
+from crossfill.grid.typology import vectors_beside
 from crossfill.methods.registry import find_method
 from crossfill.model import Model, n_parameters
 from crossfill.prediction.calibration import Calibration, save_calibration
 from crossfill.progress import ProgressBar
-from crossfill.tagger.card import write_card
-from crossfill.tagger.claim import claimed, close_run
-from crossfill.tagger.crossfit import folds
-from crossfill.tagger.expectations import CANDIDATES, Trial, expect_unseen, hold_out_in_turn
+from crossfill.tagger.card import CardInfo, describe_data, write_card
+from crossfill.tagger.crossfit import CANDIDATES, HeldOutComparison, compare_held_out, expect_unseen, folds
 from crossfill.tagger.folder import save_results
 from crossfill.tagger.presets import RunRequest, choose_settings
+from crossfill.tagger.run_lock import locked_for_run, mark_finished
+from crossfill.tagger.tagger import Tagger
 from crossfill.tagger.train import train_model
 from crossfill.training.loop import Progression
 from crossfill.training.processes import is_first_process, is_only_process, leave
 
 AUTO = "auto"
 """The method that stands for the best of several on held-out seen cells."""
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 """Shows a line to the user."""
 _MOST_NAMES = 8
 """Unseen cells that an announcement names."""
 
 
 class Outcome(NamedTuple):
-    """What a run made."""
+    """A trained model, and what was found out about it."""
 
     model: Model
     config: Config
@@ -52,99 +58,140 @@ class Outcome(NamedTuple):
     expectations: Expectations | None
     """Expected scores of the cells that are filled; none if no seen cells were held out."""
 
+    def write(self, folder: Path) -> None:
+        """Complete a model folder that has its weights: calibration, expected scores, results, and the card."""
+        if self.expectations is not None and self.calibration is not None:
+            save_calibration(folder, self.calibration)
+            save_expected(folder, self.expectations)
+        save_results(folder, self.results)
+        write_card(folder)
+
+
+def train(
+    grid: Grid | str | Path,
+    method: str | None = None,
+    encoder: str | None = None,
+    out: str | Path | None = None,
+    config: Config | str | Path | None = None,
+    hold_out: Iterable[str | Cell] = (),
+    **options: Any,
+) -> Tagger:
+    """Train on the cells of a grid, or of a data folder, except those held out; the model is written to `out` if given.
+
+    Args:
+        grid: A grid, or the path of a data folder.
+        method: `pf-lr` unless the config names another. `auto` compares several on seen cells held out in turn, and
+            keeps the best.
+        encoder: `compact`, a name of the hub, or a folder.
+        out: Folder for the model.
+        config: Settings, or a YAML file of them. Without, they are those of a preset, fitted to the data.
+        hold_out: Cells to leave unseen.
+        options: `preset` (`laptop`, `gpu`, `paper` or `demo`; by default chosen by encoder and device). `resume` goes
+            on with a run that was interrupted in `out`, and `force` replaces what is there. `cache` is the folder for
+            corpora and features, or whether to use the default one. With `expect`, seen cells are held out in turn to
+            calibrate, and to say what filled cells will score (`Tagger.expectations`); by default where the encoder is
+            frozen. `quiet` hides what is chosen and how far it is; by default it is shown in terminals and notebooks.
+
+    """
+    quiet = options.pop("quiet", None)
+    cache = options.get("cache", True)
+    vectors = None
+    if isinstance(grid, str | Path):
+        vectors = vectors_beside(grid)
+        grid = load_grid(grid, cache=cache)
+    if not isinstance(grid, Grid):
+        raise DataError(f"expected a Grid, or the path of a data folder; got {type(grid).__name__}")
+    names = [hold_out] if isinstance(hold_out, str | Cell) else hold_out
+    seen = partition.hold_out(grid.cells, [find_cell(name, grid.cells) for name in names]).seen
+    request = RunRequest(
+        method, encoder, config=config, vectors=vectors, out=None if out is None else Path(out), **options
+    )
+    if quiet is None:  # nobody reads standard error but in a terminal or a notebook
+        quiet = not sys.stderr.isatty() and "ipykernel" not in sys.modules
+    outcome = run(grid, seen, request, log=None if quiet else lambda line: print(line, file=sys.stderr))  # noqa: T201
+    card = CardInfo(data=describe_data(grid, sorted(outcome.model.seen)))
+    return Tagger(outcome.model, outcome.config, outcome.calibration, expectations=outcome.expectations, card=card)
+
 
 def run(
-    grid: Grid,
-    seen: Collection[Cell],
-    request: RunRequest,
-    out: Path | None = None,
-    resume: bool = False,
-    force: bool = False,
-    cache: Path | bool = True,
-    scored: Grid | None = None,
-    expect: bool | None = None,
-    tell: Tell | None = None,
+    grid: Grid, seen: Collection[Cell], request: RunRequest, scored: Grid | None = None, log: Log | None = None
 ) -> Outcome:
     """Choose settings, say what will be done, train on the seen cells, and score `scored`.
 
-    With `expect`, seen cells are held out in turn, to choose among methods (`auto`), to calibrate decisions, and to say
-    what filled cells will score; by default where the encoder is frozen, so that this takes little time. With `out`,
-    the model is written to that folder, from which an interrupted run can `resume`; a run that is there is replaced
-    only with `force`. Without `tell`, the run is silent.
+    With `request.expect`, seen cells are held out in turn, to choose among methods (`auto`), to calibrate decisions,
+    and to say what unseen cells will score; by default where the encoder is frozen, so that this takes little time.
+    With `request.out`, the model is written to that folder. Without `log`, the run is silent.
     """
-    first = is_first_process()
+    first, out = is_first_process(), request.out
+    if not first:
+        log = None
     with ExitStack() as stack:
         if out is not None and first:
-            stack.enter_context(claimed(out, resume, force))
-        course = Course.plan(grid, seen, request, cache, expect, quiet=tell is None or not first)
-        if tell is not None and first:
-            for line in course.announcement(scored):
-                tell(line)
-        made = course.take(out, resume, scored, _ignore if tell is None or not first else tell)
+            stack.enter_context(locked_for_run(out, request.resume, request.force))
+        training = TrainingRun.prepare(grid, seen, request, log)
+        if log is not None:
+            for line in training.announcement(scored):
+                log(line)
+        outcome = training.execute(scored)
         if out is not None and first:
-            close_run(out)
-    return made
+            mark_finished(out)
+    return outcome
 
 
 @dataclass(frozen=True)
-class Course:
+class TrainingRun:
     """A run whose settings are chosen."""
 
     grid: Grid
     seen: Collection[Cell]
+    request: RunRequest
+    log: Log | None
+    """Shows a line to the user; the run is silent without."""
     configs: Sequence[Config]
-    """The settings of each method that is tried: of several for `auto`, else of one."""
+    """The settings of each method that is compared: of several for `auto`, else of one."""
     reasons: tuple[str, ...]
     encoder: Encoder
-    build: Callable[[], Encoder]
-    """Returns the encoder of a training: the same every time if it stays frozen."""
-    filled: Sequence[Cell]
     n_folds: int
-    held_out: bool
-    """Whether seen cells are held out in turn."""
-    enough: bool
-    """Whether there are enough seen cells for that."""
-    quiet: bool
+    can_hold_out: bool
+    """Whether there are enough seen cells to hold some out in turn."""
+    holds_out: bool
+    """Whether that is done."""
 
     @classmethod
-    def plan(
-        cls,
-        grid: Grid,
-        seen: Collection[Cell],
-        request: RunRequest,
-        cache: Path | bool,
-        expect: bool | None,
-        quiet: bool,
-    ) -> "Course":
+    def prepare(cls, grid: Grid, seen: Collection[Cell], request: RunRequest, log: Log | None) -> "TrainingRun":
         """Choose settings, and whether seen cells are held out in turn."""
-        auto = request.method == AUTO
-        choices = [
-            choose_settings(grid, seen, replace(request, method=m)) for m in (CANDIDATES if auto else (request.method,))
-        ]
+        methods = CANDIDATES if request.method == AUTO else (request.method,)
+        choices = [choose_settings(grid, seen, replace(request, method=method)) for method in methods]
         config = choices[0].config
         find_method(config.method)
-        encoder = build_encoder(config, grid.inventory.languages, cache, quiet)
-        frozen = isinstance(encoder, FrozenEncoder) and not n_parameters(encoder)
-        filled, parts = _unseen_cells(grid, seen), folds(seen, seed=config.training.seed)
+        encoder = build_encoder(config, grid.inventory.languages, request.cache, quiet=log is None)
+        parts = folds(seen, seed=config.training.seed)
         most = max(Counter(cell.task for part in parts for cell in part).values(), default=0)
-        usual = frozen and bool(filled) and is_only_process()
-        held_out = most >= FEWEST_CELLS and (auto or (usual if expect is None else expect))
-        if held_out and isinstance(encoder, FrozenEncoder):
+        usual = _stays_frozen(encoder) and bool(_unseen_cells(grid, seen)) and is_only_process()
+        wanted = request.method == AUTO or (usual if request.expect is None else request.expect)
+        holds_out = most >= FEWEST_CELLS and wanted
+        if holds_out and isinstance(encoder, FrozenEncoder):
             encoder.keep_open = True
-        new = [encoder]
+        return cls(
+            grid=grid,
+            seen=seen,
+            request=request,
+            log=log,
+            configs=[choice.config for choice in choices],
+            reasons=choices[0].reasons,
+            encoder=encoder,
+            n_folds=len(parts),
+            can_hold_out=most >= FEWEST_CELLS,
+            holds_out=holds_out,
+        )
 
-        def build() -> Encoder:
-            if frozen:
-                return encoder
-            return new.pop() if new else build_encoder(config, grid.inventory.languages, cache, quiet)
-
-        configs = [choice.config for choice in choices]
-        reasons = choices[0].reasons
-        enough = most >= FEWEST_CELLS
-        return cls(grid, seen, configs, reasons, encoder, build, filled, len(parts), held_out, enough, quiet)
+    @property
+    def unseen(self) -> list[Cell]:
+        """The cells that the model fills."""
+        return _unseen_cells(self.grid, self.seen)
 
     def announcement(self, scored: Grid | None) -> Iterator[str]:
-        """What was chosen, and what will be done."""
+        """Say what was chosen, and what will be done."""
         yield from self.reasons
         config = self.configs[0]
         method = AUTO if len(self.configs) > 1 else config.method
@@ -152,57 +199,58 @@ class Course:
         if isinstance(self.encoder, FrozenEncoder):
             needed, missing = words_to_encode(self.grid, self.seen, self.encoder, scored)
             yield f"{missing:,} words to encode, and {needed - missing:,} in the cache already"
-        if not self.enough and (self.filled or method == AUTO):
+        if self.holds_out:
+            yield f"seen cells held out in turn: {self.n_folds * len(self.configs)} trainings before the last one"
+        elif not self.can_hold_out and (self.unseen or method == AUTO):
             yield (
                 f"fewer than {FEWEST_CELLS} seen cells of any task can be held out, so nothing is said of how filled "
                 f"cells will score{f', and the method is {config.method}' if method == AUTO else ''}"
             )
-        elif self.filled and not self.held_out:
+        elif self.unseen:
             yield f"--expect (expect=True) says what filled cells will score, in {self.n_folds + 1} times the time"
 
-    def take(self, out: Path | None, resume: bool, scored: Grid | None, say: Tell) -> Outcome:
+    def execute(self, scored: Grid | None) -> Outcome:
         """Hold out, train, expect and score."""
-        trial = self._hold_out(out) if self.held_out else None
-        config = self.configs[0] if trial is None else trial.config
-        if trial is not None and trial.tried:
-            say(trial.line())
-        trained = train_model(
-            self.grid, self.seen, config, out, resume=resume, quiet=self.quiet, encoder=self.build(), tell=say
-        )
+        log = self.log or (lambda _line: None)
+        comparison = self._compare() if self.holds_out else None
+        config = self.configs[0] if comparison is None else comparison.config
+        if comparison is not None and comparison.scores_by_method:
+            log(comparison.summary())
+        with ProgressBar(self.log is None) as bars:
+            steps = bars.add(config.method, config.training.steps)
+            trained = train_model(self.grid, self.seen, config, self.request.out, self.encoder, steps, log)
         leave()
-        calibration = None if trial is None else trial.calibration
-        made = Outcome(trained.model, config, trained.progression, calibration, [], None)
+        calibration = None if comparison is None else comparison.calibration
+        outcome = Outcome(trained.model, config, trained.progression, calibration, [], None)
         if not is_first_process():
-            return made
-        if trial is not None:
-            made = made._replace(expectations=expect_unseen(trained.model, self.grid, self.filled, trial))
+            return outcome
+        if comparison is not None:
+            expectations = expect_unseen(trained.model, self.grid, self.unseen, comparison)
+            outcome = outcome._replace(expectations=expectations)
         if scored is not None:
-            with ProgressBar(self.quiet) as bars:
-                update = bars.add("Scoring corpora", len(scored_corpora(trained.model, scored)))
-                made = made._replace(results=evaluate(trained.model, scored, config, calibration, report=update))
-        if out is not None:
-            _write(out, made)
-        return made
+            with ProgressBar(self.log is None) as bars:
+                corpora = bars.add("Scoring corpora", len(scored_corpora(trained.model, scored)))
+                outcome = outcome._replace(results=evaluate(trained.model, scored, config, calibration, report=corpora))
+        if self.request.out is not None:
+            outcome.write(self.request.out)
+        return outcome
 
-    def _hold_out(self, out: Path | None) -> Trial:
-        folder = None if out is None else out / checkpoint.HELD_OUT
-        with ProgressBar(self.quiet) as bars:
+    def _compare(self) -> HeldOutComparison:
+        folder = None if self.request.out is None else self.request.out / checkpoint.HELD_OUT
+        with ProgressBar(self.log is None) as bars:
             steps = self.n_folds * sum(config.training.steps for config in self.configs)
-            update = bars.add("seen cells held out in turn", steps)
-            return hold_out_in_turn(self.grid, self.seen, self.configs, self.build, update, folder)
+            report = bars.add("seen cells held out in turn", steps)
+            return compare_held_out(self.grid, self.seen, self.configs, self._fold_encoder, report, folder)
+
+    def _fold_encoder(self) -> Encoder:
+        """Return the encoder of a training that holds out cells: the same every time if it stays frozen."""
+        if _stays_frozen(self.encoder):
+            return self.encoder
+        return build_encoder(self.configs[0], self.grid.inventory.languages, self.request.cache, self.log is None)
 
 
-def _write(out: Path, made: Outcome) -> None:
-    """Complete a model folder with what was found out when its weights were there, and with its card."""
-    if made.expectations is not None and made.calibration is not None:
-        save_calibration(out, made.calibration)
-        save_expected(out, made.expectations)
-    save_results(out, made.results)
-    write_card(out)
-
-
-def _ignore(_line: str) -> None:
-    return
+def _stays_frozen(encoder: Encoder) -> bool:
+    return isinstance(encoder, FrozenEncoder) and not n_parameters(encoder)
 
 
 def _describe_run(grid: Grid, seen: Collection[Cell], config: Config, method: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from crossfill.grid.sentence import Corpus
 from crossfill.methods.method import Plan
 from crossfill.methods.registry import build_model, find_method
 from crossfill.model import Model
-from crossfill.progress import ProgressBar
+from crossfill.progress import Report
 from crossfill.tagger.folder import complete_folder
 from crossfill.training.labelled import prepare_grid, prepare_unseen_development
 from crossfill.training.loop import Progression, Trainer
@@ -33,23 +33,21 @@ def train_model(
     seen: Collection[Cell],
     config: Config,
     out: Path | None = None,
-    resume: bool = False,
-    quiet: bool = True,
     encoder: Encoder | None = None,
-    report: Callable[[int, str], None] | None = None,
-    tell: Callable[[str], None] = lambda _note: None,
+    report: Report = lambda _step, _note: None,
+    log: Callable[[str], None] = lambda _note: None,
 ) -> Trained:
     """Train a model of the config's method on the seen cells, or on those that its plan chooses.
 
-    With `out`, the model is written to that folder, without a card, and an interrupted run can `resume` from there.
-    `report` is called after every step, in place of a progress bar; `tell` is called with the notes of the plan.
+    With `out`, the model is written to that folder, without a card, and a run that was interrupted there is resumed.
+    `report` is called after every step, and `log` with the notes of the plan.
     """
     processes = Processes(config.training)
     method = find_method(config.method)
     plan = method.plan(grid, frozenset(seen), config)
     if processes.is_first:
         for note in plan.notes:
-            tell(f"{method.name}: {note}")
+            log(f"{method.name}: {note}")
     model = build_model(config, grid.inventory, plan.seen, encoder)
     with processes.first_goes_first():
         centre(model.encoder, grid, seen)
@@ -59,8 +57,7 @@ def train_model(
             development = prepare_unseen_development(model, grid)
     data = plan.grid.digest(plan.cells) if out is not None else ""
     trainer = Trainer(model, training, development, config, out, processes, data)
-    with ProgressBar(quiet or report is not None or not processes.is_first) as bars:
-        progression = trainer.run(resume, report or bars.add(config.method, config.training.steps))
+    progression = trainer.run(resume=True, report=report)
     if out is not None and processes.is_first:
         complete_folder(out, model, grid, config)
     return Trained(model, plan, progression)

@@ -11,8 +11,8 @@ from crossfill.errors import CheckpointError
 from crossfill.files import locked
 
 
-def standing(folder: Path) -> Literal["empty", "unfinished", "finished"]:
-    """How far the run in a folder has come."""
+def run_state(folder: Path) -> Literal["empty", "unfinished", "finished"]:
+    """Tell how far the run in a folder has come."""
     if (folder / checkpoint.STATE).exists() or (folder / checkpoint.HELD_OUT).exists():
         return "unfinished"
     if not (folder / checkpoint.DESCRIPTION).exists():
@@ -21,12 +21,12 @@ def standing(folder: Path) -> Literal["empty", "unfinished", "finished"]:
 
 
 @contextmanager
-def claimed(folder: Path, resume: bool, force: bool) -> Iterator[None]:
-    """Hold a folder for a run, from before its first work to its end.
+def locked_for_run(folder: Path, resume: bool, force: bool) -> Iterator[None]:
+    """Lock a folder for a run, from before its first work to its end.
 
     CheckpointError if it cannot be written, if another process holds it, if there is nothing to `resume`, or if it
     holds a run that is neither resumed nor given up with `force`. A run that ends before it has written anything leaves
-    no trace of the claim.
+    no lock file.
     """
     new = not folder.exists()
     with ExitStack() as stack:
@@ -42,11 +42,11 @@ def claimed(folder: Path, resume: bool, force: bool) -> Iterator[None]:
             _check(folder, resume, force)
             yield
         except BaseException:
-            _withdraw(folder, new)
+            _remove_lock(folder, new)
             raise
 
 
-def _withdraw(folder: Path, new: bool) -> None:
+def _remove_lock(folder: Path, new: bool) -> None:
     """Remove the lock from a folder with nothing else in it, and the folder if it is `new`."""
     with suppress(OSError):
         if [path.name for path in folder.iterdir()] == [checkpoint.LOCK]:
@@ -55,28 +55,28 @@ def _withdraw(folder: Path, new: bool) -> None:
                 folder.rmdir()
 
 
-def close_run(folder: Path) -> None:
+def mark_finished(folder: Path) -> None:
     """Mark a run as finished: what only served to resume it leaves the folder."""
     shutil.rmtree(folder / checkpoint.HELD_OUT, ignore_errors=True)
     (folder / checkpoint.STATE).unlink(missing_ok=True)
 
 
 def _check(folder: Path, resume: bool, force: bool) -> None:
-    found = standing(folder)
-    if resume and found == "empty":
+    state = run_state(folder)
+    if resume and state == "empty":
         raise CheckpointError(f"{folder}: expected a run to resume, found none; train without --resume")
-    if resume and found == "finished":
+    if resume and state == "finished":
         raise CheckpointError(
-            f"{folder}: this run is finished, there is nothing to resume; --force (force=True) trains it anew"
+            f"{folder}: this run is finished, there is nothing to resume; --force (force=True) trains it again"
         )
-    if resume or found == "empty":
+    if resume or state == "empty":
         return
     if not force:
-        what = "a finished model" if found == "finished" else "a run that is not finished"
-        go_on = "" if found == "finished" else "--resume (resume=True) goes on with it, "
+        what = "a finished model" if state == "finished" else "a run that is not finished"
+        go_on = "" if state == "finished" else "--resume (resume=True) goes on with it, "
         raise CheckpointError(
             f"{folder}: expected an empty folder, found {what}; {go_on}--force (force=True) replaces it, or name "
             "another folder with --out"
         )
-    close_run(folder)
+    mark_finished(folder)
     checkpoint.remove_run(folder)

@@ -20,7 +20,7 @@ from crossfill.encoders.cache import FeatureCache
 from crossfill.errors import CheckpointError, ConfigError
 from crossfill.files import locked, write_atomically
 from crossfill.grid.cells import Grid
-from crossfill.tagger.claim import standing
+from crossfill.tagger.run_lock import run_state
 from crossfill.training.interruption import InterruptedTraining
 from crossfill.training.loop import Trainer
 from tests.data.folders import bio, write
@@ -43,7 +43,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, last: int) -> None:
 
 def test_a_finished_model_is_replaced_only_when_asked(tmp_path: Path):
     crossfill.train(GRID, config=FEW, out=tmp_path)
-    assert standing(tmp_path) == "finished"
+    assert run_state(tmp_path) == "finished"
     assert not (tmp_path / checkpoint.STATE).exists()  # the optimiser's state serves nobody now
     before = (tmp_path / checkpoint.WEIGHTS).read_bytes()
     other = FEW.change({"training.seed": 1})
@@ -82,7 +82,7 @@ def test_an_interrupted_run_is_resumed_or_given_up_and_ends_the_same(tmp_path: P
         stop_at(patch, 3)
         with pytest.raises(InterruptedTraining, match="interrupted at step 3"):
             crossfill.train(GRID, config=FEW, out=broken)
-    assert standing(broken) == "unfinished"
+    assert run_state(broken) == "unfinished"
     with pytest.raises(CheckpointError, match=r"a run that is not finished; --resume \(resume=True\) goes on with it"):
         crossfill.train(GRID, config=FEW, out=broken)
     with pytest.raises(CheckpointError, match="started with other settings"):
@@ -95,7 +95,7 @@ def test_an_interrupted_run_is_resumed_or_given_up_and_ends_the_same(tmp_path: P
     crossfill.train(GRID, config=FEW, out=broken, resume=True)
     for name in (checkpoint.WEIGHTS, checkpoint.DESCRIPTION, checkpoint.HISTORY):
         assert (broken / name).read_bytes() == (whole / name).read_bytes()
-    assert standing(broken) == "finished"
+    assert run_state(broken) == "finished"
 
 
 def test_a_run_killed_before_its_first_validation_leaves_no_other_weights(

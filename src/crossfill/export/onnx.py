@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from crossfill.encoders.special_tokens import reading_all_as_text
 from crossfill.errors import ExportError
-from crossfill.export.parts import Parts, Tell, take_apart, write_labels, write_surroundings
+from crossfill.export.parts import Log, Parts, take_apart, write_labels, write_surroundings
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
 from crossfill.grid.unit import Unit
@@ -81,12 +81,12 @@ class TaggingGraph(nn.Module):
     ) -> Float[Tensor, "sentences words labels"] | Float[Tensor, "sentences labels"]:
         """The logits of each word, or of each sentence."""
         every = self.mix or self.layer is not None
-        found = self.network(input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=every)
-        states = found.last_hidden_state
+        outputs = self.network(input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=every)
+        states = outputs.last_hidden_state
         if self.mix:
-            states = torch.cat(list(found.hidden_states), dim=-1)
+            states = torch.cat(list(outputs.hidden_states), dim=-1)
         elif self.layer is not None:
-            states = found.hidden_states[self.layer]
+            states = outputs.hidden_states[self.layer]
         # pooling weight of each piece in each word: sentences × words × pieces
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         first, last = first_piece.unsqueeze(-1), last_piece.unsqueeze(-1)
@@ -104,21 +104,21 @@ class TaggingGraph(nn.Module):
             inside = first_piece >= -1
             if self.sentences == "last":
                 inside = inside & (torch.arange(first_piece.shape[1], device=input_ids.device) == n_words - 1)
-            own = (inside / inside.sum(-1, keepdim=True).clamp(min=1)).to(states.dtype)
+            weights = (inside / inside.sum(-1, keepdim=True).clamp(min=1)).to(states.dtype)
             if self.query is not None:
                 scores = (shares @ states) @ self.query
-                own = scores.masked_fill(~inside, -torch.inf).softmax(-1).nan_to_num()
-            return self.head(own.unsqueeze(1) @ shares @ states).squeeze(1)
+                weights = scores.masked_fill(~inside, -torch.inf).softmax(-1).nan_to_num()
+            return self.head(weights.unsqueeze(1) @ shares @ states).squeeze(1)
         return self.head(shares @ states)
 
 
-def export_onnx(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _stage: None) -> None:
-    """Write the tagger of a cell as an ONNX graph with the encoder's tokenizer beside it."""
+def export_onnx(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage: None) -> None:
+    """Write the tagger of a cell as an ONNX graph with the encoder's tokenizer."""
     try:
         import onnxscript as _  # noqa: F401
     except ImportError:
-        raise ExportError("expected onnxscript and onnxruntime, found none; pip install 'crossfill[onnx]'") from None
-    tell("loading the encoder")
+        raise ExportError("expected onnxscript and onnxruntime, got neither; pip install 'crossfill[onnx]'") from None
+    log("loading the encoder")
     parts = take_apart(tagger, cell)
     usage = _USAGE.format(most=parts.words.config.max_pieces)
     if parts.unit is Unit.SENTENCE:
@@ -131,7 +131,7 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _stag
     example = (ids, torch.ones_like(ids), torch.tensor([[1, 2, 4]] * 2), torch.tensor([[1, 3, 5]] * 2))
     sentences, pieces, words = (torch.export.Dim(name, min=1) for name in ("sentences", "pieces", "words"))
     by_piece, by_word = {0: sentences, 1: pieces}, {0: sentences, 1: words}
-    tell(f"tracing the graph, and writing {out / GRAPH}")
+    log(f"tracing the graph, and writing {out / GRAPH}")
     with _quiet(), torch.no_grad():
         torch.onnx.export(
             graph,

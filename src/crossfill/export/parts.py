@@ -25,7 +25,7 @@ from crossfill.grid.unit import Unit
 from crossfill.model import Classifier, Head
 from crossfill.tagger.tagger import Tagger
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 """Called with each stage of an export as it begins."""
 
 
@@ -101,12 +101,12 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
 
 
 def _affine_head(tagger: Tagger, cell: Cell) -> Classifier:
-    """The head at the posterior means; that of an adapted cell is fitted again without learning by heart."""
-    made, heads = tagger.adapted.get(cell), source_of(tagger.model, cell)
+    """Return the head at the posterior means; that of an adapted cell is fitted again without cues."""
+    adapted, heads = tagger.adapted.get(cell), source_of(tagger.model, cell)
     generated = heads.plug_in([cell])[0]
-    if made is None:
+    if adapted is None:
         return generated
-    plain = adapt_cell(heads, made.examples, cell, made.labels, made.width.without_cues(), own=made.own)
+    plain = adapt_cell(heads, adapted.examples, cell, adapted.labels, adapted.width.without_cues(), own=adapted.own)
     return with_parameters(generated, plain.posterior.mean)
 
 

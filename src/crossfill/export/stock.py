@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from crossfill.errors import ExportError
-from crossfill.export.parts import Parts, Tell, take_apart, write_surroundings
+from crossfill.export.parts import Log, Parts, take_apart, write_surroundings
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
@@ -44,19 +44,19 @@ label("A sentence.")
 The label is read at the last token: give the pipeline one text at a time."""
 
 
-def export_stock(tagger: Tagger, cell: Cell, out: Path, tell: Tell = lambda _stage: None) -> None:
+def export_stock(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage: None) -> None:
     """Write the tagger of a cell as a stock checkpoint; ExportError if none can represent it.
 
     It is one for token classification, or for sequence classification if the task labels sentences.
     """
-    tell("loading the encoder")
+    log("loading the encoder")
     parts = take_apart(tagger, cell)
     _check(parts)
-    tell("putting the checkpoint together")
+    log("putting the checkpoint together")
     model = _assemble(parts)
-    tell("comparing its logits with the model's")
+    log("comparing its logits with the model's")
     _verify(parts, model)
-    tell(f"writing {out}")
+    log(f"writing {out}")
     write_surroundings(parts, tagger, out, _USAGE if parts.unit is Unit.WORD else _SENTENCE_USAGE)
     model.save_pretrained(out)
     _read_special_tokens_as_text(out / "tokenizer_config.json")
@@ -73,14 +73,14 @@ def _check(parts: Parts) -> None:
     kind = "token" if parts.unit is Unit.WORD else "sequence"
     reasons = []
     if parts.unit is Unit.SENTENCE and (parts.sentences, config.pooling) != ("last", "last"):
-        found = "mean of a sentence's words" if parts.sentences == "mean" else "words that attention weighs"
-        found = f"{config.pooling} piece of its last word" if parts.sentences == "last" else found
-        reasons.append(f"its head reads the {found}, and those classes read one token ([CLS] or the last)")
+        read = "mean of a sentence's words" if parts.sentences == "mean" else "words that attention weighs"
+        read = f"{config.pooling} piece of its last word" if parts.sentences == "last" else read
+        reasons.append(f"its head reads the {read}, and those classes read one token ([CLS] or the last)")
     if parts.unit is Unit.WORD and config.pooling != "first":
         reasons.append(f"words are read from their {config.pooling} piece, and pipelines take the first")
     if parts.layer_mix or parts.words.layer != n_layers:
-        found = "a mix of layers" if parts.layer_mix else f"layer {parts.words.layer} of {n_layers}"
-        reasons.append(f"heads read {found}, and {kind}-classification classes read the last")
+        layers = "a mix of layers" if parts.layer_mix else f"layer {parts.words.layer} of {n_layers}"
+        reasons.append(f"heads read {layers}, and {kind}-classification classes read the last")
     if reasons:
         raise ExportError(
             f"{parts.cell}: a transformers {kind}-classification checkpoint cannot carry this model: "
@@ -101,12 +101,12 @@ def _assemble(parts: Parts) -> "PreTrainedModel":
     except ValueError:
         kind = auto.__name__.removeprefix("AutoModelFor")
         raise ExportError(f"{parts.cell}: transformers has no {kind} for {settings.model_type}; use --onnx") from None
-    own, base = network.state_dict(), getattr(model, model.base_model_prefix)
+    weights, base = network.state_dict(), getattr(model, model.base_model_prefix)
     wanted = base.state_dict()
-    missing = [name for name in wanted if name not in own and "pooler" not in name]
+    missing = [name for name in wanted if name not in weights and "pooler" not in name]
     if missing:
         raise ExportError(f"{parts.cell}: expected the encoder's weights in {type(model).__name__}, not {missing[0]}")
-    base.load_state_dict({name: tensor for name, tensor in own.items() if name in wanted}, strict=False)
+    base.load_state_dict({name: tensor for name, tensor in weights.items() if name in wanted}, strict=False)
     heads = [m for m in (getattr(model, "classifier", None), getattr(model, "score", None)) if isinstance(m, nn.Linear)]
     if not heads or heads[0].weight.shape != parts.weight.shape:
         raise ExportError(f"{parts.cell}: {type(model).__name__} has no affine classifier; use --onnx")
@@ -137,28 +137,29 @@ def _verify(parts: Parts, model: "PreTrainedModel") -> None:
         return
     inputs = parts.words.cutter.cut(Corpus.from_sentences(Sentence(words) for words in _PROBE))
     expected = parts.words(inputs) @ parts.weight.T + parts.bias
-    found = []
+    of_batches, places = [], []
     for batch in parts.words.batches(inputs):
         logits = model(input_ids=batch.ids, attention_mask=batch.mask).logits
-        found.append((batch.pieces, logits[batch.mask.bool()]))
-    pieces = torch.cat([logits for _, logits in found])[torch.cat([places for places, _ in found]).argsort()]
+        of_batches.append(logits[batch.mask.bool()])
+        places.append(batch.pieces)
+    pieces = torch.cat(of_batches)[torch.cat(places).argsort()]
     first, _ = inputs.word_pieces()
-    kept = inputs.first >= 0
-    _compare(parts, model, pieces[first][kept], expected[kept])
+    has_piece = inputs.first >= 0
+    _compare(parts, model, pieces[first][has_piece], expected[has_piece])
 
 
 def _sentence_logits(parts: Parts, model: "PreTrainedModel") -> tuple[Tensor, Tensor]:
-    """The checkpoint's logits of some sentences, read as its pipeline reads them, and the model's own."""
-    found, expected = [], []
+    """Compute the checkpoint's logits of some sentences, read as its pipeline reads them, and the model's."""
+    actual, expected = [], []
     for words in _PROBE:
         inputs = parts.words.cutter.cut(Corpus.from_sentences([Sentence(words)]))
-        found.append(model(input_ids=inputs.ids[None]).logits[0])
+        actual.append(model(input_ids=inputs.ids[None]).logits[0])
         expected.append(parts.words(inputs)[-1] @ parts.weight.T + parts.bias)
-    return torch.stack(found), torch.stack(expected)
+    return torch.stack(actual), torch.stack(expected)
 
 
-def _compare(parts: Parts, model: "PreTrainedModel", found: Tensor, expected: Tensor) -> None:
-    gap = float((found - expected).abs().max()) if len(found) else 0.0
+def _compare(parts: Parts, model: "PreTrainedModel", actual: Tensor, expected: Tensor) -> None:
+    gap = float((actual - expected).abs().max()) if len(actual) else 0.0
     if gap > _TOLERANCE * max(1.0, float(expected.abs().max())):
         raise ExportError(
             f"{parts.cell}: {type(model).__name__} does more than apply a head to the encoder's states "

@@ -107,8 +107,8 @@ def _covering(pool: Candidates, cost: Cost) -> Iterator[int]:
     """
     forms = [[word.lower() for word in sentence.words] for sentence in pool.sentences]
     doubt: dict[str, float] = defaultdict(float)
-    for form, own in zip((form for sentence in forms for form in sentence), pool.doubts.tolist(), strict=True):
-        doubt[form] += own
+    for form, entropy in zip((form for sentence in forms for form in sentence), pool.doubts.tolist(), strict=True):
+        doubt[form] += entropy
     covered: set[str] = set()
 
     def gain(place: int) -> float:

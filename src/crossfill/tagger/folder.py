@@ -43,8 +43,8 @@ def save_model(
     checkpoint.write_tensors(folder / checkpoint.WEIGHTS, model.state_dict(), {"run": checkpoint.digest(description)})
     for path in (folder / checkpoint.ADAPTED).glob("*.safetensors"):  # of an earlier model
         path.unlink()
-    for made in adapted.values():
-        save_adapted(folder, made)
+    for cell in adapted.values():
+        save_adapted(folder, cell)
     if calibration is not None:
         save_calibration(folder, calibration)
     save_results(folder, results)
@@ -101,7 +101,7 @@ def grow_folder(folder: Path, out: Path | None, model: Model, config: Config) ->
 
 @contextmanager
 def _copied(folder: Path, out: Path) -> Iterator[Path]:
-    """A copy of a model folder beside `out`, to be renamed; an error that the system reports removes it."""
+    """Copy a model folder to one next to `out`, to be renamed. The copy is deleted if an OSError occurs."""
     scratch = out.parent / f".{out.name}-{os.getpid()}"
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def save_results(folder: Path, results: Sequence[CellResult]) -> None:
 def load_model(
     folder: Path, encoder: str | None = None, cache: Path | bool = True, quiet: bool = True
 ) -> tuple[Model, Config]:
-    """The model in a folder, ready to predict, and its config.
+    """Load the model in a folder, ready to predict, and its config.
 
     The encoder is the one given, else the one in the folder, else the one it was trained with. The folder is not
     trusted: a model is first built on the meta device, without memory, and its shapes compared with those on file.
@@ -145,8 +145,8 @@ def _load_model(folder: Path, encoder: str | None, cache: Path | bool, quiet: bo
     base = build_encoder(named, inventory.languages, cache, quiet) if frozen else None
 
     def build() -> Model:
-        own = base or build_encoder(named, inventory.languages, cache, quiet, weights=False)
-        return build_model(named, inventory, seen, own)
+        encoder = base or build_encoder(named, inventory.languages, cache, quiet, weights=False)
+        return build_model(named, inventory, seen, encoder)
 
     try:
         with Outline():
@@ -175,21 +175,21 @@ def _save_encoder(folder: Path, model: Model, config: Config, with_encoder: bool
         hub.carry(source.folder, folder / checkpoint.ENCODER, weights=not trained)
 
 
-def _encoder_source(found: Path, config: Config) -> dict[str, str | None]:
-    """Where an encoder came from: a copy in another model folder says nothing of that, but the file beside it does."""
-    if found.name == checkpoint.ENCODER and (known := encoder_origin(found.parent)):
+def _encoder_source(encoder: Path, config: Config) -> dict[str, str | None]:
+    """Tell where an encoder came from: for a copy in another model folder, a file next to it says that."""
+    if encoder.name == checkpoint.ENCODER and (known := encoder_origin(encoder.parent)):
         origin = known
     else:
-        origin = hub.Origin.of(found)
+        origin = hub.Origin.of(encoder)
     return {
         "name": origin.name if origin else config.encoder.name,
         "revision": origin.revision if origin else None,
-        "identity": hub.identity(found).hex(),
+        "identity": hub.identity(encoder).hex(),
     }
 
 
 def _encoder_name(folder: Path, config: Config) -> str:
-    """The encoder of a model folder: its own copy, else the one that it was trained with, at the same revision."""
+    """Name the encoder of a model folder: its own copy, else the one that it was trained with, at the same revision."""
     carried, origin = folder / checkpoint.ENCODER, encoder_origin(folder)
     if carried.is_dir():
         return str(carried)

@@ -58,11 +58,11 @@ class Choice(NamedTuple):
 
 
 def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest) -> Choice:
-    """The settings of a run: those of the config given, else the best-measured ones for what is at hand."""
+    """Choose the settings of a run: those of its config, else the best-measured ones for encoder, device and data."""
     named = {"method": request.method, "encoder.name": request.encoder}
-    given = {name: value for name, value in named.items() if value is not None}
+    named = {name: value for name, value in named.items() if value is not None}
     if request.config is None:
-        return _chosen(grid, seen, request, given)
+        return _chosen(grid, seen, request, named)
     if request.preset is not None:
         raise ConfigError(
             f"expected a preset or a config, got both: {request.preset} and {request.config}; a file of settings names "
@@ -73,20 +73,20 @@ def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest) -> 
         config = load_run_config(Path(config), request.method)
     if not isinstance(config, Config):
         raise ConfigError(f"config: expected a Config or the path of a YAML file, got {type(config).__name__}")
-    config = config.change(given)
+    config = config.change(named)
     if config.sources.vectors is None and request.vectors is not None:
         config = config.change({"sources.vectors": request.vectors})
     return Choice(config.change(request.changes), ())
 
 
-def _chosen(grid: Grid, seen: Collection[Cell], request: RunRequest, given: Mapping[str, Any]) -> Choice:
+def _chosen(grid: Grid, seen: Collection[Cell], request: RunRequest, named: Mapping[str, Any]) -> Choice:
     reasons: list[str] = []
     name = request.encoder or str(request.changes.get("encoder.name") or _default_encoder(request.preset, reasons))
     preset = request.preset
     if preset is None:
         preset, why = _preset(name)
         reasons.append(f"preset {preset}: {why}")
-    fitted = {**given, "encoder.name": name}
+    fitted = {**named, "encoder.name": name}
     if request.vectors is not None:
         fitted["sources.vectors"] = request.vectors
     config = parse_config(preset_values(preset, request.method)).change(fitted)
@@ -106,7 +106,7 @@ def _preset(encoder: str) -> tuple[str, str]:
 
 
 def _default_encoder(preset: str | None, reasons: list[str]) -> str:
-    """A pretrained encoder if it is on this machine, else the built-in one: nothing is fetched unasked."""
+    """Name a pretrained encoder if it is on this machine, else the built-in one: nothing is fetched unasked."""
     from crossfill.encoders.hub import is_cached
 
     if preset == "demo":
@@ -160,9 +160,8 @@ def _fit_to_encoder(config: Config, grid: Grid, reasons: list[str]) -> Config:
         changes["encoder.pretrained.max_pieces"] = source.longest
         changes["encoder.pretrained.overlap"] = min(settings.overlap, source.longest // 4)
     if config.latents.prior == "similar" and not _knows_typology(config, grid):
-        kept = [name for name in config.latents.similarity if name == "centroid"]
-        if kept and settings.mode == "frozen":
-            changes["latents.similarity"] = kept
+        if "centroid" in config.latents.similarity and settings.mode == "frozen":
+            changes["latents.similarity"] = ["centroid"]
         else:
             changes["latents.prior"] = "standard"
         reasons.append(

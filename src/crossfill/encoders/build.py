@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -11,14 +12,23 @@ from crossfill.encoders.base import Encoder
 from crossfill.encoders.compact import CompactEncoder
 from crossfill.errors import EncoderError
 
+if TYPE_CHECKING:
+    from crossfill.encoders.huggingface import Source
+
 
 def build_encoder(
-    config: Config, languages: Sequence[str], cache: Path | bool = True, quiet: bool = True, weights: bool = True
+    config: Config,
+    languages: Sequence[str],
+    cache: Path | bool = True,
+    quiet: bool = True,
+    weights: bool = True,
+    source: "Source | None" = None,
 ) -> Encoder:
     """Build the encoder that the config names, reproducibly for a given seed.
 
     `cache` is the folder for its features, or whether to use the default one. Without `weights`, a trainable encoder is
-    built without pretrained weights, for those of a trained model to be loaded into.
+    built without pretrained weights, for those of a trained model to be loaded into. `source` is the pretrained model,
+    if it was found before.
     """
     torch.manual_seed(config.training.seed)
     if config.encoder.surface and (config.encoder.name == "compact" or config.encoder.pretrained.mode != "frozen"):
@@ -26,8 +36,17 @@ def build_encoder(
             "encoder.surface: expected a frozen pretrained encoder, got one that trains and learns these itself; "
             "set encoder.pretrained.mode=frozen or encoder.surface=false"
         )
-    found = _built(config, languages, cache, quiet, weights)
-    return with_pooling(found, config.encoder.sentences)
+    if config.encoder.name == "compact":
+        encoder: Encoder = CompactEncoder(config.encoder)
+    elif config.encoder.pretrained.mode == "frozen":
+        from crossfill.encoders.frozen import FrozenEncoder
+
+        encoder = FrozenEncoder(config.encoder, languages, cache, quiet, source)
+    else:
+        from crossfill.encoders.finetuned import FinetunedEncoder
+
+        encoder = FinetunedEncoder(config.encoder, cache, quiet, weights, source)
+    return with_pooling(encoder, config.encoder.sentences)
 
 
 def with_pooling(encoder: Encoder, sentences: SentencePooling) -> Encoder:
@@ -35,15 +54,3 @@ def with_pooling(encoder: Encoder, sentences: SentencePooling) -> Encoder:
     encoder.sentences = sentences
     encoder.query = nn.Parameter(torch.zeros(encoder.n_features)) if sentences == "attention" else None
     return encoder
-
-
-def _built(config: Config, languages: Sequence[str], cache: Path | bool, quiet: bool, weights: bool) -> Encoder:
-    if config.encoder.name == "compact":
-        return CompactEncoder(config.encoder)
-    if config.encoder.pretrained.mode == "frozen":
-        from crossfill.encoders.frozen import FrozenEncoder
-
-        return FrozenEncoder(config.encoder, languages, cache, quiet)
-    from crossfill.encoders.finetuned import FinetunedEncoder
-
-    return FinetunedEncoder(config.encoder, cache, quiet, weights)

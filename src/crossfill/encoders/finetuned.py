@@ -27,12 +27,20 @@ class FinetunedEncoder(Encoder):
     """
 
     def __init__(
-        self, config: EncoderConfig, cache: Path | bool = True, quiet: bool = True, weights: bool = True
+        self,
+        config: EncoderConfig,
+        cache: Path | bool = True,
+        quiet: bool = True,
+        weights: bool = True,
+        source: Source | None = None,
     ) -> None:
-        """`weights`: whether to load pretrained weights; not needed if those of a trained model are loaded later."""
+        """`weights`: whether to load pretrained weights; not needed if those of a trained model are loaded later.
+
+        `source`: the pretrained model, if it was found before.
+        """
         super().__init__()
         self.config, self.quiet = config.pretrained, quiet
-        self.source = Source.find(config.name, weights)
+        self.source = source or Source.find(config.name, weights)
         self.words = WordEncoder(self.source, self.config)
         self.cache = FeatureCache(cache if weights else False)  # the cache identifies encoders by their weights
         self.mix = LayerMix(self.source.n_layers + 1) if self.config.layer == "mix" else None

@@ -43,11 +43,17 @@ class FrozenEncoder(CentredEncoder):
     identity: Int[Tensor, "bytes"]
 
     def __init__(
-        self, config: EncoderConfig, languages: Sequence[str], cache: Path | bool = True, quiet: bool = True
+        self,
+        config: EncoderConfig,
+        languages: Sequence[str],
+        cache: Path | bool = True,
+        quiet: bool = True,
+        source: Source | None = None,
     ) -> None:
+        """`source`: the pretrained model, if it was found before."""
         super().__init__()
         self.config, self.languages, self.quiet = config.pretrained, tuple(languages), quiet
-        self.source = Source.find(config.name)
+        self.source = source or Source.find(config.name)
         check_settings(self.source, self.config)
         self.cache = FeatureCache(cache)
         self.mix = LayerMix(self.source.n_layers + 1) if self.config.layer == "mix" else None

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -13,6 +13,9 @@ from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.typology import load_typology
 from crossfill.grid.unit import Unit
 from crossfill.settings import preset_values
+
+if TYPE_CHECKING:
+    from crossfill.encoders.huggingface import Source
 
 DEFAULT_ENCODER = "bert-base-multilingual-cased"
 STEPS_PER_TASK = 500
@@ -55,14 +58,19 @@ class Choice(NamedTuple):
     config: Config
     reasons: tuple[str, ...]
     """One sentence for each choice that the user did not make."""
+    source: "Source | None" = None
+    """The pretrained encoder, if choosing took a look at it."""
 
 
-def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest) -> Choice:
-    """Choose the settings of a run: those of its config, else the best-measured ones for encoder, device and data."""
+def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest, source: "Source | None" = None) -> Choice:
+    """Choose the settings of a run: those of its config, else the best-measured ones for encoder, device and data.
+
+    `source` is the pretrained encoder, if it was found before.
+    """
     named = {"method": request.method, "encoder.name": request.encoder}
     named = {name: value for name, value in named.items() if value is not None}
     if request.config is None:
-        return _chosen(grid, seen, request, named)
+        return _chosen(grid, seen, request, named, source)
     if request.preset is not None:
         raise ConfigError(
             f"expected a preset or a config, got both: {request.preset} and {request.config}; a file of settings names "
@@ -79,7 +87,9 @@ def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest) -> 
     return Choice(config.change(request.changes), ())
 
 
-def _chosen(grid: Grid, seen: Collection[Cell], request: RunRequest, named: Mapping[str, Any]) -> Choice:
+def _chosen(
+    grid: Grid, seen: Collection[Cell], request: RunRequest, named: Mapping[str, Any], source: "Source | None"
+) -> Choice:
     reasons: list[str] = []
     name = request.encoder or str(request.changes.get("encoder.name") or _default_encoder(request.preset, reasons))
     preset = request.preset
@@ -93,8 +103,12 @@ def _chosen(grid: Grid, seen: Collection[Cell], request: RunRequest, named: Mapp
     if preset != "paper":
         config = _fit_to_data(config, preset, grid, seen)
         if name != "compact":
-            config = _fit_to_encoder(config, grid, reasons)
-    return Choice(config.change(request.changes), tuple(reasons))
+            from crossfill.encoders.huggingface import Source
+
+            source = source or Source.find(name)
+            config = _fit_to_encoder(config, source, grid, reasons)
+    config = config.change(request.changes)
+    return Choice(config, tuple(reasons), source if config.encoder.name == name else None)
 
 
 def _preset(encoder: str) -> tuple[str, str]:
@@ -145,11 +159,8 @@ def _fit_to_data(config: Config, preset: str, grid: Grid, seen: Collection[Cell]
     return config.change(changes)
 
 
-def _fit_to_encoder(config: Config, grid: Grid, reasons: list[str]) -> Config:
+def _fit_to_encoder(config: Config, source: "Source", grid: Grid, reasons: list[str]) -> Config:
     """Pooling by the direction of attention, windows that the network takes, and similarities that are known."""
-    from crossfill.encoders.huggingface import Source
-
-    source = Source.find(config.encoder.name)
     settings = config.encoder.pretrained
     changes: dict[str, Any] = {"encoder.pretrained.pooling": "last" if source.is_causal else "first"}
     reasons.append(

@@ -161,10 +161,12 @@ class TrainingRun:
     def prepare(cls, grid: Grid, seen: Collection[Cell], request: RunRequest, log: Log | None) -> "TrainingRun":
         """Choose settings, and whether seen cells are held out in turn."""
         methods = CANDIDATES if request.method == AUTO else (request.method,)
-        choices = [choose_settings(grid, seen, replace(request, method=method)) for method in methods]
-        config = choices[0].config
+        first = choose_settings(grid, seen, replace(request, method=methods[0]))
+        others = [choose_settings(grid, seen, replace(request, method=name), first.source) for name in methods[1:]]
+        config = first.config
         find_method(config.method)
-        encoder = build_encoder(config, grid.inventory.languages, request.cache, quiet=log is None)
+        languages = grid.inventory.languages
+        encoder = build_encoder(config, languages, request.cache, quiet=log is None, source=first.source)
         parts = folds(seen, seed=config.training.seed)
         most = max(Counter(cell.task for part in parts for cell in part).values(), default=0)
         usual = _stays_frozen(encoder) and bool(_unseen_cells(grid, seen)) and is_only_process()
@@ -177,8 +179,8 @@ class TrainingRun:
             seen=seen,
             request=request,
             log=log,
-            configs=[choice.config for choice in choices],
-            reasons=choices[0].reasons,
+            configs=[config, *(choice.config for choice in others)],
+            reasons=first.reasons,
             encoder=encoder,
             n_folds=len(parts),
             can_hold_out=most >= FEWEST_CELLS,

@@ -22,7 +22,7 @@ from crossfill.config import Config, load_run_config
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.measures import uncertainty
-from crossfill.measures.correlation import correlation
+from crossfill.measures.significance import correlation
 from crossfill.methods.baselines.described import DescribedHeads
 from crossfill.methods.factorized.heads import FactorizedHeads
 from crossfill.methods.registry import build_model

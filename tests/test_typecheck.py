@@ -4,7 +4,7 @@ import pytest
 import torch
 from jaxtyping import TypeCheckError
 
-from crossfill.measures.information import entropy
+from crossfill.measures.uncertainty import entropy
 from crossfill.model import Head
 from tests.typecheck import MOST_CALLS, begin_test
 

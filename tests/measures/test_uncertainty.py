@@ -5,13 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy.special import betainc
 from scipy.stats import pearsonr
 from torchmetrics.classification import MulticlassCalibrationError
 
-from crossfill.measures.correlation import correlation, incomplete_beta
-from crossfill.measures.information import entropy, mutual_information
-from crossfill.measures.uncertainty import aurc, brier, nll, reliability, risk_coverage
+from crossfill.measures.significance import correlation
+from crossfill.measures.uncertainty import aurc, brier, entropy, mutual_information, nll, reliability, risk_coverage
 
 RNG = np.random.default_rng(0)
 PROBABILITIES = RNG.dirichlet(np.full(5, 0.4), size=400)
@@ -98,9 +96,3 @@ def test_correlation_where_it_is_certain_or_undefined():
     assert correlation(x, 5 - 2 * x).p == pytest.approx(0, abs=1e-6)
     assert math.isnan(correlation(x, np.ones(3)).r)
     assert math.isnan(correlation(x[:1], x[:1]).r)
-
-
-def test_incomplete_beta_is_scipys():
-    for a, b, x in RNG.uniform([0.1, 0.1, 0.0], [60.0, 60.0, 1.0], size=(300, 3)):
-        assert incomplete_beta(a, b, x) == pytest.approx(betainc(a, b, x), rel=1e-9, abs=1e-300)
-    assert (incomplete_beta(2, 3, 0.0), incomplete_beta(2, 3, 1.0)) == (0.0, 1.0)

@@ -48,11 +48,11 @@ def predict_cell(model: Model, cell: Cell, parts: Sequence[Labelled], config: Co
     """Predict labelled sentences of a cell with posterior means, and averaged over samples."""
     settings = config.prediction
     features = [encode(model, data.inputs, cell.task) for data in parts]
-    made: list[list[np.ndarray]] = []
+    probabilities: list[np.ndarray] = []
     for n_samples in (0, settings.samples if model.heads.has_posterior else 0):
-        found = [predict_features(model, part, cell, n_samples, settings.seed) for part in features]
-        made.append([prediction.probabilities.cpu().numpy() for prediction in found])
-    plug_in, averaged = map(np.concatenate, made)
+        predictions = [predict_features(model, part, cell, n_samples, settings.seed) for part in features]
+        probabilities.append(np.concatenate([prediction.probabilities.cpu().numpy() for prediction in predictions]))
+    plug_in, averaged = probabilities
     return PredictedCell(
         cell,
         model.inventory.labels[cell.task],
@@ -67,12 +67,12 @@ def predict_cell(model: Model, cell: Cell, parts: Sequence[Labelled], config: Co
 def calibrate_on(cells: Sequence[PredictedCell]) -> Calibration:
     """Calibrate each task on these cells, which the models that predicted them did not train on."""
     of_task: dict[str, list[PredictedCell]] = defaultdict(list)
-    for found in cells:
-        of_task[found.cell.task].append(found)
+    for predicted in cells:
+        of_task[predicted.cell.task].append(predicted)
     plug_in, averaged = (
         {
-            task: TaskCalibration.of([found.sample(kind) for found in own], own[0].labels, own[0].unit)
-            for task, own in sorted(of_task.items())
+            task: TaskCalibration.of([cell.sample(kind) for cell in held_out], held_out[0].labels, held_out[0].unit)
+            for task, held_out in sorted(of_task.items())
         }
         for kind in ("plug_in", "averaged")
     )

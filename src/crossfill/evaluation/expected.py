@@ -27,7 +27,7 @@ from crossfill.checkpoint import EXPECTED, read_json
 from crossfill.errors import CheckpointError
 from crossfill.files import write_json
 from crossfill.grid.cells import Cell
-from crossfill.measures.student import student_quantile
+from crossfill.measures.significance import student_quantile
 
 LEVEL = 0.8
 """Probability that a score lies within its interval."""
@@ -113,30 +113,30 @@ class Expectations:
 
     def of(self, cell: Cell) -> ExpectedScore | None:
         """What a cell is expected to score; none if too few cells of its task could be held out, or it has no text."""
-        return next((found for found in self.expected if found.cell == cell), None)
+        return next((score for score in self.expected if score.cell == cell), None)
 
 
 def expect_scores(held_out: Sequence[HeldOutScore], doubts: Mapping[Cell, float]) -> list[ExpectedScore]:
     """Expected scores of cells by their doubts, for tasks of which enough cells were held out."""
     points: dict[str, list[HeldOutScore]] = defaultdict(list)
-    for found in held_out:
-        points[found.cell.task].append(found)
+    for point in held_out:
+        points[point.cell.task].append(point)
     relations = {
-        task: Relation.fit(np.array([p.doubt for p in own]), np.array([p.score for p in own]))
-        for task, own in points.items()
-        if len(own) >= FEWEST_CELLS
+        task: Relation.fit(np.array([p.doubt for p in of_task]), np.array([p.score for p in of_task]))
+        for task, of_task in points.items()
+        if len(of_task) >= FEWEST_CELLS
     }
-    made = []
+    expected = []
     for cell, doubt in doubts.items():
         if cell.task in relations:
             score, low, high = relations[cell.task].expect(doubt)
-            made.append(ExpectedScore(cell, score, low, high, doubt))
-    return made
+            expected.append(ExpectedScore(cell, score, low, high, doubt))
+    return expected
 
 
-def save_expected(folder: Path, found: Expectations) -> None:
+def save_expected(folder: Path, expectations: Expectations) -> None:
     """Write expected scores into a model folder."""
-    values = asdict(found)
+    values = asdict(expectations)
     for entry in (*values["held_out"], *values["expected"]):
         entry["cell"] = f"{entry['cell']['task']}/{entry['cell']['language']}"
     write_json(folder / EXPECTED, values)
@@ -145,19 +145,19 @@ def save_expected(folder: Path, found: Expectations) -> None:
 def load_expected(folder: Path) -> Expectations | None:
     """The expected scores in a model folder, if there are any."""
     path = folder / EXPECTED
-    found = read_json(path)
-    if found is None:
+    content = read_json(path)
+    if content is None:
         return None
 
     def cells(name: str) -> list[dict[str, Any]]:
-        return [values | {"cell": Cell.parse(values["cell"])} for values in found[name]]
+        return [values | {"cell": Cell.parse(values["cell"])} for values in content[name]]
 
     try:
         return Expectations(
             tuple(HeldOutScore(**values) for values in cells("held_out")),
             tuple(ExpectedScore(**values) for values in cells("expected")),
-            float(found["level"]),
-            found.get("tried"),
+            float(content["level"]),
+            content.get("tried"),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"

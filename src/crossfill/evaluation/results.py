@@ -1,21 +1,21 @@
-"""Results of a model on the corpora of cells, and means over them. Does not import torch."""
+"""Results of a model on the corpora of cells, and means over them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
 
 from crossfill.grid.cells import Cell
-from crossfill.measures.correlation import Correlation, correlation
 from crossfill.measures.metrics import TaskKind
+from crossfill.measures.significance import Correlation, correlation
 
 PredictionKind = Literal["plug_in", "averaged"]
 """Posterior means plugged in, or probabilities averaged over posterior samples."""
 Place = tuple[Cell, str]
 """A corpus of a cell; the name is empty for all corpora of a cell together."""
 
-_KEPT = 16
+_AT_80_PER_CENT = 16
 """Position of 80 % coverage in the risk–coverage curve, counted from 1."""
 
 
@@ -76,8 +76,8 @@ class CellResult:
     @property
     def errors_removed(self) -> float:
         """The share of errors among the 20 % of words that averaged prediction is least sure of."""
-        kept, whole = self.risk_coverage[_KEPT - 1], self.risk_coverage[-1]
-        return 1 - 0.8 * kept / whole if whole else 0.0
+        covered, whole = self.risk_coverage[_AT_80_PER_CENT - 1], self.risk_coverage[-1]
+        return 1 - 0.8 * covered / whole if whole else 0.0
 
     @property
     def place(self) -> Place:
@@ -117,10 +117,10 @@ def place_means(
     results: Iterable[CellResult], measure: str = "score", kind: PredictionKind = "plug_in"
 ) -> dict[Place, float]:
     """The mean of a measure in each place, over its corpora and over runs."""
-    found: dict[Place, list[float]] = {}
+    values_of: dict[Place, list[float]] = {}
     for result in results:
-        found.setdefault(result.place, []).append(result.measures(kind)[measure])
-    return {place: _mean(values) for place, values in found.items()}
+        values_of.setdefault(result.place, []).append(result.measures(kind)[measure])
+    return {place: _mean(values) for place, values in values_of.items()}
 
 
 def task_means(results: Collection[CellResult], seen: bool = False) -> dict[str, float]:
@@ -131,13 +131,13 @@ def task_means(results: Collection[CellResult], seen: bool = False) -> dict[str,
 
 def entropy_points(results: Iterable[CellResult], task: str | None = None) -> dict[Place, tuple[float, float]]:
     """Mean entropy and averaged score of every unseen corpus, means over runs: the paper's entropy study."""
-    found: dict[Place, list[tuple[float, float]]] = {}
+    points_of: dict[Place, list[tuple[float, float]]] = {}
     for r in results:
         if not r.seen and r.entropies and task in (None, r.cell.task):
-            found.setdefault((r.cell, r.corpus), []).append((r.entropy, r.averaged_score))
+            points_of.setdefault((r.cell, r.corpus), []).append((r.entropy, r.averaged_score))
     return {
         place: (_mean([entropy for entropy, _ in points]), _mean([score for _, score in points]))
-        for place, points in sorted(found.items())
+        for place, points in sorted(points_of.items())
     }
 
 
@@ -148,5 +148,5 @@ def entropy_correlation(points: Mapping[Place, tuple[float, float]]) -> Correlat
 
 
 def _mean(values: Iterable[float]) -> float:
-    kept: Sequence[float] = list(values)
-    return float(np.mean(kept)) if kept else float("nan")
+    numbers = list(values)
+    return float(np.mean(numbers)) if numbers else float("nan")

@@ -44,7 +44,7 @@ def evaluate(
     alpha: float = ALPHA,
     report: Callable[[int, str], None] = lambda _done, _note: None,
 ) -> list[CellResult]:
-    """Results on every corpus of every cell that has test data the model was not trained on.
+    """Evaluate the model on every corpus of every cell that has test data the model was not trained on.
 
     With a calibration, they include measures of label sets at level α and of the temperature. `report` is called
     before each corpus, with the number of corpora done and the cell.
@@ -52,9 +52,9 @@ def evaluate(
     results = []
     for cell, name, corpus in scored_corpora(model, grid):
         report(len(results), str(cell))
-        found = evaluate_corpus(model, cell, name, corpus, config, calibration, alpha)
+        result = evaluate_corpus(model, cell, name, corpus, config, calibration, alpha)
         left_out = sum(splits.left_out for splits in grid[cell] if splits.name == name)
-        results.append(replace(found, left_out=left_out))
+        results.append(replace(result, left_out=left_out))
     return results
 
 
@@ -67,7 +67,7 @@ def evaluate_corpus(
     calibration: Calibration | None = None,
     alpha: float = ALPHA,
 ) -> CellResult:
-    """The result on one corpus of a cell."""
+    """Evaluate the model on one corpus of a cell."""
     data = prepare(model.encoder, model.inventory, cell, corpus)
     features = encode(model, data.inputs, cell.task)
     settings = config.prediction
@@ -85,7 +85,7 @@ def evaluate_corpus(
     confidence = averaged.confidence.cpu().numpy()
     correct = averaged.labels.cpu().numpy() == gold
     bins = uncertainty.reliability(confidence, correct)
-    own = calibration.of(cell.task, settings.samples) if calibration is not None else None
+    task_calibration = calibration.of(cell.task, settings.samples) if calibration is not None else None
     return CellResult(
         cell=cell,
         corpus=name,
@@ -99,7 +99,7 @@ def evaluate_corpus(
         reliability={field.name: getattr(bins, field.name).tolist() for field in fields(bins)},
         risk_coverage=uncertainty.risk_coverage(confidence, correct).tolist(),
         counts=labelling.counts().tolist(),
-        label_sets=None if own is None else measure_sets(averaged, gold, own, alpha),
+        label_sets=None if task_calibration is None else measure_sets(averaged, gold, task_calibration, alpha),
     )
 
 
@@ -111,7 +111,7 @@ def measure(
     rule: Rule = ARGMAX,
     unit: Unit = Unit.WORD,
 ) -> dict[str, float]:
-    """Every measure of a prediction, by name; scores are those of the rule's decisions, `argmax` stands beside them."""
+    """Compute every measure of a prediction, by name: scores of the rule's decisions, and `argmax`, of the likeliest."""
     probabilities = prediction.probabilities.cpu().numpy()
     likeliest, confidence = prediction.labels.cpu().numpy(), prediction.confidence.cpu().numpy()
     chosen = rule.choose(probabilities, lengths, labels, unit)
@@ -131,7 +131,7 @@ def measure(
 def measure_sets(
     prediction: Prediction, gold: Int[np.ndarray, "words"], calibration: TaskCalibration, alpha: float
 ) -> SetResult:
-    """Coverage and size of label sets, and NLL and ECE with the temperature."""
+    """Measure coverage and size of label sets, and NLL and ECE with the temperature."""
     probabilities = prediction.probabilities.cpu().numpy()
     sets = calibration.sets(probabilities, alpha)
     sizes = sets.sum(-1)
@@ -150,7 +150,7 @@ def measure_sets(
 def study_entropies(
     model: Model, features: Float[Tensor, "words features"], cell: Cell, plug_in: Prediction, seed: int
 ) -> list[float]:
-    """Entropies of random words of a corpus, in the order of the corpus, for the paper's entropy study.
+    """Compute entropies of random words of a corpus, in its order, for the paper's entropy study.
 
     Where heads vote, they are those of the plug-in prediction: the vote needs all words, and draws do not differ.
     """

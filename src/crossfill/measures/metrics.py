@@ -77,20 +77,20 @@ class Labelling:
     def scores(self) -> dict[str, float]:
         """All metrics of the task by name, and its headline metric as `score`; each from 0 to 1."""
         if self.kind is TaskKind.SPANS:
-            found = {
+            scores = {
                 "span_f1": span_f1(self.gold, self.predicted, self.labels, self.lengths),
                 "lenient_f1": span_f1(self.gold, self.predicted, self.labels, self.lengths, lenient=True),
                 "token_f1": token_f1(self.gold, self.predicted, null=list(self.labels).index("O")),
                 "published_f1": published_f1(self.gold, self.predicted, self.labels),
             }
         else:
-            found = {
+            scores = {
                 "accuracy": accuracy(self.gold, self.predicted),
                 "macro_f1": macro_f1(self.gold, self.predicted),
             }
             if self.kind is TaskKind.VALUES:
-                found["token_f1"] = token_f1(self.gold, self.predicted, null=list(self.labels).index("_"))
-        return {"score": found[self.kind.metric], **found}
+                scores["token_f1"] = token_f1(self.gold, self.predicted, null=list(self.labels).index("_"))
+        return {"score": scores[self.kind.metric], **scores}
 
     def counts(self) -> Int[np.ndarray, "sentences 3"]:
         """Hits, gold and predicted items of the headline metric in each sentence, the input of paired tests."""
@@ -103,7 +103,7 @@ class Labelling:
         else:
             null = list(self.labels).index("_") if self.kind is TaskKind.VALUES else -1
             right = (self.gold == self.predicted) & (self.gold != null)
-            places = [sentence[kept] for kept in (right, self.gold != null, self.predicted != null)]
+            places = [sentence[chosen] for chosen in (right, self.gold != null, self.predicted != null)]
         return np.stack([np.bincount(place, minlength=len(self.lengths)) for place in places], axis=1)
 
     def by_label(self) -> dict[str, float]:
@@ -197,8 +197,8 @@ def spans(
     breaks[np.cumsum(lengths)] = True
     edges = np.flatnonzero(breaks)
     starts, ends = edges[:-1], edges[1:]
-    kept = opens[starts]
-    return (starts[kept] * (len(ids) + 1) + ends[kept]) * len(types) + type_of[starts[kept]]
+    opened = opens[starts]
+    return (starts[opened] * (len(ids) + 1) + ends[opened]) * len(types) + type_of[starts[opened]]
 
 
 def f1(hits: int, n_gold: int, n_predicted: int) -> float:

@@ -1,7 +1,7 @@
-"""Paired significance tests over sentences, cells and trainings, and Holm's correction for multiple comparisons.
+"""Paired significance tests over sentences, cells and trainings, Holm's correction, and Pearson's correlation.
 
 `over_trainings_and_cells` is the test of one method against another: it asks whether the difference would be there with
-other languages *and* with other seeds. The other two take the trainings as they are, and two arrays in the same order:
+other languages *and* with other seeds. `approximate_randomisation` takes trainings as they are, and two arrays in the same order:
 counts of hits, gold and predicted items (sentences × 3, as in `CellResult.counts`) to compare F1, or one score per cell
 to compare means. All tests are two-sided.
 """
@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Float
 
 from crossfill.errors import DataError
-from crossfill.measures.correlation import incomplete_beta
 
 ALPHA = 0.05
 """The level at which a difference is called significant."""
@@ -30,6 +29,14 @@ class Comparison(NamedTuple):
     high: float = float("nan")
 
 
+class Correlation(NamedTuple):
+    """Pearson's r over n pairs and its two-sided p-value; NaN where either variable is constant."""
+
+    r: float
+    p: float
+    n: int
+
+
 class Summary(NamedTuple):
     """Mean and sample standard deviation (n − 1) of values such as scores over seeds; `sd` is NaN for one value."""
 
@@ -38,38 +45,21 @@ class Summary(NamedTuple):
     n: int
 
 
-def paired_bootstrap(first: np.ndarray, second: np.ndarray, n_resamples: int = 10_000, seed: int = 0) -> Comparison:
-    """Bootstrap test: p is the share of resamples whose difference is at least |observed| away from the observed one.
-
-    The interval is the central 95 % of the resamples' differences.
-    """
-    a, b = _paired(first, second)
-    rng = np.random.default_rng(seed)
-    n_items = len(a)
-    found = _difference(a, b)
-    parts = []
-    for size in _chunks(n_resamples, n_items):
-        times = rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=size).astype(np.float64)
-        parts.append(_statistic(times @ a) - _statistic(times @ b))
-    differences = np.concatenate(parts)
-    as_far = np.abs(differences - found) >= abs(found) - _SLACK
-    low, high = np.quantile(differences, [0.025, 0.975]).tolist()
-    return Comparison(found, _p_value(as_far), low, high)
-
-
 def approximate_randomisation(
     first: np.ndarray, second: np.ndarray, n_resamples: int = 10_000, seed: int = 0
 ) -> Comparison:
     """Swap the two sides of each item at random; p is the share of swaps with at least the observed |difference|."""
     a, b = _paired(first, second)
     rng = np.random.default_rng(seed)
-    found = _difference(a, b)
+    observed = _difference(a, b)
     parts = []
     for size in _chunks(n_resamples, len(a)):
         swapped = rng.integers(2, size=(size, len(a))).astype(np.float64)
         moved = swapped @ (b - a)
         parts.append(_statistic(a.sum(0) + moved) - _statistic(b.sum(0) - moved))
-    return Comparison(found, _p_value(np.abs(np.concatenate(parts)) >= abs(found) - _SLACK))
+    # with the observed difference as one of the resamples, so that p is never 0
+    extreme = np.abs(np.concatenate(parts)) >= abs(observed) - _SLACK
+    return Comparison(observed, float((extreme.sum() + 1) / (len(extreme) + 1)))
 
 
 def over_trainings_and_cells(parts: Sequence[np.ndarray]) -> Comparison:
@@ -85,29 +75,31 @@ def over_trainings_and_cells(parts: Sequence[np.ndarray]) -> Comparison:
     and Student's t has Satterthwaite's degrees of freedom. With a single seed the variance between trainings cannot be
     estimated: then this is the paired t-test over cells.
     """
-    kept = [np.asarray(part, dtype=np.float64) for part in parts if np.size(part)]
-    n_seeds = {len(part) for part in kept}
-    n_cells = sum(part.shape[1] for part in kept)
+    from scipy.special import stdtr
+
+    parts = [np.asarray(part, dtype=np.float64) for part in parts if np.size(part)]
+    n_seeds = {len(part) for part in parts}
+    n_cells = sum(part.shape[1] for part in parts)
     if len(n_seeds) != 1 or n_cells < 2:
         raise DataError(
             "expected at least two cells, and the same number of seeds in each partition; "
-            f"got seeds × cells of {', '.join(str(part.shape) for part in kept) or 'nothing'}"
+            f"got seeds × cells of {', '.join(str(part.shape) for part in parts) or 'nothing'}"
         )
     (seeds,) = n_seeds
-    by_cell = np.concatenate([part.mean(0) for part in kept])
+    by_cell = np.concatenate([part.mean(0) for part in parts])
     mean = float(by_cell.mean())
     cells = seeds * float(((by_cell - mean) ** 2).sum()) / (n_cells - 1)
     variance, freedom = cells / (seeds * n_cells), float(n_cells - 1)
     if seeds > 1:
-        effects = [part.mean(1) - part.mean() for part in kept]
-        rests = [part - part.mean(0) - effect[:, None] for part, effect in zip(kept, effects, strict=True)]
-        rest = sum(float((r**2).sum()) for r in rests) / max(1, (seeds - 1) * (n_cells - len(kept)))
-        squares = [part.shape[1] * float((e**2).sum()) for part, e in zip(kept, effects, strict=True)]
-        trainings = sum(squares) / ((seeds - 1) * len(kept))
+        effects = [part.mean(1) - part.mean() for part in parts]
+        rests = [part - part.mean(0) - effect[:, None] for part, effect in zip(parts, effects, strict=True)]
+        rest = sum(float((r**2).sum()) for r in rests) / max(1, (seeds - 1) * (n_cells - len(parts)))
+        squares = [part.shape[1] * float((e**2).sum()) for part, e in zip(parts, effects, strict=True)]
+        trainings = sum(squares) / ((seeds - 1) * len(parts))
         # Σ (cells of a part / all cells)² is how far trainings average out: 1 / parts, if these are equally large
-        weight = sum((part.shape[1] / n_cells) ** 2 for part in kept) / (seeds * n_cells / len(kept))
-        terms = [(variance, n_cells - 1), (weight * trainings, (seeds - 1) * len(kept))]
-        terms.append((-weight * rest, max(1, (seeds - 1) * (n_cells - len(kept)))))
+        weight = sum((part.shape[1] / n_cells) ** 2 for part in parts) / (seeds * n_cells / len(parts))
+        terms = [(variance, n_cells - 1), (weight * trainings, (seeds - 1) * len(parts))]
+        terms.append((-weight * rest, max(1, (seeds - 1) * (n_cells - len(parts)))))
         whole = sum(term for term, _ in terms)
         if whole > variance:  # else the trainings differ by no more than the rest does
             freedom = whole**2 / sum(term**2 / degrees for term, degrees in terms)
@@ -115,28 +107,30 @@ def over_trainings_and_cells(parts: Sequence[np.ndarray]) -> Comparison:
     if variance <= 0:
         return Comparison(mean, 1.0 if mean == 0 else 0.0, mean, mean)
     scale = variance**0.5
-    reach = student_quantile(freedom) * scale
-    return Comparison(mean, _beyond(mean / scale, freedom), mean - reach, mean + reach)
+    reach = student_quantile(1 - ALPHA / 2, freedom) * scale
+    return Comparison(mean, 2 * float(stdtr(freedom, -abs(mean) / scale)), mean - reach, mean + reach)
 
 
-def student_quantile(freedom: float) -> float:
-    """The t with P(|T| > t) = 0.05 for Student's distribution, by Newton's method from the normal quantile below it."""
-    log_scale = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - 0.5 * math.log(freedom * math.pi)
-    t, change = 1.959964, math.inf
-    while change > 1e-9 * t:  # P is convex in t, so that steps never overshoot
-        density = math.exp(log_scale - (freedom + 1) / 2 * math.log1p(t * t / freedom))
-        change = (_beyond(t, freedom) - ALPHA) / (2 * density)
-        t += change
-    return t
+def student_quantile(level: float, freedom: float) -> float:
+    """The t below which a share `level` of Student's distribution with these degrees of freedom lies."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, level))
 
 
-def _beyond(t: float, freedom: float) -> float:
-    """P(|T| > t) for Student's distribution."""
-    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
+def correlation(first: Float[np.ndarray, "n"], second: Float[np.ndarray, "n"]) -> Correlation:
+    """Pearson's correlation, with p = P(|T| ≥ |t|) for Student's t with n − 2 degrees of freedom."""
+    from scipy.special import betainc
+
+    n = len(first)
+    if n < 2 or first.std() == 0 or second.std() == 0:
+        return Correlation(math.nan, math.nan, n)
+    r = float(np.clip(np.corrcoef(first, second)[0, 1], -1, 1))
+    return Correlation(r, float(betainc((n - 2) / 2, 0.5, 1 - r * r)) if n > 2 else 1.0, n)
 
 
-def hangs_on(differences: Sequence[float]) -> int | None:
-    """The item without which the mean changes its sign or falls to less than half; none if it hangs on no single one.
+def decisive_item(differences: Sequence[float]) -> int | None:
+    """Find the one item whose removal flips the sign of the mean or more than halves it, if there is one.
 
     For example, the cell behind a mean difference between two methods: the most influential one is looked at.
     """
@@ -161,7 +155,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def summarise(values: Sequence[float]) -> Summary:
-    """Mean ± standard deviation."""
+    """Compute mean and standard deviation."""
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
     return Summary(float(np.mean(values)), sd, len(values))
 
@@ -193,11 +187,6 @@ def _statistic(sums: Float[np.ndarray, "resamples k"]) -> Float[np.ndarray, "res
 def _difference(a: Float[np.ndarray, "n k"], b: Float[np.ndarray, "n k"]) -> float:
     first, second = (float(_statistic(side.sum(0, keepdims=True))[0]) for side in (a, b))
     return first - second
-
-
-def _p_value(extreme: np.ndarray) -> float:
-    """The share of extreme resamples, with the observed difference as one of them, so that p is never 0."""
-    return float((extreme.sum() + 1) / (len(extreme) + 1))
 
 
 def _chunks(n: int, width: int) -> Iterator[int]:

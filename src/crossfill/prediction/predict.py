@@ -10,7 +10,7 @@ from torch import Tensor
 
 from crossfill.encoders.base import Inputs
 from crossfill.grid.cells import Cell
-from crossfill.measures.information import entropy, mutual_information
+from crossfill.measures.uncertainty import entropy, mutual_information
 from crossfill.model import Classifier, Model, Vote
 
 CHUNK_NUMBERS = 2**22  # samples × words × labels held at once: 16 MB

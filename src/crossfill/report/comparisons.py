@@ -11,11 +11,12 @@ import numpy as np
 
 from crossfill.errors import DataError, unknown
 from crossfill.evaluation.results import CellResult, Place
-from crossfill.measures.correlation import Correlation, correlation
 from crossfill.measures.significance import (
     Comparison,
+    Correlation,
     approximate_randomisation,
-    hangs_on,
+    correlation,
+    decisive_item,
     holm,
     over_trainings_and_cells,
 )
@@ -118,7 +119,7 @@ def differences(
             pair = _common({name: corpus_scores(runs[name], task) for name in (method, against)})
             change = {place: score - pair[against][place] for place, score in pair[method].items()}
             places, values = list(change), list(change.values())
-            hook = hangs_on(values)
+            hook = decisive_item(values)
             found.append(
                 Difference(
                     task,

@@ -116,7 +116,7 @@ def interval(counts: Int[np.ndarray, "sentences 3"]) -> Score:
     spread = math.sqrt((n - 1) / n * float(((logits - logits.mean()) ** 2).sum()))
     # as wide as independent items would make it at least: sentences that are all alike say little of others
     least = math.sqrt(1 / (hits.sum() + 0.5) + 1 / (max(0.0, items.sum() - hits.sum()) + 0.5))
-    reach = student_quantile(n - 1) * max(spread, least)
+    reach = student_quantile(0.975, n - 1) * max(spread, least)
     low, high = (1 / (1 + math.exp(-value)) for value in (centre - reach, centre + reach))
     return Score(whole, min(low, whole), max(high, whole))
 

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from crossfill.measures.correlation import correlation
+from crossfill.measures.significance import correlation
 from crossfill.report.figures.style import WIDTH, Drawing, canvas, look, row_of_axes, signed
 from crossfill.studies.run_folder import Results
 

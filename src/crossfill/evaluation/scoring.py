@@ -111,7 +111,7 @@ def measure(
     rule: Rule = ARGMAX,
     unit: Unit = Unit.WORD,
 ) -> dict[str, float]:
-    """Compute every measure of a prediction, by name: scores of the rule's decisions, and `argmax`, of the likeliest."""
+    """Compute every measure of a prediction, by name: scores of the rule's decisions, and `argmax` of the likeliest."""
     probabilities = prediction.probabilities.cpu().numpy()
     likeliest, confidence = prediction.labels.cpu().numpy(), prediction.confidence.cpu().numpy()
     chosen = rule.choose(probabilities, lengths, labels, unit)

@@ -1,9 +1,9 @@
 """Paired significance tests over sentences, cells and trainings, Holm's correction, and Pearson's correlation.
 
 `over_trainings_and_cells` is the test of one method against another: it asks whether the difference would be there with
-other languages *and* with other seeds. `approximate_randomisation` takes trainings as they are, and two arrays in the same order:
-counts of hits, gold and predicted items (sentences × 3, as in `CellResult.counts`) to compare F1, or one score per cell
-to compare means. All tests are two-sided.
+other languages *and* with other seeds. `approximate_randomisation` takes trainings as they are, and two arrays in the
+same order: counts of hits, gold and predicted items (sentences × 3, as in `CellResult.counts`) to compare F1, or one
+score per cell to compare means. Both are two-sided.
 """
 
 import math

@@ -17,17 +17,22 @@ _HEAD, _DEPREL = 6, 7
 
 
 def header(taggings: Sequence[Tagging], whole: bool) -> str:
-    """The comment that names the token columns; the last column of each cell is its label."""
+    """Write the comment that names the token columns; the last column of each cell is its label."""
     names = [str(taggings[0].unit)]
     for tagging in taggings:
         names += ["confidence", "entropy", "mutual_information"]
-        names += ["distribution"] * whole + ["label_set"] * (tagging.sets is not None)
-        names += ["doubtful"] * (tagging.doubtful is not None) + [str(tagging.cell)]
+        if whole:
+            names.append("distribution")
+        if tagging.sets is not None:
+            names.append("label_set")
+        if tagging.doubtful is not None:
+            names.append("doubtful")
+        names.append(str(tagging.cell))
     return "# " + " ".join(names) + "\n"
 
 
 def columns(taggings: Sequence[Tagging], whole: bool) -> str:
-    """Word, then confidence, entropy, mutual information and label of each cell, separated by tabs.
+    """Write word, confidence, entropy, mutual information and label of each cell, separated by tabs.
 
     Where cells label whole sentences or pairs, one line for each, and no blank line after it.
     """
@@ -37,12 +42,15 @@ def columns(taggings: Sequence[Tagging], whole: bool) -> str:
         row = [on_one_line(word)]
         for tagging in taggings:
             row += [f"{value:.4f}" for value in _numbers(tagging, i)]
-            row += [_distribution(tagging, i)] * whole + [",".join(tagging.label_sets[i])] * (tagging.sets is not None)
+            if whole:
+                row.append(_distribution(tagging, i))
+            if tagging.sets is not None:
+                row.append(",".join(tagging.label_sets[i]))
             if tagging.doubtful is not None:
                 row.append("yes" if tagging.doubtful[i] else "no")
             row.append(tagging.labels[i])
         lines.append("\t".join(row) + "\n")
-    return "".join(lines) + "\n" * words
+    return "".join(lines) + ("\n" if words else "")
 
 
 def _texts(tagging: Tagging) -> list[str]:
@@ -50,24 +58,24 @@ def _texts(tagging: Tagging) -> list[str]:
 
 
 def json_line(item: Item, taggings: Sequence[Tagging], whole: bool) -> str:
-    """One JSON object: the input's other fields, words with offsets, and under `tags` an object for each cell."""
+    """Write one JSON object: the input's other fields, words with offsets, and under `tags` an object for each cell."""
     sentence = taggings[0].sentence
-    found: dict[str, Any] = {**item.fields}
+    fields: dict[str, Any] = {**item.fields}
     if sentence.unit is Unit.PAIR:
-        found |= zip(("premise", "hypothesis"), _texts(taggings[0]), strict=True)
+        fields |= zip(("premise", "hypothesis"), _texts(taggings[0]), strict=True)
     else:
-        found["words"] = sentence.words
+        fields["words"] = sentence.words
         if sentence.spaces:
-            found["spaces"] = sentence.spaces
-        found["offsets"] = sentence.offsets
-    found["tags"] = {str(tagging.cell): tagging.tags(whole) for tagging in taggings}
-    return json.dumps(found, ensure_ascii=False) + "\n"
+            fields["spaces"] = sentence.spaces
+        fields["offsets"] = sentence.offsets
+    fields["tags"] = {str(tagging.cell): tagging.tags(whole) for tagging in taggings}
+    return json.dumps(fields, ensure_ascii=False) + "\n"
 
 
 def conllu(
     item: Item, taggings: Sequence[Tagging], whole: bool, number: int | str, deprel_without_head: bool = False
 ) -> str:
-    """CoNLL-U with everything the input had; labels in the task's own column, or in MISC like all other values.
+    """Write CoNLL-U with everything the input had; labels in the task's own column, or in MISC like all other values.
 
     A sentence that has no `sent_id` gets its number. DEPREL is only written where there is a HEAD, unless asked for.
     """
@@ -85,15 +93,16 @@ def conllu(
             word += 1
         rows.append(changed)
     earlier = tuple(f"# {tagging.cell} span " for tagging in taggings)
-    kept = [comment for comment in source.comments if not comment.startswith(earlier)]
-    comments = (*_identified(kept, number, source.text), *_span_comments(taggings))
+    others = [comment for comment in source.comments if not comment.startswith(earlier)]
+    comments = (*_identified(others, number, source.text), *_span_comments(taggings))
     return render_conllu([type(source)(comments, rows)])
 
 
 def _identified(comments: list[str], number: int | str, text: str) -> list[str]:
-    """The comments of a sentence with a `sent_id` and its text, after those on its document and paragraph."""
+    """Add a `sent_id` and the text to the comments of a sentence, after those on its document and paragraph."""
     names = [comment.removeprefix("#").partition("=")[0].strip() for comment in comments]
-    new = [f"# sent_id = {number}"] * ("sent_id" not in names) + [f"# text = {text}"] * ("text" not in names)
+    values = {"sent_id": number, "text": text}
+    new = [f"# {name} = {value}" for name, value in values.items() if name not in names]
     if "sent_id" in names:
         place = names.index("sent_id") + 1
     else:

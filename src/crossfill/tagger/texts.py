@@ -31,7 +31,7 @@ def as_sentence(text: Text, language: str, unit: Unit = Unit.WORD) -> Sentence:
 
 
 def chunks(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list[Sentence]]:
-    """The stream in parts of that many sentences, or of `CHUNK_WORDS` words if those are fewer."""
+    """Cut the stream into parts of that many sentences, or of `CHUNK_WORDS` words if those are fewer."""
     chunk, n_words = [], 0
     for sentence in sentences:
         chunk.append(sentence)
@@ -57,4 +57,4 @@ def _as_pair(text: Text, language: str) -> Sentence:
 
 def _shown(value: object) -> str:
     text = repr(value)
-    return f"{type(value).__name__} {text[:60]}{'…' * (len(text) > 60)}"
+    return f"{type(value).__name__} {text[:60]}{'…' if len(text) > 60 else ''}"

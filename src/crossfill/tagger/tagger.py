@@ -58,7 +58,7 @@ class Tagger(HubModel):
 
     @classmethod
     def from_folder(cls, folder: Path, encoder: str | None = None, cache: Path | bool = False) -> "Tagger":
-        """The tagger in a model folder."""
+        """Load the tagger in a model folder."""
         model, config = load_model(folder, encoder, cache)
         return cls(
             with_adapted(model, load_adapted(folder, model)),
@@ -86,7 +86,7 @@ class Tagger(HubModel):
         return adapted_cells(self.model)
 
     def cell(self, name: str | Cell) -> Cell:
-        """The cell of this name, with a language code of ISO 639, UD or WikiANN: `ner/wol`, `ner/wo`."""
+        """Find the cell of this name, with a language code of ISO 639, UD or WikiANN: `ner/wol`, `ner/wo`."""
         return find_cell(name, self._known)
 
     def __repr__(self) -> str:
@@ -122,39 +122,39 @@ class Tagger(HubModel):
         chunk_sentences: int = CHUNK_SENTENCES,
     ) -> Iterator[tuple[Tagging, ...]]:
         """Tag a stream of sentences, each in several cells, with one pass through the encoder."""
-        found = [self.cell(cell) for cell in cells]
-        if not found:
+        targets = [self.cell(cell) for cell in cells]
+        if not targets:
             raise DataError("expected at least one cell, such as ner/wol; got none")
-        units = {self.model.inventory.unit(cell.task) for cell in found}
+        units = {self.model.inventory.unit(cell.task) for cell in targets}
         unit = Unit.PAIR if Unit.PAIR in units else Unit.WORD
         if unit is Unit.PAIR and len(units) > 1:
             raise DataError("expected cells that all label pairs, or none; got both; tag them one after the other")
-        sentences = (as_sentence(text, found[0].language, unit) for text in texts)
-        kinds = [self.query(Sentence(()), cell, samples, options) for cell in found]
+        sentences = (as_sentence(text, targets[0].language, unit) for text in texts)
+        queries = [self.query(Sentence(()), cell, samples, options) for cell in targets]
         for chunk in chunks(sentences, chunk_sentences):
-            made = self.tag_queries([replace(kind, sentence=sentence) for kind in kinds for sentence in chunk])
-            yield from zip(*(made[i : i + len(chunk)] for i in range(0, len(made), len(chunk))), strict=True)
+            tagged = self.tag_queries([replace(query, sentence=sentence) for query in queries for sentence in chunk])
+            yield from zip(*(tagged[i : i + len(chunk)] for i in range(0, len(tagged), len(chunk))), strict=True)
 
     def query(
         self, text: Text, cell: str | Cell, samples: int | None = None, options: TaggingOptions | None = None
     ) -> Query:
-        """A validated query for `tag_queries`: a sentence to tag in a cell."""
-        found, options = self.cell(cell), options or TaggingOptions()
-        sentence = as_sentence(text, found.language, self.model.inventory.unit(found.task))
+        """Check what is asked, and make a query for `tag_queries`: a sentence to tag in a cell."""
+        target, options = self.cell(cell), options or TaggingOptions()
+        sentence = as_sentence(text, target.language, self.model.inventory.unit(target.task))
         n_samples = self.config.prediction.samples if samples is None else samples
         if n_samples < 0:
             raise ConfigError(f"expected samples of 0 (plug-in) or more, got {n_samples}")
         if options.interval is not None and not 0 < options.interval < 1:
             raise DataError(f"expected an interval between 0 and 1, such as 0.9; got {options.interval}")
-        calibration = self._calibration(found, n_samples, options)
-        return Query(sentence, found, n_samples, options, calibration)
+        calibration = self._calibration(target, n_samples, options)
+        return Query(sentence, target, n_samples, options, calibration)
 
     def tag_queries(self, queries: Sequence[Query], head_of: HeadOf | None = None) -> list[Tagging]:
         """Tag each sentence in its own cell, with one pass through the encoder, and heads from `head_of` if given."""
         return answer(self.model, queries, head_of or self.head) if queries else []
 
     def head(self, cell: Cell, n_samples: int) -> Classifier:
-        """Draws of a cell's head, the same at every call; 0 gives the head at the posterior means."""
+        """Draw heads of a cell, the same at every call; 0 gives the head at the posterior means."""
         return draw_head(self.model, cell, n_samples, self.config.prediction.seed)
 
     def adapt(self, corpus: Corpus | Iterable[Sentence], cell: str | Cell) -> AdaptedCell:
@@ -203,28 +203,30 @@ class Tagger(HubModel):
 
     def forget(self, cell: str | Cell) -> None:
         """Undo the adaptation of a cell."""
-        found = self.cell(cell)
-        if found not in self.adapted:
-            raise DataError(f"{found}: expected an adapted cell, got one that is not: nothing to undo")
-        self.replace_adapted(found, None)
+        target = self.cell(cell)
+        if target not in self.adapted:
+            raise DataError(f"{target}: expected an adapted cell, got one that is not: nothing to undo")
+        self.replace_adapted(target, None)
 
-    def replace_adapted(self, cell: Cell, made: AdaptedCell | None) -> None:
-        """Tag a cell as it was adapted, or with none as the model generates it, from now on."""
-        others = {other: adapted for other, adapted in self.adapted.items() if other != cell}
-        self._take(with_adapted(self.model, others | ({cell: made} if made else {})))
+    def replace_adapted(self, cell: Cell, adapted: AdaptedCell | None) -> None:
+        """Use an adapted head for a cell from now on, or with none the head that the model generates."""
+        cells = {other: earlier for other, earlier in self.adapted.items() if other != cell}
+        if adapted is not None:
+            cells[cell] = adapted
+        self._use(with_adapted(self.model, cells))
 
     def add_language(self, language: str, text: Corpus | Iterable[Sentence]) -> None:
         """Add a language of which there is nothing but text: every task can be tagged in it from then on."""
         code = find_language_in(language, self.model.inventory.languages)
         plain = text if isinstance(text, Corpus) else Corpus.from_text(text)
-        self._take(add_language(self.model, self.config, code, plain))
+        self._use(add_language(self.model, self.config, code, plain))
 
-    def _take(self, model: Model) -> None:
+    def _use(self, model: Model) -> None:
         self.model = model.eval()
         self._known = frozenset(self.cells)
 
     def status(self, cell: Cell) -> str:
-        """What the model knows of a cell, in words: seen, adapted, unseen, or unseen in a language without any data."""
+        """Say what the model knows of a cell: seen, adapted, unseen, or unseen in a language without any data."""
         if cell in self.adapted:
             return str(self.adapted[cell])
         if cell in self.seen:
@@ -232,7 +234,7 @@ class Tagger(HubModel):
         return "unseen, language without data" if cell.language in self.model.inventory.newcomers else "unseen"
 
     def evaluate(self, grid: Grid, alpha: float = ALPHA) -> Results:
-        """Results on every cell of a grid that has test data the model was not trained on: a list, and a table.
+        """Score every cell of a grid that has test data the model was not trained on: a list of results, and a table.
 
         If the model is calibrated, they include measures of label sets at level `alpha`.
         """

@@ -44,7 +44,18 @@ def make_model(folder: Path, corpus: Corpus, layers: int, hidden: int) -> tuple[
 
 def measure(model: Path, source: Path, out: Path, executor: str, jobs: int) -> dict[str, float]:
     """What the records of a run tell of its speed."""
-    given = ["predict", str(model), str(source), "--tokenised", "--cell", "pos/wol", "--samples", "0", "--quiet"]
+    given = [
+        "--quiet",
+        "predict-files",
+        str(model),
+        str(source),
+        "--from",
+        "words",
+        "--cell",
+        "pos/wol",
+        "--samples",
+        "0",
+    ]
     given += ["--executor", executor, "--jobs", str(jobs), "--shard-size", str(SHARD_KILOBYTES), "--out", str(out)]
     started = time.time()
     subprocess.run([sys.executable, "-m", "crossfill", *given], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})

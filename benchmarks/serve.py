@@ -3,8 +3,8 @@
     python benchmarks/serve.py MODEL [--clients 64] [--seconds 60] [--distributions]
 
 Every client sends a sentence, waits for the answer, and sends the next: the model's example sentences, each in a random
-cell of its language. `one by one` is the same server with batches of a single request (`--batch 1`) under the same
-clients. Memory is the server's resident set, at the end of the first quarter of the time and at its end.
+cell of its language. `one by one` is the same server with `--limit batch_requests=1` under the same clients. Memory is
+the server's resident set, at the end of the first quarter of the time and at its end.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class Load:
 @contextmanager
 def served(model: Path, *options: str):
     """Start a server; yields its port and process id."""
-    command = [sys.executable, "-m", "crossfill", "serve", str(model), "--port", "0", "--quiet", *options]
+    command = [sys.executable, "-m", "crossfill", "--quiet", "serve", str(model), "--port", "0", *options]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
@@ -129,7 +129,7 @@ def main() -> None:
         asyncio.run(drive(port, pid, messages, 4, min(5, short)))  # warm up: samples the heads
         alone = asyncio.run(drive(port, pid, messages, 1, short))
         many = asyncio.run(drive(port, pid, messages, arguments.clients, arguments.seconds))
-    with served(arguments.model, "--batch", "1") as (port, pid):
+    with served(arguments.model, "--limit", "batch_requests=1") as (port, pid):
         asyncio.run(drive(port, pid, messages, 4, min(5, short)))
         one_by_one = asyncio.run(drive(port, pid, messages, arguments.clients, short))
     report = {

@@ -79,7 +79,7 @@ def test_train_predict_and_evaluate(home: Path, system: str):
     tagged = crossfill(home, system, "predict", "un modèle", "--cell", "pos/wol", "--format", "jsonl", text=line)
     found = json.loads(tagged)
     assert [line[start:end] for start, end in found["offsets"]] == found["words"]
-    report = json.loads(crossfill(home, system, "evaluate", "un modèle", "data", "--json", "--quiet"))
+    report = json.loads(crossfill(home, system, "--quiet", "evaluate", "un modèle", "data", "--json"))
     assert {entry["cell"] for entry in report["results"]} == {"pos/wol", "ner/wol"}
 
 
@@ -89,6 +89,6 @@ def test_a_study_in_spawned_processes(home: Path, system: str):
     change = ["config.training.steps=2", "config.training.validate_every=2", "seeds=[0]", "methods={jm: {}, pf-d: {}}"]
     change += ["data.synthetic.families=2", "data.synthetic.languages_per_family=2", "data.synthetic.train_sentences=8"]
     given = [part for one in change for part in ("--set", one)]
-    crossfill(home, system, "experiment", "configs/demo.yaml", "--out", "une étude", "--jobs", "2", *given, "--quiet")
+    crossfill(home, system, "--quiet", "experiment", "configs/demo.yaml", "--out", "une étude", "--jobs", "2", *given)
     rows = (home / "une étude" / "results.jsonl").read_text(encoding="utf-8").splitlines()
     assert {json.loads(row)["method"] for row in rows} == {"jm", "pf-d"}

@@ -1,6 +1,7 @@
 """What the README and the documentation show is run, in order, page by page."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(made)
         patch.setenv("CROSSFILL_CACHE", str(made / "cache"))
         world.build(made)
-        calibrated = ("--encoder", "compact", "--expect", "--quiet", *FEW_STEPS)
+        calibrated = ("--encoder", "compact", "--expect", *FEW_STEPS)
         world.crossfill("train", "data", *calibrated, "--out", "model")
     return made
 
@@ -47,7 +48,7 @@ def test_what_a_reader_types_works(page: Path, folder: Path, tmp_path: Path, mon
 def test_what_takes_longer_works(page: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     if not (folder / "finetuned").exists():
         monkeypatch.chdir(folder)
-        finetuned = ("--preset", "gpu", "--set", "training.precision=float32", "--quiet", *FEW_STEPS)
+        finetuned = ("--preset", "gpu", "--set", "training.precision=float32", *FEW_STEPS)
         world.crossfill("train", "data", "--encoder", "bert-base-multilingual-cased", *finetuned, "--out", "finetuned")
     assert run_page(page, "slow", folder, tmp_path, monkeypatch) > 0
 
@@ -100,7 +101,7 @@ def test_pages_work_as_they_stand(page: Path, tmp_path: Path):
             assert agrees(shown, done.stdout), done.stdout
             continue
         for command, shown in commands(block):
-            quiet = f"{command} --quiet" if command.startswith(("crossfill train", "crossfill experiment")) else command
+            quiet = re.sub("^crossfill (?=train|experiment)", "crossfill --quiet ", command)
             got = shell(quiet, tmp_path, environment)
             assert not shown or agrees(shown, got), f"{block.where}: {command}\n{got}"
 
@@ -111,7 +112,7 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path: Path):
     """But for the seconds that it took, and for what is abridged."""
     lines = (ROOT / "README.md").read_text(encoding="utf-8").split("<!-- output of: crossfill demo -->\n```text\n")[1]
     shown = [line for line in lines.split("\n```")[0].splitlines() if line.strip()]
-    command = [sys.executable, "-m", "crossfill", "demo", "--quiet"]
+    command = [sys.executable, "-m", "crossfill", "--quiet", "demo"]
     wide = {**os.environ, "COLUMNS": "100"}
     got = subprocess.run(command, cwd=tmp_path, env=wide, capture_output=True, text=True, check=True).stdout
     printed = {line.rstrip() for line in got.splitlines()}

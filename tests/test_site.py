@@ -26,10 +26,13 @@ def test_every_command_and_option_is_in_the_reference():
     assert {"train", "predict", "cache"} <= set(commands)
     for name in (*(name.replace("_", "-") for name in commands), "data fetch", "data make"):
         assert f"## crossfill {name}\n" in page
-    assert "| `--hold-out TEXT` | A cell to leave unseen, as ner/wol; repeatable. | none |" in page
-    assert "| `--halves random or alternating` | Hold out half of the cells, in this way. | none |" in page
+    assert (
+        "| `--hold-out TEXT` | A cell to leave unseen, as ner/wol, or half: a random half of all; repeatable. | none |"
+        in page
+    )
+    assert "| `--cost sentences or words` | " in page
     assert "crossfill predict MODEL [FILE] [OPTIONS]" in page
-    assert "| `--out PATH` | Folder for the run; one that is there is taken up. | *required* |" in page
+    assert "| `--out PATH` | Run folder; an existing run is resumed. | *required* |" in page
 
 
 @pytest.mark.parametrize("model", [Config, PretrainedConfig, DataSettings, PartitionSettings, ExecutionSettings])

@@ -41,7 +41,8 @@ def cli_page() -> str:
         "the same command. Bad input ends with code 2 and a message that says what was expected, what was found, "
         "where, and what to do.\n"
     ]
-    for path, function in _commands(app, "crossfill"):
+    root = app.registered_callback
+    for path, function in [("crossfill", root.callback), *_commands(app, "crossfill")] if root else ():
         found = [_parameter(parameter) for parameter in inspect.signature(function).parameters.values()]
         usage = " ".join(
             [path, *(f"[{name}]" if default else name for name, _, default, option in found if not option)]

@@ -145,7 +145,7 @@ def check_wheel(wheel: Path, folder: Path) -> None:
         raise Failure(told)
     say("import crossfill, crossfill doctor", started)
     started = time.monotonic()
-    run([crossfill, "demo", "--quiet"], outside)
+    run([crossfill, "--quiet", "demo"], outside)
     say("crossfill demo", started)
     _prepare(crossfill, outside)
     for extra, command in NEEDS_EXTRA.items():
@@ -160,8 +160,8 @@ def check_wheel(wheel: Path, folder: Path) -> None:
 def _prepare(crossfill: str, outside: Path) -> None:
     """Make data, a model and a text to use the extras on."""
     run([crossfill, "data", "make", "--out", "data", "--families", "2", "--languages", "2"], outside)
-    few = ["--config", "configs/small.yaml", "--encoder", "compact", "--set", "training.steps=20", "--quiet"]
-    run([crossfill, "train", "data", *few, "--out", "model"], outside)
+    few = ["--config", "configs/small.yaml", "--encoder", "compact", "--set", "training.steps=20"]
+    run([crossfill, "--quiet", "train", "data", *few, "--out", "model"], outside)
     (outside / "text.txt").write_text("Le na bebeti. Ka mi!\n", encoding="utf-8")
 
 

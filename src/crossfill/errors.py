@@ -55,3 +55,17 @@ def unknown(kind: str, found: str, known: Iterable[str]) -> str:
     hint = f"; did you mean '{close[0]}'?" if close else ";"
     shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
     return f"unknown {kind} '{found}'{hint} known: {shown or 'none'}"
+
+
+def unreadable(where: object, error: OSError) -> DataError:
+    """Return the error for a file that the system does not let us read."""
+    return DataError(f"{where}: expected a readable file; {error.strerror or error}; check the path")
+
+
+def missing_package(package: str, extra: str) -> str:
+    """Say that a package is not installed, and which extra of crossfill brings it.
+
+    >>> missing_package("pyarrow", "datasets")
+    "expected the package pyarrow, found none; install it with: pip install 'crossfill[datasets]'"
+    """
+    return f"expected the package {package}, found none; install it with: pip install 'crossfill[{extra}]'"

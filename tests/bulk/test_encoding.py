@@ -34,8 +34,8 @@ def data(tmp_path: Path) -> Path:
 
 
 def encode(data: Path, network: Path, cache: Path, *more: str) -> str:
-    given = ["encode", str(data), "--encoder", str(network), "--cache", str(cache), "--quiet", *more]
-    result = RUN.invoke(app, given)
+    given = ["--quiet", "encode", str(data), "--encoder", str(network), *more]
+    result = RUN.invoke(app, given, env={"CROSSFILL_CACHE": str(cache)})
     assert result.exit_code == 0, (result.output, result.exception)
     return result.output
 
@@ -95,5 +95,5 @@ def test_two_workers_fill_one_cache(data: Path, tmp_path: Path, executor: str):
 
 
 def test_an_encoder_that_trains_has_nothing_to_keep(data: Path):
-    result = RUN.invoke(app, ["encode", str(data), "--encoder", "compact", "--quiet"])
+    result = RUN.invoke(app, ["--quiet", "encode", str(data), "--encoder", "compact"])
     assert "expected one that stays frozen" in str(result.exception)

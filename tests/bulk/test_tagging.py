@@ -31,7 +31,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bulk(model: Path, *given: str) -> str:
-    result = RUN.invoke(app, ["predict", str(model), *given, "--cell", CELL, "--quiet"])
+    result = RUN.invoke(app, ["--quiet", "predict-files", str(model), *given, "--cell", CELL])
     assert result.exit_code == 0, (result.output, result.exception)
     return result.output
 
@@ -49,8 +49,8 @@ def text(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("inline")
 def test_a_bulk_run_says_what_predict_says(model: Path, text: Path, tmp_path: Path):
-    alone = RUN.invoke(app, ["predict", str(model), str(text), "--tokenised", "--cell", CELL, "--format", "jsonl"])
-    told = bulk(model, str(text), "--tokenised", "--jobs", "1", "--shard-size", "1", "--out", str(tmp_path / "out"))
+    alone = RUN.invoke(app, ["predict", str(model), str(text), "--from", "words", "--cell", CELL, "--format", "jsonl"])
+    told = bulk(model, str(text), "--from", "words", "--jobs", "1", "--shard-size", "1", "--out", str(tmp_path / "out"))
     found = tagged(tmp_path / "out")
     assert len(found) > 1
     joined = b"".join(found[name] for name in sorted(found)).decode()
@@ -69,7 +69,7 @@ def test_other_formats_have_whole_files_and_unique_names_of_sentences(
     model: Path, text: Path, tmp_path: Path, form: str
 ):
     out = tmp_path / "out"
-    bulk(model, str(text), "--tokenised", "--jobs", "1", "--shard-size", "1", "--format", form, "--out", str(out))
+    bulk(model, str(text), "--from", "words", "--jobs", "1", "--shard-size", "1", "--format", form, "--out", str(out))
     whole = b"".join(tagged(out).values()).decode()
     assert whole.count("\n\n") == len(LINES)
     if form == "conllu":
@@ -96,7 +96,7 @@ def test_a_run_is_taken_up_and_another_is_not_mixed_with_it(
     model: Path, text: Path, tmp_path: Path, capsys, monkeypatch
 ):
     out = tmp_path / "out"
-    given = [str(text), "--tokenised", "--jobs", "1", "--shard-size", "1", "--out", str(out)]
+    given = [str(text), "--from", "words", "--jobs", "1", "--shard-size", "1", "--out", str(out)]
     bulk(model, *given)
     whole, times = tagged(out), {path: path.stat().st_mtime_ns for path in (out / "tagged").iterdir()}
     first, second, *_ = sorted((out / "tagged").iterdir())
@@ -108,7 +108,9 @@ def test_a_run_is_taken_up_and_another_is_not_mixed_with_it(
     assert again == {first, second}
 
     def refused(*more: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["crossfill", "predict", str(model), *given, "--cell", CELL, "--quiet", *more])
+        monkeypatch.setattr(
+            sys, "argv", ["crossfill", "--quiet", "predict-files", str(model), *given, "--cell", CELL, *more]
+        )
         with pytest.raises(SystemExit) as caught:
             main()
         assert caught.value.code == 2
@@ -129,15 +131,16 @@ def test_a_run_is_taken_up_and_another_is_not_mixed_with_it(
 def test_elsewhere(model: Path):
     files = MemoryFileSystem()
     files.pipe_file("/bulk/in/a.txt", b"a b c\nd\n")
-    bulk(model, "memory://bulk/in/*.txt", "--tokenised", "--out", "memory://bulk/out")
+    bulk(model, "memory://bulk/in/*.txt", "--from", "words", "--out", "memory://bulk/out")
     assert files.cat_file("/bulk/out/tagged/a.jsonl").count(b"\n") == 2
-    assert "2 sentences, 4 words" in bulk(model, "memory://bulk/in/*.txt", "--tokenised", "--out", "memory://bulk/out")
+    assert "2 sentences, 4 words" in bulk(
+        model, "memory://bulk/in/*.txt", "--from", "words", "--out", "memory://bulk/out"
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["a.txt", "b.txt"], "name one with --out"),
         (["-", "--jobs", "2", "--out", "o"], "got standard input"),
         (["no*such", "--out", "o"], "expected files to read, found none"),
         (["x/a.txt", "y/a.txt", "--out", "o"], "expected inputs with different names"),
@@ -152,7 +155,7 @@ def test_what_cannot_be_done_is_told_before_any_work(model: Path, tmp_path: Path
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content or "1\ta" + "\t_" * 8 + "\n" if "conllu" in name else content)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["crossfill", "predict", str(model), *given, "--cell", CELL])
+    monkeypatch.setattr(sys, "argv", ["crossfill", "predict-files", str(model), *given, "--cell", CELL])
     with pytest.raises(SystemExit) as caught:
         main()
     assert caught.value.code == 2
@@ -161,8 +164,19 @@ def test_what_cannot_be_done_is_told_before_any_work(model: Path, tmp_path: Path
 
 
 def command(model: Path, text: Path, out: Path, executor: str = "local") -> list[str]:
-    options = ["--tokenised", "--cell", CELL, "--executor", executor, "--jobs", "2", "--shard-size", "1", "--quiet"]
-    return [sys.executable, "-m", "crossfill", "predict", str(model), str(text), *options, "--out", str(out)]
+    options = ["--from", "words", "--cell", CELL, "--executor", executor, "--jobs", "2", "--shard-size", "1"]
+    return [
+        sys.executable,
+        "-m",
+        "crossfill",
+        "--quiet",
+        "predict-files",
+        str(model),
+        str(text),
+        *options,
+        "--out",
+        str(out),
+    ]
 
 
 def kill_and_resume(given: list[str], out: Path, moments: list[int], victim: str) -> None:

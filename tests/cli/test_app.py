@@ -81,7 +81,7 @@ def test_shells_complete_commands_and_choices():
 
     assert completed("crossfill ev") == ["evaluate"]
     assert completed("crossfill cache ") == ["list", "check", "clear"]
-    assert completed("crossfill evaluate --max") == ["--max-test"]
+    assert completed("crossfill train --max") == ["--max-train"]
 
 
 def test_seeds_that_no_generator_takes_are_refused():

@@ -13,8 +13,8 @@ from crossfill.studies.run_folder import open_results
 
 def test_the_demo_prints_its_story_and_leaves_models_results_and_a_figure(tmp_path):
     out = tmp_path / "demo"
-    command = [sys.executable, "-m", "crossfill", "demo", "--out", str(out), "--steps", "4", "--families", "2"]
-    command += ["--quiet", "--serve", "--port", "0"]
+    command = [sys.executable, "-m", "crossfill", "--quiet", "demo", "--out", str(out), "--steps", "4"]
+    command += ["--families", "2", "--serve"]
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment

@@ -21,7 +21,7 @@ RUN = CliRunner()
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "real"
-    result = RUN.invoke(app, ["demo", "--real", "--steps", "4", "--quiet", "--out", str(out)])
+    result = RUN.invoke(app, ["--quiet", "demo", "--real", "--steps", "4", "--out", str(out)])
     assert result.exit_code == 0, result.output
     return out, result.output
 

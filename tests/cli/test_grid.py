@@ -96,11 +96,9 @@ def test_strict_fails_after_telling_everything(data: Path):
     assert RUN.invoke(app, ["grid", str(data / "ud"), "--strict"]).exit_code == 2
 
 
-def test_caps_and_caches(data: Path, tmp_path: Path):
-    assert "100" in shown(data, "--max-train", "100", "--cache", str(tmp_path / "named"))
-    assert len(list((tmp_path / "named" / "corpora").iterdir())) == 5
-    shown(data, "--no-cache")
-    assert not (tmp_path / "cache").exists()
+def test_parsed_corpora_are_cached(data: Path, tmp_path: Path):
+    shown(data)
+    assert len(list((tmp_path / "cache" / "corpora").iterdir())) == 5
 
 
 def test_bad_input_is_one_message_and_code_2(

@@ -25,7 +25,7 @@ def test_training_repeats_warnings_and_names_what_is_not_read(
             "notes.docx": "?",
         },
     )
-    grid = read_to_train(data, ReadOptions(cache=False))
+    grid = read_to_train(data, ReadOptions())
     assert list(map(str, grid.cells)) == ["ner/wol", "ner/yor", "pos/wol"]
     told = capsys.readouterr().err
     assert "warnings (2)" in told
@@ -35,7 +35,7 @@ def test_training_repeats_warnings_and_names_what_is_not_read(
     assert "erwa0/B-PER moku/O" in told
     assert "notes.docx: no corpus by its ending" in told
     assert "rewritten" not in told  # a note, which `crossfill grid` has
-    read_to_train(data, ReadOptions(cache=False), quiet=True)
+    read_to_train(data, ReadOptions(), silent=True)
     assert not capsys.readouterr().err
     with pytest.raises(DataError, match=r"pos/wol ud/wol/train.conllu:\d+: expected 10 columns, got 1"):
-        read_to_train(data, ReadOptions(cache=False, strict=True))
+        read_to_train(data, ReadOptions(strict=True))

@@ -84,7 +84,7 @@ def test_several_sentences_and_spans_that_join_them():
     assert joined[0][1:4] == [("met", "B-X"), (".", "I-X"), ("They", "I-X")]
 
 
-def test_a_span_that_cuts_a_word_splits_it_or_is_refused_and_is_told_with_its_line(tmp_path: Path):
+def test_a_span_that_cuts_a_word_splits_it_and_is_reported_with_its_line(tmp_path: Path):
     cut = {"text": "unLondon", "spans": [{"start": 2, "end": 8, "label": "LOC"}]}
     assert read(cut) == [[("un", "O"), ("London", "B-LOC")]]
     lines = "".join(json.dumps(line) + "\n" for line in (EXPORTS["spans"], cut))
@@ -93,10 +93,6 @@ def test_a_span_that_cuts_a_word_splits_it_or_is_refused_and_is_told_with_its_li
     done = CliRunner().invoke(app, command)
     assert "in.jsonl:2: split where spans begin or end within words: unLondon" in done.stderr
     assert Path(out).read_text().endswith("un\tO\nLondon\tB-LOC\n\n")
-    done = CliRunner().invoke(app, [*command, "--whole-words", "--force"])
-    assert "in.jsonl:2: sentence left out: expected spans of whole words, got 'London'" in done.stderr
-    assert "which cuts 'unLondon'" in done.stderr
-    assert "London\tB-LOC\n.\tO\n\n" in Path(out).read_text()
     folder = write(tmp_path / "data", {"ner/eng/train.jsonl": lines})
     for _ in range(2):  # the second time from the cache
         told = [
@@ -250,7 +246,7 @@ def test_the_command_says_what_it_did_and_replaces_nothing(tmp_path: Path):
     assert f"{out}: 1 sentences, 7 words" in done.stdout
     assert "in.jsonl:2: sentence left out: expected a JSON object" in done.stderr
     assert out.read_text().startswith("Ada\tB-PER\nLovelace\tI-PER\n")
-    with pytest.raises(DataError, match="name another, or give --force"):
+    with pytest.raises(DataError, match="name another, or remove it"):
         convert(source, out, NER)
     with pytest.raises(DataError, match=r"unknown ending '\.xml'"):
         convert(source, tmp_path / "o.xml", NER)

@@ -63,7 +63,7 @@ def test_the_papers_study_runs_on_what_is_fetched(tmp_path: Path, monkeypatch: p
     run = tmp_path / "run"
     options = [option for change in changes for option in ("--set", change)]
     monkeypatch.setattr(base, "build_executor", lambda _: InlineExecutor())
-    done = CliRunner().invoke(app, ["experiment", str(PAPER), "--out", str(run), "--quiet", *options])
+    done = CliRunner().invoke(app, ["--quiet", "experiment", str(PAPER), "--out", str(run), *options])
     assert done.exit_code == 0, done.output
     results = open_results(run)
     assert (len(results.jobs), results.missing) == (5, [])

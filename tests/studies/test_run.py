@@ -188,7 +188,7 @@ def killed(tmp_path: Path, n_kills: int, jobs: int, seed: int, **changes: Any) -
     config.write_text(yaml.safe_dump(study(**changes, config=LONGER, execution={"jobs": jobs})))
     run_study(checked(**changes, config=LONGER), whole, InlineExecutor())
     rng = random.Random(seed)
-    command = [sys.executable, "-m", "crossfill", "experiment", str(config), "--out", str(run), "--quiet"]
+    command = [sys.executable, "-m", "crossfill", "--quiet", "experiment", str(config), "--out", str(run)]
     finished: dict[Path, int] = {}
     for i in range(n_kills):
         process = subprocess.Popen(command)

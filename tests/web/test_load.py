@@ -20,7 +20,7 @@ def test_many_clients_are_served_together(model: Path):
     spec.loader.exec_module(bench)
     (model / "examples.json").write_text(json.dumps({code: ["Dakar mooy péeyu Senegaal ."] for code in ("wol", "fin")}))
     found = []
-    for options in ((), ("--batch", "1")):
+    for options in ((), ("--limit", "batch_requests=1")):
         with bench.served(model, *options) as (port, pid):
             messages = bench.bodies(port, distributions=False)
             asyncio.run(bench.drive(port, pid, messages, 4, 2))

@@ -94,15 +94,11 @@ def test_a_missing_extra_is_named(monkeypatch):
         command.web()
 
 
-def test_tokens_come_from_a_file_or_the_environment(tmp_path, monkeypatch):
-    monkeypatch.delenv("CROSSFILL_TOKEN", raising=False)
-    assert command.read_token(None) is None
-    monkeypatch.setenv("CROSSFILL_TOKEN", "from-outside")
-    assert command.read_token(None) == "from-outside"
-    (tmp_path / "token").write_text("from-a-file\n")
-    assert command.read_token(tmp_path / "token") == "from-a-file"
-    with pytest.raises(ConfigError, match="expected a file with a token"):
-        command.read_token(tmp_path / "nothing")
+def test_limits_from_the_command_line():
+    assert command.read_limits(["max_words=5000", "timeout=60"]) == {"max_words": 5000, "timeout": 60}
+    for text, message in (("words=5", "did you mean 'max_words'"), ("queue=many", "expected a number, got 'many'")):
+        with pytest.raises(ConfigError, match=message):
+            command.read_limits([text])
 
 
 @pytest.mark.parametrize(
@@ -117,7 +113,7 @@ def test_limits_that_make_no_sense_are_refused(name, value):
 def test_other_machines_need_a_token_or_a_word(monkeypatch):
     monkeypatch.delenv("CROSSFILL_TOKEN", raising=False)
     for host in ("0.0.0.0", "::", "192.0.2.7"):
-        with pytest.raises(ConfigError, match=r"--token-file or \$CROSSFILL_TOKEN, or let everyone in with --no-token"):
+        with pytest.raises(ConfigError, match=r"\$CROSSFILL_TOKEN, or let everyone in with --no-token"):
             ServeSettings(host=host)
         assert ServeSettings(host=host, no_token=True).token is None
         assert ServeSettings(host=host, token="long-enough").token == "long-enough"

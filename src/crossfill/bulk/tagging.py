@@ -102,7 +102,7 @@ def _rendered(item: Item, taggings: Sequence[Tagging], settings: Mapping[str, An
     whole = settings["distribution"]
     match settings["form"]:
         case "conllu":
-            return render.conllu(item, taggings, whole, name, settings["deprel_without_head"]) if item.sentence else ""
+            return render.conllu(item, taggings, whole, name) if item.sentence else ""
         case "bio":
             return (render.header(taggings, whole) if first else "") + render.columns(taggings, whole)
         case _:

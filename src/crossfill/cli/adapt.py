@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossfill.cli.options import ModelFolder
+from crossfill.cli.options import ModelFolder, OneCell
 
 if TYPE_CHECKING:
     from crossfill.grid.cells import Cell
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 def adapt(
     model: ModelFolder,
+    cell: OneCell,
     labelled: Annotated[
-        Path | None, typer.Argument(help="Labelled sentences: .conllu, or a word and its label a line.")
+        Path | None, typer.Argument(help="Labelled sentences: .conllu, or a word and its label per line.")
     ] = None,
-    cell: Annotated[str, typer.Option(help="Cell to adapt, as ner/wol.")] = "",
     out: Annotated[
         Path | None, typer.Option(help="Folder to write the adapted model to. [default: the model's own]")
     ] = None,
@@ -25,8 +25,6 @@ def adapt(
     data: Annotated[
         Path | None, typer.Option(help="Data folder: refuse sentences that are in its test data of the language.")
     ] = None,
-    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder for features. [default: the user's]")] = None,
 ) -> None:
     """Adapt a cell to a few labelled sentences, in addition to those it was adapted to before; or undo that."""
     from crossfill.adaptation.storage import remove_adapted, save_adapted
@@ -34,11 +32,9 @@ def adapt(
     from crossfill.tagger.folder import copy_folder
     from crossfill.tagger.tagger import load
 
-    if not cell:
-        raise DataError("expected --cell, such as ner/wol: the cell that the sentences are of")
     if (labelled is None) != undo:
         raise DataError("expected a file of labelled sentences, or --undo to forget those of before")
-    tagger = load(model, encoder, cache or True)
+    tagger = load(model, cache=True)
     target = tagger.cell_to_adapt(cell)
     if labelled is None:
         folder = copy_folder(model, out)
@@ -47,7 +43,7 @@ def adapt(
         return
     corpus = _read(labelled, target)
     if data is not None:
-        _check_unseen(corpus, target, data, cache)
+        _check_unseen(corpus, target, data)
     known, before = tagger.model.inventory.tasks, tagger.adapted.get(target)
     try:
         made = tagger.adapt(corpus, target)
@@ -69,7 +65,7 @@ def adapt(
 def _read(path: Path, cell: "Cell") -> "Corpus":
     from crossfill.data.hints import ReadingHints
     from crossfill.data.readers import READERS, read_corpus
-    from crossfill.errors import DataError
+    from crossfill.errors import DataError, unreadable
 
     packed = path.suffix == ".gz"
     suffix = (path.with_suffix("") if packed else path).suffix.lower()
@@ -78,19 +74,19 @@ def _read(path: Path, cell: "Cell") -> "Corpus":
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: expected a readable file; {error.strerror}; check the path") from None
+        raise unreadable(path, error) from None
     if not content.strip():
         raise DataError(f"{path}: expected labelled sentences, got an empty file")
     return read_corpus(content, str(path), cell.task, ReadingHints(language=cell.language), suffix, packed).corpus
 
 
-def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path, cache: Path | None) -> None:
+def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path) -> None:
     """Refuse sentences that are test data of the cell's language, in any task."""
     from crossfill.adaptation.examples import sentence_hashes
     from crossfill.data.folder import load_grid
     from crossfill.errors import DataError
 
-    grid = load_grid(data, cache=cache or True)
+    grid = load_grid(data, cache=True)
     test = {
         text
         for other in grid.cells

@@ -13,8 +13,6 @@ def add_language(
     language: Annotated[str, typer.Option(help="Code of the language, as swe.")],
     text: Annotated[Path, typer.Option(help="Plain text of the language; some hundred sentences are enough.")],
     out: Annotated[Path | None, typer.Option(help="Folder to write. [default: the model's own]")] = None,
-    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder for features. [default: the user's]")] = None,
 ) -> None:
     """Add a language of which there is only unlabelled text: every task of the model can then be tagged in it."""
     from crossfill.data.codes import language_code, language_name
@@ -23,7 +21,7 @@ def add_language(
     from crossfill.tagger.tagger import load
 
     code = language_code(language)
-    tagger = load(model, encoder, cache or True)
+    tagger = load(model, cache=True)
     corpus = read_text(text, code)
     tagger.add_language(code, corpus)
     folder = grow_folder(model, out, tagger.model, tagger.config)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crossfill.cli.options import Force, ModelFolder
-from crossfill.cli.outputs import check_file
+from crossfill.cli.options import ModelFolder, OneCell, ReadAs
+from crossfill.cli.paths import check_file, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,59 +19,50 @@ if TYPE_CHECKING:
 
 def annotate(
     model: ModelFolder,
+    cell: OneCell,
     file: Annotated[Path, typer.Argument(help="Text to choose from; - is standard input.")] = Path("-"),
-    cell: Annotated[str, typer.Option(help="Cell to annotate, as ner/wol.")] = "",
     budget: Annotated[int, typer.Option(min=1, help="How many sentences to choose.")] = 100,
     strategy: Annotated[
         Literal["coverage", "entropy", "bald"],
-        typer.Option(help="coverage: doubt of new words; entropy: total doubt; bald: epistemic."),
+        typer.Option(
+            help="coverage: uncertainty about frequent words that no chosen sentence has; entropy: total uncertainty; "
+            "bald: mutual information."
+        ),
     ] = "coverage",
     cost: Annotated[
-        Literal["sentences", "words"], typer.Option(help="What effort is counted in; words favours short sentences.")
+        Literal["sentences", "words"],
+        typer.Option(help="Unit of effort; words gives long sentences no advantage."),
     ] = "sentences",
-    read: Annotated[
-        str | None, typer.Option("--from", help="text, conllu, bio or jsonl. [default: by the file's ending]")
+    read: ReadAs = None,
+    form: Annotated[
+        Literal["bio", "conllu"] | None,
+        typer.Option("--format", help="Format of the output. [default: conllu for CoNLL-U, else bio]"),
     ] = None,
-    form: Annotated[Literal["bio", "conllu"] | None, typer.Option("--format", help="Format of the output.")] = None,
-    tokenised: Annotated[
-        bool, typer.Option("--tokenised", help="Text is one sentence a line, words separated by spaces.")
-    ] = False,
-    lines: Annotated[bool, typer.Option("--lines", help="Text is one sentence a line.")] = False,
-    samples: Annotated[int | None, typer.Option(min=1, help="Posterior samples. [default: the model's]")] = None,
-    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
-    force: Force = False,
+    out: Annotated[Path | None, typer.Option(help="New file to write. [default: standard output]")] = None,
 ) -> None:
     """Choose the sentences most worth annotating in a cell, as a file to correct."""
-    from crossfill.cli.predict import opened
     from crossfill.cli.terminal import visible
-    from crossfill.data.streams import format_of, read_items
-    from crossfill.errors import DataError
+    from crossfill.data.streams import input_form, read_items
     from crossfill.files import write_atomically
     from crossfill.grid.unit import Unit
     from crossfill.tagger.annotation import candidates, choose
     from crossfill.tagger.tagger import load
 
     if out is not None:
-        check_file(out, force)
-    tagger = load(model, encoder)
-    if not cell:
-        raise DataError("expected --cell, such as ner/wol, to choose sentences for")
+        check_file(out, replace=False)
+    tagger = load(model)
     target, path = tagger.cell(cell), None if str(file) == "-" else file
     unit = tagger.model.inventory.unit(target.task)
-    if unit is not Unit.WORD and form is not None:
-        raise DataError(f"expected no --format for {target}, which labels {unit}s: they are written as a table (TSV)")
-    cutting = "words" if tokenised else "lines" if lines or unit is not Unit.WORD else "raw"
+    source, cutting = input_form(path, read, unit)
+    form = form or ("conllu" if source == "conllu" else "bio")
     with opened(path) as stream:
-        source = format_of(path, read)
         found = read_items(stream, str(path or "standard input"), source, target.language, cutting, unit=unit)
         items = [item for item in found if item.sentence]
-    pool = candidates(tagger, (item.sentence for item in items), target, samples)
+    pool = candidates(tagger, (item.sentence for item in items), target)
     chosen = choose(pool, budget, strategy, cost)
-    taggings = tagger.tag_many([items[i].sentence for i in chosen], target, samples)
-    own_form = form or ("conllu" if source == "conllu" else "bio")
+    taggings = tagger.tag_many([items[i].sentence for i in chosen], target)
     if unit is Unit.WORD:
-        text = "".join(_render(items[i], t, own_form, i + 1) for i, t in zip(chosen, taggings, strict=True))
+        text = "".join(_render(items[i], t, form, i + 1) for i, t in zip(chosen, taggings, strict=True))
     else:
         text = _table(taggings)
     if out is None:

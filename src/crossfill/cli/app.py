@@ -24,11 +24,13 @@ from crossfill.cli import (
     grid,
     learn_curve,
     predict,
+    predict_files,
     report,
     serve,
     train,
 )
 from crossfill.cli.failures import describe
+from crossfill.cli.options import QUIET
 from crossfill.cli.terminal import visible
 from crossfill.errors import CrossfillError
 
@@ -50,11 +52,15 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
+    _version: Annotated[
         bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Before a command: no progress, and no messages on what it chose.")
     ] = False,
 ) -> None:
     """Fill the empty cells of a task × language grid."""
+    QUIET.set(quiet)
 
 
 app.command()(demo.demo)
@@ -66,6 +72,7 @@ app.command(name="add-language")(add_language.add_language)
 app.command()(evaluate.evaluate)
 app.command(name="learn-curve")(learn_curve.learn_curve)
 app.command()(predict.predict)
+app.command(name="predict-files")(predict_files.predict_files)
 app.command()(annotate.annotate)
 app.command()(export.export)
 app.command()(experiment.experiment)

@@ -2,7 +2,6 @@
 
 import sys
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 def cache(
     action: Annotated[Literal["list", "check", "clear"], typer.Argument(help="What to do.")] = "list",
     encoder: Annotated[str, typer.Option(help="Only features of encoders whose name holds this.")] = "",
-    cache: Annotated[Path | None, typer.Option(help="The cache. [default: the user's]")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Clear without asking.")] = False,
 ) -> None:
     """List cached features, check that they are undamaged, or clear them.
@@ -23,7 +21,7 @@ def cache(
     """
     from crossfill.encoders.cache import FeatureCache
 
-    store = FeatureCache(cache or True)
+    store = FeatureCache()
     entries = [entry for entry in store.entries() if encoder in str(entry.about.get("label", ""))]
     match action:
         case "list":

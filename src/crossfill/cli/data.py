@@ -103,10 +103,6 @@ def convert(
     cell: Annotated[str, typer.Option(help="Task and language of a file, as ner/wol.")] = "",
     to: Annotated[str, typer.Option(help="Format of the files in a folder: bio, conllu, jsonl, parquet, spacy.")] = "",
     task: Annotated[list[str] | None, typer.Option(help="Only this task of a folder; repeatable.")] = None,
-    split_words: Annotated[
-        bool, typer.Option("--split-words/--whole-words", help="Split words that a span cuts, or refuse such spans.")
-    ] = True,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Turn a corpus, or every corpus of a data folder, into another format."""
     from crossfill.data import messages, writers
@@ -116,9 +112,9 @@ def convert(
     from crossfill.grid.cells import Cell
 
     if source.is_dir():
-        if cell or not to or force:
-            raise DataError(f"{source}: expected --to and a new folder for a data folder, and no --cell or --force")
-        files, problems = writers.convert_folder(source, out, f".{to.removeprefix('.')}", task or (), split_words)
+        if cell or not to:
+            raise DataError(f"{source}: expected --to and a new folder for a data folder, and no --cell")
+        files, problems = writers.convert_folder(source, out, f".{to.removeprefix('.')}", task or ())
         n_sentences, n_words = (sum(map(size, files.values())) for size in (len, lambda corpus: corpus.n_words))
         problems = messages.grouped(problems)
         done = f"{out}: {len(files):,} files, {n_sentences:,} sentences, {n_words:,} words"
@@ -127,7 +123,7 @@ def convert(
             raise DataError(f"{source}: expected --cell for a file, as --cell ner/wol, and no --to or --task")
         parsed = Cell.parse(cell)
         named = Cell(task_name(parsed.task), language_code(parsed.language))
-        reading = writers.convert(source, out, named, force, split_words)
+        reading = writers.convert(source, out, named)
         problems = messages.about_file(str(source), reading)
         problems += messages.about_columns([(str(source), reading)])
         problems += messages.about_corpus(named, [reading])
@@ -140,10 +136,11 @@ def convert(
 @contextmanager
 def _progress(name: str) -> "Iterator[Progress]":
     """Show a download in megabytes."""
+    from crossfill.cli.options import QUIET
     from crossfill.progress import ProgressBar, Report
 
     reports: list[Report] = []
-    with ProgressBar() as bars:
+    with ProgressBar(QUIET.get()) as bars:
 
         def update(done: int, total: int | None) -> None:
             if not reports:

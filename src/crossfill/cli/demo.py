@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossfill.cli.options import MOST_SEED
+from crossfill.cli.options import MOST_SEED, QUIET
 from crossfill.cli.serve import announce, web
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ def demo(
     families: Annotated[
         int | None, typer.Option(min=2, help="Families of five artificial languages; fewer are quicker. [default: 8]")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
     serve: Annotated[bool, typer.Option("--serve", help="Then serve the PF-lr model and open its page.")] = False,
-    port: Annotated[int, typer.Option(help="With --serve: the port; 0 is any that is free.")] = 8000,
 ) -> None:
     """Hold out half the cells of a grid, train methods on the rest, and show how they fill it."""
     from rich.console import Console
@@ -71,20 +69,18 @@ def demo(
     if out is None:
         out = Path("demo-real" if real else "demo")
     if real:
-        _real_demo(console, seed, steps, encoder or "compact", out, quiet)
+        _real_demo(console, seed, steps, encoder or "compact", out)
     else:
-        _artificial_demo(console, seed, steps, families, out, quiet)
+        _artificial_demo(console, seed, steps, families, out)
     results = open_results(out)
     draw(results).save(out)
     console.print(f"\nWritten to {out}/: results.jsonl, demo.png, and a model folder for each method.")
     if server is not None:
         run, settings = server
-        run(out / results.focus, settings(port=port), None, True, lambda place: announce(place, open_page=True))
+        run(out / results.focus, settings(port=0), None, True, lambda place: announce(place, open_page=True))
 
 
-def _artificial_demo(
-    console: "Console", seed: int, steps: int | None, families: int | None, out: Path, quiet: bool
-) -> None:
+def _artificial_demo(console: "Console", seed: int, steps: int | None, families: int | None, out: Path) -> None:
     from crossfill.cli.tables import print_boxed
     from crossfill.studies.demo import artificial_languages, demo_study
     from crossfill.studies.run_folder import open_results
@@ -93,14 +89,14 @@ def _artificial_demo(
     checked = demo_study(seed, steps, families)
     made = artificial_languages(checked)
     _show_grid(console, made, checked)
-    _run(checked, out, quiet)
+    _run(checked, out)
     results = open_results(out)
     print_boxed(console, _score_table(results, LEGEND))
     print_boxed(console, _correlation_table(results))
     _show_examples(console, _examples(load(out / results.focus), checked, made), results.focus)
 
 
-def _real_demo(console: "Console", seed: int, steps: int | None, encoder: str, out: Path, quiet: bool) -> None:
+def _real_demo(console: "Console", seed: int, steps: int | None, encoder: str, out: Path) -> None:
     from crossfill.cli.filled import frequent_label_scores, show_doubt, show_filled, show_real_grid
     from crossfill.cli.tables import print_boxed
     from crossfill.studies.demo import demo_grid, real_demo_study, seen_cells, unseen_cells
@@ -110,7 +106,7 @@ def _real_demo(console: "Console", seed: int, steps: int | None, encoder: str, o
     checked = real_demo_study(seed, steps, encoder)
     grid, seen, unseen = demo_grid(checked), seen_cells(checked), unseen_cells(checked)
     show_real_grid(console, grid, seen)
-    _run(checked, out, quiet)
+    _run(checked, out)
     results = open_results(out)
     print_boxed(console, _score_table(results, REAL_LEGEND, frequent_label_scores(grid, seen, unseen)))
     tagger = load(out / results.focus)
@@ -123,14 +119,14 @@ def _real_demo(console: "Console", seed: int, steps: int | None, encoder: str, o
         )
 
 
-def _run(checked: "CheckedStudy", out: Path, quiet: bool) -> None:
+def _run(checked: "CheckedStudy", out: Path) -> None:
     """Train all methods at the same time, with a progress bar for each."""
     from crossfill.progress import ProgressBar
     from crossfill.studies.demo import run_demo
     from crossfill.studies.run import Standing
 
     jobs = checked.plan.jobs
-    with ProgressBar(quiet) as bars:
+    with ProgressBar(QUIET.get()) as bars:
         updates = {job.id: bars.add(job.config.method, job.config.training.steps) for job in jobs.values()}
 
         def watch(standing: Standing, _: str) -> None:

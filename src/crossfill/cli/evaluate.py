@@ -1,16 +1,16 @@
 """`crossfill evaluate MODEL DATA`: scores and calibration of every cell with test data."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crossfill.cli.options import MOST_SEED, ModelFolder
-from crossfill.cli.outputs import check_file
+from crossfill.cli.cells import listed, sides
+from crossfill.cli.options import QUIET, AsJson, DataFolder, ModelFolder, Samples, Seed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
 
     from rich.console import Console
     from rich.table import Table
@@ -19,55 +19,36 @@ if TYPE_CHECKING:
     from crossfill.grid.cells import Cell, Grid
     from crossfill.tagger.tagger import Tagger
 
-_MOST_NAMES = 10
-"""Most names that a message lists."""
-
 
 def evaluate(
     model: ModelFolder,
-    data: Annotated[Path, typer.Argument(help="Folder of corpora, as `crossfill grid` shows it.")],
-    task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None,
-    samples: Annotated[int | None, typer.Option(min=0, help="Posterior samples. [default: the model's]")] = None,
-    alpha: Annotated[float, typer.Option(help="Level of the label sets, where the model is calibrated.")] = 0.1,
-    max_test: Annotated[int | None, typer.Option(min=1, help="Most test sentences per corpus.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of random splits and of --max-test.")] = 0,
-    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
-    out: Annotated[Path | None, typer.Option(help="File to write the JSON to, besides.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    data: DataFolder,
+    samples: Samples = None,
+    alpha: Annotated[float, typer.Option(help="Share of words whose label sets may miss the right label.")] = 0.1,
+    seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Score a model on every cell that has test data: seen (■) and unseen (▣), with calibration and risk–coverage."""
     from crossfill.adaptation.heads import check_test_data
     from crossfill.data.folder import load_grid
-    from crossfill.data.splits import capped_grid
-    from crossfill.files import write_atomically
     from crossfill.tagger.tagger import load
 
-    if out is not None:
-        check_file(out)
-    tagger = load(model, encoder, cache or True)
+    tagger = load(model, cache=True)
     if samples is not None:
         tagger.config = tagger.config.change({"prediction.samples": samples})
     # read with the tasks that the model was trained with, so that text which they share is kept apart as it was then
     tasks = tagger.model.inventory.tasks
-    grid = capped_grid(
-        load_grid(data, tasks=tasks, seed=seed, cache=cache or True, allow_missing=True), None, max_test, seed
-    )
-    grid = _known(tagger, _asked_for(grid, task or ()), data)
+    grid = _known(tagger, load_grid(data, tasks=tasks, seed=seed, allow_missing=True), data)
     check_test_data(tagger.model, grid)
     for adapted in (cell for cell in grid.cells if cell in tagger.adapted):
         typer.echo(f"{adapted}: {tagger.status(adapted)}", err=True)
-    results = _results(tagger, grid, alpha, quiet)
+    results = _results(tagger, grid, alpha)
     report = as_report(results) | {"samples": tagger.config.prediction.samples}
     report |= _expected(tagger, {result.cell for result in results})
     if tagger.model.inventory.units:
         report["units"] = dict(tagger.model.inventory.units)
-    text = json.dumps(report, ensure_ascii=False, indent=2)
-    if out is not None:
-        write_atomically(out, (text + "\n").encode())
     if as_json:
-        typer.echo(text)
+        typer.echo(json.dumps(report, ensure_ascii=False, indent=2))
     else:
         _show(report)
 
@@ -111,18 +92,7 @@ def _expected(tagger: "Tagger", scored: "Collection[Cell]") -> dict[str, Any]:
     return {"expected": {"level": found.level, "held_out": len(found.held_out), "cells": entries}}
 
 
-def _asked_for(grid: "Grid", tasks: "Sequence[str]") -> "Grid":
-    """The cells of these tasks, or of all if none is named."""
-    from crossfill.data.labels import task_name
-    from crossfill.errors import DataError, unknown
-
-    wanted = {task_name(task) for task in tasks}
-    for task in sorted(wanted - set(grid.tasks)):
-        raise DataError("--task: " + unknown("task", task, grid.tasks))
-    return grid.where(lambda cell: not wanted or cell.task in wanted)
-
-
-def _known(tagger: "Tagger", grid: "Grid", data: Path) -> "Grid":
+def _known(tagger: "Tagger", grid: "Grid", data: "Path") -> "Grid":
     """The cells of the grid that the model can tag; the others are listed on standard error. DataError if none can."""
     from crossfill.errors import DataError
 
@@ -134,11 +104,11 @@ def _known(tagger: "Tagger", grid: "Grid", data: Path) -> "Grid":
             f"the data have {sides(grid.cells)}; evaluate on other data, or train a model on these"
         )
     if left_out:
-        typer.echo(f"not in the model's grid, left out: {_listed(left_out)}", err=True)
+        typer.echo(f"not in the model's grid, left out: {listed(left_out)}", err=True)
     return grid.where(lambda cell: cell in known)
 
 
-def _results(tagger: "Tagger", grid: "Grid", alpha: float, quiet: bool) -> "list[CellResult]":
+def _results(tagger: "Tagger", grid: "Grid", alpha: float) -> "list[CellResult]":
     """Results on every corpus with test data, with progress; DataError if there is none."""
     from crossfill.errors import DataError
     from crossfill.evaluation.scoring import evaluate, scored_corpora
@@ -147,25 +117,13 @@ def _results(tagger: "Tagger", grid: "Grid", alpha: float, quiet: bool) -> "list
     n_corpora = len(scored_corpora(tagger.model, grid))
     if not n_corpora:
         raise DataError(
-            f"expected test data that the model was not trained on, found none in {_listed(map(str, grid.cells))}; the "
+            f"expected test data that the model was not trained on, found none in {listed(map(str, grid.cells))}; the "
             f"model has {sides(tagger.cells)}; add a test file to one of these cells (a seen cell trains on its test "
             "file if it has no other)"
         )
-    with ProgressBar(quiet) as bars:
+    with ProgressBar(QUIET.get()) as bars:
         update = bars.add("Evaluating corpora", n_corpora)
         return evaluate(tagger.model, grid, tagger.config, tagger.calibration, alpha, update)
-
-
-def sides(cells: "Iterable[Cell]") -> str:
-    """Describe the tasks and languages of some cells."""
-    found = list(cells)
-    tasks, languages = ({getattr(cell, side) for cell in found} for side in ("task", "language"))
-    return f"tasks {_listed(sorted(tasks)) or 'none'} in languages {_listed(sorted(languages)) or 'none'}"
-
-
-def _listed(names: "Iterable[str]") -> str:
-    found = list(names)
-    return ", ".join(found[:_MOST_NAMES]) + (f" and {len(found) - _MOST_NAMES} more" if found[_MOST_NAMES:] else "")
 
 
 def _show(report: dict[str, Any]) -> None:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crossfill.cli.outputs import check_writable
-from crossfill.cli.watching import INTERRUPTED, watching
+from crossfill.cli.options import INTERRUPTED, QUIET
+from crossfill.cli.paths import check_writable
+from crossfill.cli.watching import watching
 
 if TYPE_CHECKING:
     from crossfill.studies.plan import CheckedStudy
@@ -28,12 +29,8 @@ def experiment(
         Literal["local", "ray"] | None, typer.Option(help="Where jobs run. [default: the study's, else local]")
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=0, help="Jobs at a time; 0 for as many as cores allow.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Cores per job.")] = None,
-    address: Annotated[str | None, typer.Option(help="Address of a Ray cluster, or auto.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder for corpora and features. [default: the user's]")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, and train nothing.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a folder that holds another study's jobs.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Run a study: partitions × methods × seeds. The same command again does only what is missing."""
     from crossfill.errors import ConfigError
@@ -44,12 +41,9 @@ def experiment(
 
     named: dict[str, Any] = {
         "data.path": data and str(data.resolve()),
-        "data.cache": cache and str(cache.resolve()),
         "config.encoder.name": encoder,
         "execution.executor": executor,
         "execution.jobs": jobs,
-        "execution.threads": threads,
-        "execution.address": address,
     }
     given = {name: value for name, value in named.items() if value is not None}
     values = change_values(read_settings(config), given | parse_assignments(change or ()))
@@ -65,10 +59,10 @@ def experiment(
     if not force:
         check_run_folder(checked, out)
     try:
-        with watching(quiet) as watch:
+        with watching(QUIET.get()) as watch:
             standing = run_study(checked, out, build_executor(checked.study.execution), watch)
     except KeyboardInterrupt:
-        typer.echo(f"interrupted; the same command goes on where {out} stands", err=True)
+        typer.echo("interrupted; the same command continues it", err=True)
         raise typer.Exit(INTERRUPTED) from None
     _show_end(standing, out)
 
@@ -113,5 +107,5 @@ def _show_end(standing: "Standing", run: Path) -> None:
         lines = [f"{len(standing.failed)} of {standing.total} jobs failed; the others are done:"]
         for job, message in standing.failed.items():
             lines.append(f"  {message.splitlines()[0]}\n    log: {job_folder(run, job) / LOG}")
-        raise StudyError("\n".join([*lines, "mend what is wrong and run the same command again"]))
+        raise StudyError("\n".join([*lines, "fix what is wrong and run the same command again"]))
     typer.echo(f"{run}: {standing.done} jobs done; results in {run / ROWS}; next: crossfill report {run}")

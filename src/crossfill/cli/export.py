@@ -5,24 +5,21 @@ from typing import Annotated
 
 import typer
 
-from crossfill.cli.options import Force, ModelFolder
-from crossfill.cli.outputs import check_folder
+from crossfill.cli.options import QUIET, ModelFolder, OneCell
+from crossfill.cli.paths import check_folder
 
 
 def export(
     model: ModelFolder,
     out: Annotated[Path, typer.Argument(help="Folder to write.")],
-    cell: Annotated[str, typer.Option(help="Cell to export, as ner/wol.")],
+    cell: OneCell,
     onnx: Annotated[bool, typer.Option("--onnx", help="An ONNX graph instead of a transformers checkpoint.")] = False,
-    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
-    force: Force = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Write the tagger of a cell as an ordinary token-classification checkpoint, or as ONNX; posterior means."""
     from crossfill.progress import ProgressBar
 
-    check_folder(out, force)
-    with ProgressBar(quiet) as bars:
+    check_folder(out)
+    with ProgressBar(QUIET.get()) as bars:
         update = bars.add(f"Exporting {cell}")
         update(0, "loading the model")
         from crossfill.tagger.tagger import load
@@ -31,7 +28,7 @@ def export(
             from crossfill.export.onnx import export_onnx as write
         else:
             from crossfill.export.stock import export_stock as write
-        tagger = load(model, encoder)
+        tagger = load(model)
         target = tagger.cell(cell)
         write(tagger, target, out, lambda stage: update(0, stage))
     unit = tagger.model.inventory.unit(target.task)

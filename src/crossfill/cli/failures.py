@@ -2,7 +2,7 @@
 
 import errno
 
-_SPACE = "make room, or name a place on another disk (--out, --cache or $CROSSFILL_CACHE)"
+_SPACE = "make room, or name a place on another disk (--out or $CROSSFILL_CACHE)"
 _PERMISSION = "change its permissions, or name another place"
 _REMEDIES = {
     errno.ENOSPC: _SPACE,

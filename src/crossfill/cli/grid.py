@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crossfill.cli.options import MOST_SEED
+from crossfill.cli.options import AsJson, DataFolder, Tasks
 
 if TYPE_CHECKING:
     from crossfill.data.messages import Problem
@@ -16,25 +16,20 @@ if TYPE_CHECKING:
 
 
 def grid(
-    data: Annotated[Path, typer.Argument(help="Folder of corpora: <task>/<language>/train.*, a UD release, WikiANN.")],
-    task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable. deprel, feats:Case, …")] = None,
-    max_train: Annotated[int | None, typer.Option(min=1, help="Most training sentences per corpus.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of random splits and of --max-train.")] = 0,
-    cache: Annotated[Path | None, typer.Option(help="Folder for parsed corpora. [default: the user's cache]")] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write parsed corpora.")] = False,
+    data: DataFolder,
+    task: Tasks = None,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Reject files with bad lines, and exit with code 2 if any file was rejected."),
+        typer.Option("--strict", help="Reject files with bad lines; exit with code 2 if any file was rejected."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show a data folder as a grid: sizes per cell, labels, what is empty, what is wrong."""
     from crossfill.cli.reading import read_showing_progress
     from crossfill.data.folder import ReadOptions
     from crossfill.data.messages import check_grid
 
-    options = ReadOptions(task or (), seed, max_train, not no_cache and (cache or True), strict)
-    reading = read_showing_progress(data, options)
+    reading = read_showing_progress(data, ReadOptions(task or (), strict=strict))
     problems = [*reading.problems, *check_grid(reading.grid)]
     if as_json:
         typer.echo(json.dumps(_as_json(data, reading.grid, problems), ensure_ascii=False, indent=2))

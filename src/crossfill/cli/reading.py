@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from crossfill.cli.options import QUIET
 from crossfill.cli.terminal import visible
 from crossfill.data.folder import FolderReading, ReadOptions, read_folder
 from crossfill.data.layout import SourceFile
@@ -26,11 +27,11 @@ BEFORE_TRAINING: tuple[Level, ...] = ("warning", "recognised", "unread")
 """What is shown again when a folder is trained on; errors end it, and notes are for `crossfill grid`."""
 
 
-def read_showing_progress(data: Path, options: ReadOptions, quiet: bool = False) -> FolderReading:
+def read_showing_progress(data: Path, options: ReadOptions) -> FolderReading:
     """Read a data folder with a progress bar."""
 
     def watch(sources: Sequence[SourceFile]) -> Iterator[SourceFile]:
-        with ProgressBar(quiet) as bars:
+        with ProgressBar(QUIET.get()) as bars:
             update = bars.add("Reading corpora", len(sources))
             for done, source in enumerate(sources):
                 update(done, "files")
@@ -39,15 +40,15 @@ def read_showing_progress(data: Path, options: ReadOptions, quiet: bool = False)
     return read_folder(data, options, watch)
 
 
-def read_to_train(data: Path, options: ReadOptions, quiet: bool = False) -> Grid:
+def read_to_train(data: Path, options: ReadOptions, silent: bool = False) -> Grid:
     """Read the grid of a data folder; warnings, columns and files not read are shown on standard error.
 
     Files that cannot be read are an error that lists them all, as in `load_grid`.
     """
-    reading = read_showing_progress(data, options, quiet)
+    reading = read_showing_progress(data, options)
     grid = reading.checked()
     problems = [p for p in (*reading.problems, *check_grid(grid)) if p.level in BEFORE_TRAINING]
-    if problems and not quiet:
+    if problems and not (silent or QUIET.get()):
         Console(stderr=True, highlight=False).print(problems_table(problems))
     return grid
 

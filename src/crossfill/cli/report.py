@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossfill.cli.options import Force
-from crossfill.cli.outputs import check_folder, check_writable
+from crossfill.cli.options import QUIET
+from crossfill.cli.paths import check_folder, check_writable
 
 if TYPE_CHECKING:
     from crossfill.report.rendering import Table
@@ -19,8 +19,6 @@ LONGEST = 40
 def report(
     run: Annotated[Path, typer.Argument(help="Folder of a study, as crossfill experiment leaves it.")],
     out: Annotated[Path | None, typer.Option(help="Folder for tables and figures. [default: the run's]")] = None,
-    force: Force = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no tables.")] = False,
 ) -> None:
     """Make the tables and figures of a study, and one page of all of them; anew in the run's own folder."""
     from rich.console import Console
@@ -32,11 +30,11 @@ def report(
     if out is None or out.resolve() == run.resolve():
         check_writable(run)
     else:
-        check_folder(out, force)
+        check_folder(out)
     made = write_report(run, out)
     console = Console(highlight=False)
     styled = console.is_terminal and not console.is_dumb_terminal
-    for table in () if quiet else made.tables:
+    for table in () if QUIET.get() else made.tables:
         if len(table.rows) <= LONGEST:
             shown = table if styled else _starred(table)
             print_table(console, terminal(shown), keys=max(1, (*numeric(table), True).index(True)))

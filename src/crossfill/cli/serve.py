@@ -3,35 +3,35 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crossfill.cli.options import ModelFolder
+from crossfill.cli.options import QUIET, ModelFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from crossfill.web.settings import ServeSettings
+
+LIMITS = ("max_characters", "max_words", "max_samples", "max_document_bytes", "queue", "batch_requests", "timeout")
+"""Settings of the server that `--limit` can change."""
 
 
 def serve(
     model: ModelFolder,
     teach: Annotated[
         Path | None,
-        typer.Option(help="Folder for corrected sentences: the page lets one correct tags, and cells learn from that."),
+        typer.Option(help="Folder for corrected sentences: on the page one can correct tags, and cells learn from it."),
     ] = None,
     learn_every: Annotated[
         int, typer.Option(help="Corrected sentences after which a cell learns by itself; 0: never.")
     ] = 10,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all of this machine's.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any that is free.")] = 8000,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(help="File with a token that clients have to show. [default: $CROSSFILL_TOKEN, if set]"),
-    ] = None,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any free port.")] = 8000,
     no_token: Annotated[
-        bool, typer.Option("--no-token", help="Serve other machines without a token: whoever can reach it may use it.")
+        bool,
+        typer.Option("--no-token", help="Serve other machines without a token ($CROSSFILL_TOKEN): anyone may use it."),
     ] = False,
     allow_host: Annotated[
         list[str] | None,
@@ -41,18 +41,10 @@ def serve(
         list[str] | None,
         typer.Option(help="Another site whose pages may call the API, as https://example.org; repeatable."),
     ] = None,
-    max_characters: Annotated[int, typer.Option(help="Characters in a request.")] = 20_000,
-    max_words: Annotated[int, typer.Option(help="Words in a request.")] = 2_000,
-    max_samples: Annotated[int, typer.Option(help="Posterior samples in a request.")] = 500,
-    max_document_bytes: Annotated[
-        int, typer.Option(help="Bytes in a request of an annotation tool, which is tagged in parts.")
-    ] = 2**23,
-    queue: Annotated[int, typer.Option(help="Requests that may wait; more get 429.")] = 256,
-    batch: Annotated[int, typer.Option(help="Requests that are encoded together.")] = 64,
-    timeout: Annotated[float, typer.Option(help="Seconds until a request is given up.")] = 30.0,
-    encoder: Annotated[str | None, typer.Option(help="Name or folder of the encoder, if it has moved.")] = None,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Log warnings and failures only.")] = False,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(help="A limit of the server, as max_words=5000 or timeout=60; repeatable."),
+    ] = None,
 ) -> None:
     """Serve a model's tags over HTTP, with a page to look at them."""
     run, settings_of = web()
@@ -61,19 +53,13 @@ def serve(
         learn_every=learn_every,
         host=host,
         port=port,
-        token=read_token(token_file),
+        token=os.environ.get("CROSSFILL_TOKEN") or None,
         no_token=no_token,
         allow_hosts=tuple(name.lower() for name in allow_host or ()),
         origins=tuple(cors or ()),
-        max_characters=max_characters,
-        max_words=max_words,
-        max_samples=max_samples,
-        max_document_bytes=max_document_bytes,
-        queue=queue,
-        batch_requests=batch,
-        timeout=timeout,
+        **read_limits(limit or ()),
     )
-    run(model, settings, encoder, quiet, lambda address: announce(address, open_page))
+    run(model, settings, None, QUIET.get(), lambda address: announce(address, open_page=False))
 
 
 def web() -> "tuple[Callable[..., None], type[ServeSettings]]":
@@ -102,13 +88,15 @@ def announce(address: str, open_page: bool) -> None:
         webbrowser.open(address)
 
 
-def read_token(path: Path | None) -> str | None:
-    """The token from a file, or from the environment."""
-    from crossfill.errors import ConfigError
+def read_limits(texts: "Iterable[str]") -> dict[str, Any]:
+    """Parse limits such as `max_words=5000`."""
+    from crossfill.errors import ConfigError, unknown
+    from crossfill.settings import parse_assignments
 
-    if path is None:
-        return os.environ.get("CROSSFILL_TOKEN") or None
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: expected a file with a token; {error}") from None
+    limits = parse_assignments(texts)
+    for name, value in limits.items():
+        if name not in LIMITS:
+            raise ConfigError("--limit: " + unknown("limit", name, LIMITS))
+        if isinstance(value, bool) or not isinstance(value, (int, float) if name == "timeout" else int):
+            raise ConfigError(f"--limit {name}: expected a number, got '{value}'")
+    return limits

@@ -70,5 +70,5 @@ def split_at_spaces(text: str, start: int = 0, end: int | None = None) -> Senten
 def _missing() -> DataError:
     return DataError(
         "expected a sentence splitter and word tokenizer for raw text, found none; install them "
-        "(pip install 'crossfill[text]'), or pass words separated by spaces with --tokenised"
+        "(pip install 'crossfill[text]'), or pass words separated by spaces with --from words"
     )

@@ -54,6 +54,12 @@ def format_of(path: Path | None, named: str | None) -> Format:
     return _SUFFIXES.get(path.suffix.lower(), "text") if path else "text"
 
 
+def input_form(path: Path | None, named: str | None, unit: Unit) -> tuple[Format, Cutting]:
+    """Return the format of a text and how it is cut; `named` may also be `lines` or `words`."""
+    cutting: Cutting = "words" if named == "words" else "lines" if named == "lines" or unit is not Unit.WORD else "raw"
+    return ("text" if named in ("lines", "words") else format_of(path, named)), cutting
+
+
 def read_items(
     file: BufferedIOBase,
     where: str,

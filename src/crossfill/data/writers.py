@@ -106,7 +106,7 @@ def convert(source: Path, out: Path, cell: Cell, force: bool = False, split_word
     if out.suffix not in ENDINGS:
         raise DataError(f"{out}: " + unknown("ending", out.suffix, ENDINGS))
     if out.exists() and not force:
-        raise DataError(f"{out}: expected no file of that name; name another, or give --force")
+        raise DataError(f"{out}: expected no file of that name; name another, or remove it")
     packed = source.suffix.lower() == ".gz"
     suffix = (source.with_suffix("") if packed else source).suffix.lower()
     if suffix not in READERS:

@@ -1,4 +1,4 @@
-"""INCEpTION: documents as UIMA CAS in XMI, which its external recommenders get and learn from, through dkpro-cassis.
+"""INCEpTION: documents as UIMA CAS in XMI, which its external recommenders are sent, through dkpro-cassis.
 
 Their type system names the layers of a project. dkpro-cassis makes Python classes of it, with the names of features in
 the code: so all names are checked before it may. Offsets count UTF-16 units in XMI, and characters in what it reads.
@@ -7,17 +7,17 @@ the code: so all names are checked before it may. Offsets count UTF-16 units in 
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 from crossfill.data.segmentation import split_text
-from crossfill.data.spans import Bounds, Span
+from crossfill.data.spans import Bounds
 from crossfill.errors import ConfigError, DataError
 from crossfill.grid.sentence import Sentence
-from crossfill.integrations.annotation_tools import Utf16Places, elements, labelled_sentence, types_of
+from crossfill.integrations.markup import elements
+from crossfill.integrations.utf16 import Utf16Places
 from crossfill.measures.metrics import TaskKind
 from crossfill.prediction.tagging import Tagging
 
@@ -72,12 +72,12 @@ class Document:
         return cls(cas, text, tuple(sentences))
 
     def annotations(self, layer: Layer) -> list[Any]:
-        """Select the annotations of a layer that are no predictions, and have a value."""
-        selected = self.cas.select(_type(self.cas, layer))
-        return [a for a in selected if not getattr(a, PREDICTED, None) and getattr(a, layer.feature)]
+        """The annotations of a layer that are no predictions, and have a value."""
+        found = self.cas.select(_type(self.cas, layer))
+        return [a for a in found if not getattr(a, PREDICTED, None) and getattr(a, layer.feature)]
 
     def predicted(self, taggings: Sequence[Tagging], layer: Layer) -> str:
-        """Write the document as XMI with predictions, in place of any that it had."""
+        """The document in XMI with predictions, in place of any that it had."""
         kind = _type(self.cas, layer)
         for earlier in [a for a in self.cas.select(kind) if getattr(a, PREDICTED, None)]:
             self.cas.remove(earlier)
@@ -88,24 +88,6 @@ class Document:
             values |= {name: value for name, value in more.items() if name in names}
             self.cas.add(kind(begin=start, end=end, **values))
         return str(self.cas.to_xmi())
-
-
-def labelled_sentences(document: Document, layer: Layer, label_names: Sequence[str]) -> list[Sentence]:
-    """Read the sentences of a document that are annotated, with the labels of a layer.
-
-    A sentence without annotations may be one that nobody has looked at, so it is left out. So are, in tasks that label
-    every word, sentences with words that have none; and sentences with labels that the task does not have, with
-    annotations that overlap, or with one that goes on in the next sentence.
-    """
-    kind, types = TaskKind.of(label_names), set(types_of(label_names))
-    spans = sorted(Span(a.begin, a.end, str(getattr(a, layer.feature))) for a in document.annotations(layer))
-    labelled = []
-    for sentence, inside in _with_spans(document.sentences, spans):
-        start, end = sentence.offsets[0][0], sentence.offsets[-1][1]
-        if all(span.label in types and start <= span.start and span.end <= end for span in inside):
-            with suppress(DataError):  # overlapping, or without a word
-                labelled.append(labelled_sentence(document.text, sentence.offsets, inside, kind))
-    return [sentence for sentence in labelled if sentence is not None]
 
 
 def read_types(description: str) -> Any:
@@ -131,7 +113,7 @@ def _cassis() -> Any:
 
 
 def _undeclared(xml: str) -> str:
-    """Remove the declaration of an encoding, in which another parser could read something else."""
+    """XML without the declaration of an encoding, in which another parser could read something else."""
     return re.sub(r"\A\s*<\?xml[^>]*\?>", "", xml.removeprefix("\ufeff"))
 
 
@@ -145,7 +127,7 @@ def _third_party(what: str, read: Any) -> Any:
 
 
 def _check_offsets(xmi: str) -> None:
-    """Refuse a document type, any number of texts but one, and places outside of it."""
+    """An error for a document type, for any number of texts but one, and for places outside of it."""
     texts, places = [], set()
     for _, name, attributes in elements(xmi, "the document", _MOST_CHARACTERS):
         if name.rpartition(":")[2] == "Sofa":
@@ -161,14 +143,14 @@ def _check_offsets(xmi: str) -> None:
 
 
 def _bounds(cas: Any, name: str) -> list[Bounds]:
-    """List where the annotations of a type are, in order; empty if there is no such type."""
+    """Where the annotations of a type stand, in order; empty if there is no such type."""
     if not cas.typesystem.contains_type(name):
         return []
     return sorted((a.begin, a.end) for a in cas.select(name))
 
 
 def _split(words: Sequence[Bounds], starts: Sequence[int]) -> Iterator[Sequence[Bounds]]:
-    """Split words into those of each sentence, by where sentences start."""
+    """The words of each sentence, by where sentences start."""
     begins = [start for start, _ in words]
     places = [0, *(bisect_left(begins, start) for start in starts), len(words)]
     for first, end in pairwise(places):
@@ -180,17 +162,15 @@ def _type(cas: Any, layer: Layer) -> Any:
     if not cas.typesystem.contains_type(layer.name):
         raise DataError(f"expected the layer {layer.name[:100]} in the type system, found none of that name")
     kind = cas.typesystem.get_type(layer.name)
-    ranges = {feature.name: feature.rangeType.name for feature in kind.all_features}
+    names = {feature.name for feature in kind.all_features}
     for name in ("begin", layer.feature, PREDICTED):
-        if name not in ranges:
+        if name not in names:
             raise DataError(f"expected the feature {name[:100]} in the layer {layer.name[:100]}, found none")
-    if ranges[layer.feature] != "uima.cas.String":
-        raise DataError(f"expected a feature with text as labels, got {layer.feature}, a {ranges[layer.feature][:100]}")
     return kind
 
 
 def _predictions(taggings: Sequence[Tagging], single: bool) -> Iterator[tuple[int, int, str, float, str]]:
-    """List start, end, label, probability and explanation of each span, or of each word that has a label."""
+    """Start, end, label, probability and explanation of each span, or of each word that has a label."""
     for tagging in taggings:
         if tagging.kind is TaskKind.SPANS and not single:
             for span in tagging.spans:
@@ -204,13 +184,13 @@ def _predictions(taggings: Sequence[Tagging], single: bool) -> Iterator[tuple[in
 
 
 def explanation(tagging: Tagging, words: Sequence[int]) -> str:
-    """Say which labels words could have, and how much doubt there is, and how much of it more data would remove."""
+    """Which labels words could have, and how much doubt there is, of which how much more data would remove."""
     if tagging.sets is not None:
         sets, what = [tagging.label_sets[i] for i in words], f"label set ({1 - ALPHA:.0%})"
     else:
         sets, what = [_probable(tagging.distribution(i)) for i in words], f"labels with {1 - ALPHA:.0%} of probability"
-    is_spans = tagging.kind is TaskKind.SPANS
-    labels = dict.fromkeys(label[2:] or label if is_spans else label for labels in sets for label in labels)
+    own = tagging.kind is TaskKind.SPANS
+    labels = dict.fromkeys(label[2:] or label if own else label for labels in sets for label in labels)
     entropy, epistemic = (
         max(float(values[i]) for i in words) for values in (tagging.entropy, tagging.mutual_information)
     )
@@ -218,27 +198,10 @@ def explanation(tagging: Tagging, words: Sequence[int]) -> str:
 
 
 def _probable(distribution: dict[str, float]) -> list[str]:
-    labels, total = [], 0.0
+    found, total = [], 0.0
     for label, probability in distribution.items():
-        labels.append(label)
+        found.append(label)
         total += probability
         if total >= 1 - ALPHA:
             break
-    return labels
-
-
-def _with_spans(sentences: Sequence[Sentence], spans: Sequence[Span]) -> Iterator[tuple[Sentence, list[Span]]]:
-    """Find each sentence that has spans in it, with these spans; both in order."""
-    first = 0
-    for sentence in sentences:
-        start, end = sentence.offsets[0][0], sentence.offsets[-1][1]
-        while first < len(spans) and spans[first].end <= start:
-            first += 1
-        inside = []
-        for span in spans[first:]:
-            if span.start >= end:
-                break
-            if span.end > start:
-                inside.append(span)
-        if inside:
-            yield sentence, inside
+    return found

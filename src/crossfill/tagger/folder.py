@@ -189,10 +189,12 @@ def _encoder_source(encoder: Path, config: Config) -> dict[str, str | None]:
 
 
 def _encoder_name(folder: Path, config: Config) -> str:
-    """Name the encoder of a model folder: its own copy, else the one that it was trained with, at the same revision."""
+    """Name the encoder of a model folder: its own copy, else `$CROSSFILL_ENCODER`, else as trained."""
     carried, origin = folder / checkpoint.ENCODER, encoder_origin(folder)
     if carried.is_dir():
         return str(carried)
+    if config.encoder.name != "compact" and (moved := os.environ.get("CROSSFILL_ENCODER")):
+        return moved
     if origin is None or Path(config.encoder.name).expanduser().exists():
         return config.encoder.name
     return f"{origin.name}@{origin.revision}"

@@ -69,14 +69,14 @@ class ServeSettings:
             )
         if self.token is None and not self.is_local and not self.no_token:
             raise ConfigError(
-                f"host: expected a token to serve other machines on {self.host}; name one with --token-file or "
+                f"host: expected a token to serve other machines on {self.host}; put one into "
                 "$CROSSFILL_TOKEN, or let everyone in with --no-token"
             )
 
         if self.token is None and not self.is_local and self.teach is not None:
             raise ConfigError(
-                f"teach: expected a token to be taught from other machines on {self.host}; name one with --token-file "
-                "or $CROSSFILL_TOKEN"
+                f"teach: expected a token to be taught from other machines on {self.host}; put one "
+                "into $CROSSFILL_TOKEN"
             )
 
     @property

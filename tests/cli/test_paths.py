@@ -1,4 +1,4 @@
-"""Nothing is lost: finished work stays unless --force is given, and places are checked before any work."""
+"""Nothing is lost: finished work stays, and places are checked before any work."""
 
 import errno
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from crossfill.cli import outputs
+from crossfill.cli import paths
 from crossfill.cli.app import app, main
 from crossfill.errors import CrossfillError, OutputError, StudyError
 from crossfill.files import replacing, write_json
@@ -39,8 +39,7 @@ def test_commands_refuse_to_overwrite_before_they_load_anything(tmp_path: Path):
         ["export", nothing, tmp_path / "folder", "--cell", "ner/wol"],
         ["report", nothing, "--out", tmp_path / "folder"],
     ):
-        assert "add --force" in refused(*arguments)
-        assert "no-model" in refused(*arguments, "--force")  # goes on, and finds no model
+        assert "name another, or" in refused(*arguments)
     assert (tmp_path / "done.bio").read_text() == "corrected by hand"
 
 
@@ -56,10 +55,10 @@ def test_places_that_cannot_be_written_are_told_before_any_work(tmp_path: Path, 
     (tmp_path / "file").touch()
     for place in (tmp_path / "file" / "below", tmp_path / "file" / "deep" / "below"):
         with pytest.raises(OutputError, match="found the file"):
-            outputs.check_folder(place, force=False)
+            paths.check_folder(place)
     with pytest.raises(OutputError, match="found a folder"):
-        outputs.check_file(tmp_path)
-    outputs.check_folder(tmp_path / "new" / "one", force=False)
+        paths.check_file(tmp_path)
+    paths.check_folder(tmp_path / "new" / "one")
     assert not (tmp_path / "new").exists()  # checking makes nothing
 
     def refuse(**_: object) -> None:
@@ -68,7 +67,6 @@ def test_places_that_cannot_be_written_are_told_before_any_work(tmp_path: Path, 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     for arguments in (
         ["annotate", "m", "--cell", "ner/wol", "--out", tmp_path / "new" / "x.bio"],
-        ["evaluate", "m", "data", "--out", tmp_path / "x.json"],
         ["predict", "m", "--cell", "ner/wol", "--out", tmp_path / "x.txt"],
         ["export", "m", tmp_path / "x", "--cell", "ner/wol"],
         ["report", tmp_path],

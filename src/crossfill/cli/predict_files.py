@@ -1,25 +1,40 @@
-"""Tagging in bulk: `crossfill predict MODEL IN… --executor local|ray --out FOLDER`."""
+"""`crossfill predict-files MODEL IN… --cell ner/wol --out FOLDER`: tag many files, on many cores or machines."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from crossfill.cli.outputs import check_writable
-from crossfill.cli.watching import INTERRUPTED, watching
+from crossfill.cli.cells import find_cells, shared_unit
+from crossfill.cli.options import (
+    INTERRUPTED,
+    QUIET,
+    Abstain,
+    Alpha,
+    Cells,
+    Distribution,
+    Executor,
+    Force,
+    Gpus,
+    Jobs,
+    ModelFolder,
+    Prefer,
+    ReadAs,
+    Samples,
+    WriteAs,
+)
+from crossfill.cli.paths import check_writable
+from crossfill.cli.watching import watching
 from crossfill.errors import DataError, OutputError, unknown
 
 if TYPE_CHECKING:
     from crossfill.bulk.places import Place
     from crossfill.bulk.plan import Plan
     from crossfill.data.streams import Cutting
-    from crossfill.grid.cells import Cell
-    from crossfill.grid.unit import Unit
     from crossfill.prediction.tagging import TaggingOptions
-    from crossfill.tagger.tagger import Tagger
 
 _KILOBYTE = 1000
 
@@ -28,64 +43,72 @@ class BulkSettings(NamedTuple):
     """What the taggings of a text depend on, as options of the command have it."""
 
     model: str
-    encoder: str | None
     cells: tuple[str, ...]
     samples: int | None
     options: "TaggingOptions"
     cutting: "Cutting"
     form: str | None
     distribution: bool
-    deprel_without_head: bool
 
 
-def is_bulk(inputs: Sequence[str]) -> bool:
-    """Whether inputs are more than one file, or one that only bulk tagging reads."""
-    [first, *others] = inputs
-    elsewhere = "://" in first or first.endswith((".parquet", ".gz")) or Path(first).is_dir()
-    return bool(others) or elsewhere or (not Path(first).exists() and bool(re.search(r"[*?\[]", first)))
-
-
-def tag_in_bulk(
-    given: BulkSettings,
-    inputs: Sequence[str],
-    read: str | None,
-    out: str | None,
-    execution: Mapping[str, Any],
-    shard_kilobytes: int,
-    force: bool,
-    quiet: bool,
+def predict_files(
+    model: ModelFolder,
+    files: Annotated[
+        list[str], typer.Argument(help="Files, folders, patterns (*) or addresses (s3://…) of text to tag.")
+    ],
+    out: Annotated[str, typer.Option(help="Folder to write to, or its address.")],
+    cell: Cells = None,
+    read: ReadAs = None,
+    form: WriteAs = None,
+    samples: Samples = None,
+    distribution: Distribution = False,
+    alpha: Alpha = None,
+    abstain: Abstain = None,
+    prefer: Prefer = "f1",
+    executor: Executor = "local",
+    jobs: Jobs = 0,
+    gpus: Gpus = 0,
+    shard_size: Annotated[int, typer.Option(min=1, help="Kilobytes of input per shard.")] = 512,
+    force: Force = False,
 ) -> None:
-    """Tag files shard by shard into a folder; the same command again does only what is missing."""
+    """Tag many files on many cores or machines; the same command again does only what is missing."""
     from crossfill.bulk.places import Place
     from crossfill.bulk.plan import plan_tagging, take_up
     from crossfill.bulk.run import Standing, run_jobs
     from crossfill.bulk.tagging import tag_shard
     from crossfill.executors.base import ExecutionSettings, build_executor
+    from crossfill.prediction.tagging import TaggingOptions
 
-    if out is None:
-        raise OutputError("expected a folder for the tagged text of several files; name one with --out")
-    if "-" in inputs:
-        raise DataError(
-            "expected files to tag in bulk, got standard input; leave out --executor and --jobs, or name files"
-        )
+    if "-" in files:
+        raise DataError("expected files, got standard input; write it to a file, or use crossfill predict")
+    cutting, read = (read, "text") if read in ("lines", "words") else ("raw", read)
+    given = BulkSettings(
+        str(model),
+        tuple(cell or ()),
+        samples,
+        TaggingOptions(alpha=alpha, abstain=abstain, prefer=prefer),
+        cutting,
+        form,
+        distribution,
+    )
     place = Place(out if "://" in out else str(Path(out).absolute()))
     if place.local is not None:
         check_writable(place.local)
-    absolute = [address if "://" in address else str(Path(address).absolute()) for address in inputs]
-    plan = plan_tagging(absolute, _settled(given, absolute, read), read, _KILOBYTE * shard_kilobytes)
+    absolute = [address if "://" in address else str(Path(address).absolute()) for address in files]
+    plan = plan_tagging(absolute, _settled(given, absolute, read), read, _KILOBYTE * shard_size)
     try:
-        with _alone(place), watching(quiet) as watch:
+        with _alone(place), watching(QUIET.get()) as watch:
             finished = take_up(plan, place, force)
             todo = [shard for shard in plan.shards if shard.name not in finished]
             todo.sort(key=lambda shard: -shard.bytes)  # longest first, so that no long one runs alone at the end
             values = {"settings": dict(plan.settings), "out": str(place)}
-            jobs = {shard.name: {**values, "shard": shard.as_dict()} for shard in todo}
+            work = {shard.name: {**values, "shard": shard.as_dict()} for shard in todo}
             standing = Standing(len(plan.shards), len(finished), {shard.name: shard.bytes for shard in todo})
-            executor = build_executor(ExecutionSettings.model_validate(dict(execution)))
-            run_jobs(tag_shard, jobs, standing, executor, watch)
+            execution = ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
+            run_jobs(tag_shard, work, standing, build_executor(execution), watch)
             _show_end(plan, place, standing)
     except KeyboardInterrupt:
-        typer.echo(f"interrupted; the same command goes on where {place} stands", err=True)
+        typer.echo("interrupted; the same command continues it", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -100,10 +123,10 @@ def _settled(given: BulkSettings, inputs: Sequence[str], read: str | None) -> di
     from crossfill.grid.unit import Unit
     from crossfill.tagger.tagger import load
 
-    tagger = load(given.model, given.encoder)
-    if not given.cells:
-        raise DataError(f"expected a cell to tag in, such as --cell {tagger.cells[0]}")
-    cells = [tagger.query(Sentence(()), cell, given.samples, given.options).cell for cell in given.cells]
+    tagger = load(given.model)
+    cells = find_cells(tagger, given.cells)
+    for cell in cells:
+        tagger.query(Sentence(()), cell, given.samples, given.options)  # checks the options
     unit = shared_unit(tagger, cells)
     formats = {source_format(address, read) for address in inputs}
     usual = formats.pop() if len(formats) == 1 else "jsonl"
@@ -120,19 +143,11 @@ def _settled(given: BulkSettings, inputs: Sequence[str], read: str | None) -> di
         "digest": model_digest(given.model),
         "cells": list(map(str, cells)),
         "options": asdict(given.options),
+        "encoder": os.environ.get("CROSSFILL_ENCODER"),
         "form": form,
         "unit": str(unit),
         "cutting": "lines" if given.cutting == "raw" and unit is not Unit.WORD else given.cutting,
     }
-
-
-def shared_unit(tagger: "Tagger", cells: "Sequence[Cell]") -> "Unit":
-    """The unit that all cells label; words and sentences are not read in the same way."""
-    units = {tagger.model.inventory.unit(cell.task) for cell in cells}
-    if len(units) > 1:
-        told = ", ".join(f"{cell} labels {tagger.model.inventory.unit(cell.task)}s" for cell in cells)
-        raise DataError(f"expected cells that label the same, got {told}; tag them one after the other")
-    return units.pop()
 
 
 def _show_end(plan: "Plan", out: "Place", standing: Any) -> None:
@@ -142,7 +157,7 @@ def _show_end(plan: "Plan", out: "Place", standing: Any) -> None:
     if standing.failed:
         lines = [f"{len(standing.failed)} of {standing.total} shards failed; the others are done:"]
         lines += [f"  {name}: {message.splitlines()[0]}" for name, message in list(standing.failed.items())[:20]]
-        raise DataError("\n".join([*lines, "mend what is wrong and run the same command again"]))
+        raise DataError("\n".join([*lines, "fix what is wrong and run the same command again"]))
     n_sentences, n_words, n_aside = write_aside(plan, out)
     pace = f", {standing.words_per_second:,.0f} words/s" if standing.words else ""
     typer.echo(
@@ -165,5 +180,5 @@ def _alone(out: "Place") -> Iterator[None]:
         return
     with locked(out.local / LOCK, wait=False) as held:
         if not held:
-            raise OutputError(f"{out}: another crossfill predict is writing to this folder; wait for it, or end it")
+            raise OutputError(f"{out}: another crossfill predict-files is writing here; wait for it, or end it")
         yield

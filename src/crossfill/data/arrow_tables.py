@@ -123,10 +123,10 @@ def _written(table: "pyarrow.Table") -> bytes:
 
 
 def _items(
-    table: "pyarrow.Table", found: ItemColumns, hints: ReadingHints, on_bad_line: OnBadLine
+    table: "pyarrow.Table", items: ItemColumns, hints: ReadingHints, on_bad_line: OnBadLine
 ) -> Iterator[Sentence]:
-    names = _names_of(table, found.label) or hints.labels
-    columns = [table.column(name).to_pylist() for name in (*found.texts, found.label)]
+    names = _names_of(table, items.label) or hints.labels
+    columns = [table.column(name).to_pylist() for name in (*items.texts, items.label)]
     for number, (*texts, label) in enumerate(zip(*columns, strict=True), start=1):
         try:
             yield read_item(texts, label, names, hints.language)
@@ -161,11 +161,11 @@ def _sentences(
     spaced = table.column("spaces").to_pylist() if "spaces" in columns else [None] * table.num_rows
     rows = zip(table.column(word).to_pylist(), table.column(tag).to_pylist(), spaced, strict=True)
     for number, (words, tags, spaces) in enumerate(rows, start=1):
-        found = _row(words, tags, spaces, known)
-        if isinstance(found, str):
-            on_bad_line(number, found)
-        elif found is not None:
-            yield found
+        sentence = _row(words, tags, spaces, known)
+        if isinstance(sentence, str):
+            on_bad_line(number, sentence)
+        elif sentence is not None:
+            yield sentence
 
 
 def _row(words: Any, tags: Any, spaces: Any, names: tuple[str, ...]) -> Sentence | str | None:

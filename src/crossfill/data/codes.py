@@ -43,37 +43,37 @@ _REGION_OR_SCRIPT = re.compile(r"([a-z]{2,3})-(?:[a-z]{2}|[a-z]{4}|[0-9]{3})")
 
 @lru_cache(maxsize=10_000)
 def find_language(code: str) -> str | None:
-    """The ISO 639-3 code for `wo`, `wol`, `zh_yue`, `sr-Latn` and the like; none if it is not a language code."""
+    """Find the ISO 639-3 code for `wo`, `wol`, `zh_yue`, `sr-Latn` and the like; none if it is not a language code."""
     folded = code.lower().replace("_", "-")
     if special := _VARIETIES.get(folded) or _EDITIONS.get(folded):
         return special
     if variant := _REGION_OR_SCRIPT.fullmatch(folded):
         return find_language(variant[1])
     if len(folded) == 2:
-        found = pycountry.languages.get(alpha_2=folded)
+        entry = pycountry.languages.get(alpha_2=folded)
     elif len(folded) == 3:
         if is_private(folded) or folded in _GROUPS:
             return folded
-        found = pycountry.languages.get(alpha_3=folded) or pycountry.languages.get(bibliographic=folded)
+        entry = pycountry.languages.get(alpha_3=folded) or pycountry.languages.get(bibliographic=folded)
     else:
         return None
-    return found.alpha_3 if found else None
+    return entry.alpha_3 if entry else None
 
 
 def language_code(code: str) -> str:
-    """The ISO 639-3 code of a language; an error where there is none."""
-    if (found := find_language(code)) is None:
+    """Return the ISO 639-3 code of a language; an error where there is none."""
+    if (language := find_language(code)) is None:
         raise DataError(f"expected a language code of ISO 639, UD or WikiANN, such as wol or wo; got '{code}'")
-    return found
+    return language
 
 
 def find_language_in(name: str, known: Collection[str]) -> str:
-    """The language that a user's `name` refers to: `name` itself if it is known, else the ISO 639-3 code for it."""
+    """Find the language that a user's `name` means: `name` itself if it is known, else its ISO 639-3 code."""
     return name if name in known else find_language(name) or name
 
 
 def find_cell(name: str | Cell, known: Collection[Cell]) -> Cell:
-    """The known cell that a user's `name` refers to: `ner/wo` is `ner/wol`, `upos/wol` is `pos/wol`."""
+    """Find the known cell that a user's `name` refers to: `ner/wo` is `ner/wol`, `upos/wol` is `pos/wol`."""
     given = name if isinstance(name, Cell) else Cell.parse(name)
     mapped = Cell(task_name(given.task), find_language(given.language) or given.language)
     for cell in (given, mapped):
@@ -84,18 +84,18 @@ def find_cell(name: str | Cell, known: Collection[Cell]) -> Cell:
 
 
 def is_private(code: str) -> bool:
-    """Whether ISO 639-3 reserves a code for private use."""
+    """Tell whether ISO 639-3 reserves a code for private use."""
     return _PRIVATE.fullmatch(code) is not None
 
 
 @cache
 def language_name(code: str) -> str:
-    """The English name of an ISO 639-3 code, or the code itself where it has none."""
-    found = pycountry.languages.get(alpha_3=code)
-    return re.sub(r" \(.*\)", "", found.name) if found else _GROUPS.get(code, code)
+    """Return the English name of an ISO 639-3 code, or the code itself where it has none."""
+    entry = pycountry.languages.get(alpha_3=code)
+    return re.sub(r" \(.*\)", "", entry.name) if entry else _GROUPS.get(code, code)
 
 
 def language_tag(code: str) -> str:
-    """The BCP 47 tag of an ISO 639-3 code, as libraries and browsers expect it: the two-letter code if there is one."""
-    found = pycountry.languages.get(alpha_3=code)
-    return getattr(found, "alpha_2", code) if found else code
+    """Return the BCP 47 tag of an ISO 639-3 code, for libraries and browsers: the two-letter code if there is one."""
+    entry = pycountry.languages.get(alpha_3=code)
+    return getattr(entry, "alpha_2", code) if entry else code

@@ -25,12 +25,12 @@ class ConlluSentence:
 
     @property
     def words(self) -> list[list[str]]:
-        """The lines of syntactic words, which are what UD annotates."""
+        """Lines of syntactic words, which are what UD annotates."""
         return [row for row in self.rows if row[0].isdigit()]
 
     @property
     def text(self) -> str:
-        """The original text: surface tokens, with the spaces between them."""
+        """Original text: surface tokens, with the spaces between them."""
         parts, end = [], 0
         for row in self.rows:
             first, dash, last = row[0].partition("-")
@@ -42,7 +42,7 @@ class ConlluSentence:
         return "".join(parts).rstrip(" ")
 
     def sentence(self, label: LabelColumn) -> Sentence:
-        """The syntactic words with their labels. There are no spaces within a multiword token."""
+        """Take the syntactic words with their labels. There are no spaces within a multiword token."""
         words, labels, spaces = [], [], []
         end, space = 0, True
         for row in self.rows:

@@ -47,8 +47,9 @@ class _Document:
         from srsly import msgpack_loads
 
         try:
-            packed = dict(msgpack_loads(self.packed_groups)) if self.packed_groups else {}
-            groups = {key: msgpack_loads(group)["spans"] for group, keys in packed.items() for key in keys}
+            loads: Any = msgpack_loads
+            packed = dict(loads(self.packed_groups)) if self.packed_groups else {}
+            groups = {key: loads(group)["spans"] for group, keys in packed.items() for key in keys}
             spans = {key: [_SPAN.unpack(span) for span in group] for key, group in groups.items()}
             return {key: [(s[3], s[4], self.strings[s[2]]) for s in group] for key, group in spans.items()}
         except Exception as error:

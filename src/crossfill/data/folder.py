@@ -135,15 +135,15 @@ def read_folder(
         if not options.allow_missing and not any(cell.task == task for cell in corpora):
             known = {known for source in sources for known in tasks_of(source, ())}
             problems.append(Problem("error", str(root), unknown("task", task, sorted(known))))
-    found = messages.without_repeats([*problems, *unread])
+    all_problems = messages.without_repeats([*problems, *unread])
     if not corpora:
-        lines = [str(problem) for problem in messages.grouped(found) if problem.level != "note"]
-        if not any(problem.level == "error" for problem in found):
+        lines = [str(problem) for problem in messages.grouped(all_problems) if problem.level != "note"]
+        if not any(problem.level == "error" for problem in all_problems):
             lines.append(
                 f"{root}: expected corpora as <task>/<language>/train.conllu or .bio, a UD release or WikiANN; got none"
             )
         raise DataError("\n".join(lines))
-    return FolderReading(Grid(corpora, texts), found)
+    return FolderReading(Grid(corpora, texts), all_problems)
 
 
 def read_texts(root: Path) -> tuple[dict[str, Corpus], list[Problem]]:

@@ -63,13 +63,13 @@ def _columns(path: Path, where: str) -> ReadingHints:
         texts = (items["text"],) if items["text"] else (items["premise"], items["hypothesis"])
         if len({*texts, items["label"]}) == len(texts) + 1:
             return ReadingHints(texts=texts, label=items["label"])
-    found = _COLUMNS.fullmatch(text)
-    if found is None or found[1] == found[2]:
+    match = _COLUMNS.fullmatch(text)
+    if match is None or match[1] == match[2]:
         raise DataError(
             f"{where}: expected two columns, counted from 1, as word=1 tag=2; or those of sentences or pairs, as "
             f"text=1 label=2 or premise=1 hypothesis=2 label=3; got '{text[:40]}'"
         )
-    return ReadingHints(int(found[1]), int(found[2]))
+    return ReadingHints(int(match[1]), int(match[2]))
 
 
 def _labels(path: Path, where: str) -> tuple[str, ...]:

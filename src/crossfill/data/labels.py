@@ -10,27 +10,7 @@ from crossfill.errors import DataError
 Scheme = Literal["IOB2", "IOB1", "IO", "BIOES", "BILOU", "BMES", "mixed", "none"]
 """How a corpus encodes spans; `mixed`: IOB2 with spans that begin with I- or stray labels; `none`: plain labels."""
 
-UPOS = frozenset(
-    [
-        "ADJ",
-        "ADP",
-        "ADV",
-        "AUX",
-        "CCONJ",
-        "DET",
-        "INTJ",
-        "NOUN",
-        "NUM",
-        "PART",
-        "PRON",
-        "PROPN",
-        "PUNCT",
-        "SCONJ",
-        "SYM",
-        "VERB",
-        "X",
-    ]
-)
+UPOS = frozenset(re.findall(r"\w+", "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"))
 """The parts of speech of Universal Dependencies."""
 
 _TAG = re.compile(r"(?:([BIESLUM])-(.+)|([BI]))", re.DOTALL)
@@ -40,13 +20,13 @@ _KEYED = {"feats": 5, "misc": 9}
 
 
 def task_name(text: str) -> str:
-    """The canonical name of a task: `upos` is `pos`, and the folder name `feats_Case` is `feats:Case`."""
+    """Return the canonical name of a task: `upos` is `pos`, and the folder name `feats_Case` is `feats:Case`."""
     keyed = re.fullmatch(r"(feats|misc)[:_=-](.+)", text)
     return f"{keyed[1]}:{keyed[2]}" if keyed else {"upos": "pos"}.get(text.lower(), text)
 
 
 def is_ner(task: str) -> bool:
-    """Whether a task's name says that it labels named entities: `ner`, `ner_news`."""
+    """Tell whether a task's name says that it labels named entities: `ner`, `ner_news`."""
     return "ner" in re.split(r"[^a-z]+", task.lower())
 
 
@@ -65,7 +45,7 @@ class LabelColumn:
 
     @staticmethod
     def names(task: str) -> bool:
-        """Whether a task names a CoNLL-U column."""
+        """Tell whether a task names a CoNLL-U column."""
         name, _, key = task.partition(":")
         return name in (_KEYED if key else _COLUMNS)
 
@@ -73,31 +53,31 @@ class LabelColumn:
         value = columns[self.index]
         if self.key:
             pairs = (pair.partition("=") for pair in value.split("|"))
-            return next((found for key, _, found in pairs if key == self.key and found), "_")
+            return next((feature for key, _, feature in pairs if key == self.key and feature), "_")
         return (value.partition(":")[0] if self.task == "deprel" else value) or "_"
 
 
 def split_tag(tag: str) -> tuple[str, str] | None:
-    """The prefix and type of a span's tag; none for `O` and for labels that are not span tags."""
-    found = _TAG.fullmatch(tag)
-    return (found[1] or found[3], found[2] or "") if found else None
+    """Return prefix and type of a span's tag; none for `O` and for labels that are not span tags."""
+    match = _TAG.fullmatch(tag)
+    return (match[1] or match[3], match[2] or "") if match else None
 
 
 def recased(counts: Mapping[str, int], task: str) -> dict[str, str]:
-    """What to write for tags in another case than is usual: `b-per` and `B-per` are B-PER, `o` is O, `noun` is NOUN.
+    """Map tags in another case than is usual to what they mean: `b-per` to B-PER, `o` to O, `noun` to NOUN.
 
     Types that are not all in lower case stay as they are (`B-OtherPER`), and so do labels of other tasks.
     """
     if task == "pos" and all(tag.upper() in UPOS or tag == "_" for tag in counts):
         return {tag: tag.upper() for tag in counts if not tag.isupper() and tag != "_"}
-    found = {tag: _span_in_upper_case(tag) for tag in counts}
-    if sum(n for tag, n in counts.items() if found[tag]) < 0.9 * sum(counts.values()):
+    spans = {tag: _span_in_upper_case(tag) for tag in counts}
+    if sum(n for tag, n in counts.items() if spans[tag]) < 0.9 * sum(counts.values()):
         return {}
-    return {tag: upper for tag, upper in found.items() if upper and upper != tag}
+    return {tag: upper for tag, upper in spans.items() if upper and upper != tag}
 
 
 def _span_in_upper_case(tag: str) -> str | None:
-    """A span's tag or O with its prefix in upper case, and its type if that is in lower case; none for other labels."""
+    """Write a span's tag or O with its prefix in upper case, and a type in lower case too; none for other labels."""
     if tag in ("O", "o"):
         return "O"
     prefix, dash, kind = tag.partition("-")
@@ -106,18 +86,18 @@ def _span_in_upper_case(tag: str) -> str | None:
 
 
 def iob2(tags: Sequence[str]) -> list[str]:
-    """The tags of a sentence in strict IOB2: a span begins with B- and continues with I- of the same type.
+    """Rewrite the tags of a sentence in strict IOB2: a span begins with B- and continues with I- of the same type.
 
     Spans are read as conlleval does, which covers IOB1, IOB2, IO, BIOES, BILOU and BMES alike.
     """
     strict, inside = [], None
     for tag in tags:
-        found = split_tag(tag)
-        if found is None:
+        parts = split_tag(tag)
+        if parts is None:
             strict.append(tag)
             inside = None
             continue
-        prefix, kind = found
+        prefix, kind = parts
         begins = prefix in _BEGINS or inside != kind
         strict.append(("B" if begins else "I") + (f"-{kind}" if kind else ""))
         inside = None if prefix in _ENDS else kind
@@ -125,20 +105,20 @@ def iob2(tags: Sequence[str]) -> list[str]:
 
 
 def scheme(sentences: Iterable[Sequence[str]]) -> tuple[Scheme, int]:
-    """The scheme that these tags follow, and the number of tags that do not fit it (`mixed` only)."""
+    """Recognise the scheme of these tags, and count those that do not fit it (`mixed` only)."""
     seen: Counter[str] = Counter()
     for tags in sentences:
         previous = None
         for tag in tags:
-            found = split_tag(tag)
-            if found is None and tag != "O":
+            parts = split_tag(tag)
+            if parts is None and tag != "O":
                 seen["label"] += 1
-            elif found:
-                prefix, kind = found
+            elif parts:
+                prefix, kind = parts
                 seen[prefix] += 1
                 seen["I begins"] += prefix == "I" and previous != kind
                 seen["B begins"] += prefix == "B" and previous != kind
-            previous = found[1] if found else None
+            previous = parts[1] if parts else None
     tagged = sum(seen[prefix] for prefix in "BIESLUM")
     if seen["label"] > tagged:
         return "none", 0

@@ -46,7 +46,7 @@ class LeakageReport:
 def separate_evaluation_text(
     corpora: Mapping[Cell, Sequence[Splits]],
 ) -> tuple[dict[Cell, tuple[Splits, ...]], list[LeakageReport]]:
-    """The corpora of a grid with evaluation text kept out of training text, and what was changed for it.
+    """Keep evaluation text out of training text; returns the corpora of a grid, and what was changed for it.
 
     Corpora that share no text are returned as they are. One of which nothing is left is returned empty.
     """
@@ -81,11 +81,11 @@ class _Member:
 
     @property
     def tested(self) -> set[str]:
-        """The text that it tests."""
+        """Text that it tests."""
         return {text for sentence in self.texts["test"] for text in sentence}
 
     def trains_with(self, other: "_Member") -> bool:
-        """Whether the two train on their test sets, or are tested on them, always together."""
+        """Tell whether the two train on their test sets, or are tested on them, always together."""
         return self.is_test_only and other.is_test_only and self.cell == other.cell
 
     def keep(self, split: str, positions: Sequence[int]) -> None:
@@ -113,7 +113,7 @@ class _Member:
             self.keep("test", [i for i, sentence in enumerate(self.texts["test"]) if sentence[0] not in chosen])
 
     def result(self) -> Splits:
-        """The splits as they are now; those it was made from if nothing was changed."""
+        """Return the splits as they are now; those it was made from if nothing was changed."""
         if not self.report:
             return self.splits
         return replace(self.splits, **self.parts, left_out=self.splits.left_out + self.report.left_out.total())

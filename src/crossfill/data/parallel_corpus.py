@@ -21,13 +21,13 @@ TEST, DEV = (2, 5, 8), (9,)
 
 
 def parallel_languages() -> tuple[str, ...]:
-    """The languages of the corpus, by ISO 639-3 code."""
+    """List the languages of the corpus, by ISO 639-3 code."""
     names = (file.name for file in files("crossfill.data").joinpath(NAME).iterdir())
     return tuple(sorted(name.removesuffix(".txt") for name in names if name.endswith(".txt")))
 
 
 def parallel_sentences(task: str, language: str) -> tuple[Sentence, ...]:
-    """The sentences in a language, labelled for `pos` or `ner`; sentence i means the same in every language."""
+    """Read the sentences in a language, labelled for `pos` or `ner`; sentence i means the same in every language."""
     if task not in TASKS:
         raise DataError(unknown("task", task, TASKS))
     known = parallel_languages()

@@ -17,7 +17,7 @@ _SPACE, _WORD = re.compile(r"\s"), re.compile(r"\S+")
 
 
 def split_text(text: str, language: str) -> Iterator[Sentence]:
-    """The sentences of raw text, each split into words; no sentence spans two lines."""
+    """Split raw text into sentences and these into words; no sentence spans two lines."""
     position = 0
     for line in text.splitlines(keepends=True):
         for start, end in split_sentences(line, language) if line.strip() else ():
@@ -27,7 +27,7 @@ def split_text(text: str, language: str) -> Iterator[Sentence]:
 
 
 def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each sentence of a paragraph, which together cover all of it.
+    """Yield start and end of each sentence of a paragraph, which together cover all of it.
 
     A long paragraph is looked at in windows, each from where the last whole sentence ended: with quotes and brackets,
     the time that sentencex takes grows with the square of the length.
@@ -48,7 +48,7 @@ def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
 
 
 def split_words(text: str, language: str, start: int = 0, end: int | None = None) -> Sentence:
-    """The words of a sentence, which is `text` from `start` to `end`; they hold all its characters but white space."""
+    """Split the words of a sentence, `text` from `start` to `end`; they hold all its characters but white space."""
     try:
         from icu4py.breakers import WordBreaker
     except ImportError:
@@ -62,7 +62,7 @@ def split_words(text: str, language: str, start: int = 0, end: int | None = None
 
 
 def split_at_spaces(text: str, start: int = 0, end: int | None = None) -> Sentence:
-    """The words of a sentence, `text` from `start` to `end`, that has white space between all its words."""
+    """Split the words of a sentence, `text` from `start` to `end`, that has white space between all its words."""
     words = list(_WORD.finditer(text, start, len(text) if end is None else end))
     return Sentence(tuple(word[0] for word in words), (), (), text, tuple(word.start() for word in words))
 

@@ -25,23 +25,23 @@ def sentences_with_spans(
     spans: Sequence[Span],
     language: str,
     split_words: bool = True,
-    tell: Callable[[str], object] | None = None,
+    on_split: Callable[[str], object] | None = None,
 ) -> Iterator[Sentence]:
-    """The sentences of a text with the IOB2 tags of its spans; sentences that a span joins are one.
+    """Yield the sentences of a text with the IOB2 tags of its spans; sentences that a span joins are one.
 
-    A word in which a span begins or ends is split there and told, or, without `split_words`, is an error.
+    A word in which a span begins or ends is split there and given to `on_split`; without `split_words`, it is an error.
     """
     for bounds in cut_into_sentences(text, language, spans):
-        own = [span for span in spans if bounds[0][0] < span.end and bounds[-1][1] > span.start]
-        cut = cut_at_spans(bounds, own) if split_words else bounds
+        inside = [span for span in spans if bounds[0][0] < span.end and bounds[-1][1] > span.start]
+        cut = cut_at_spans(bounds, inside) if split_words else bounds
         for start, end in bounds if len(cut) > len(bounds) else ():
-            if tell and (start, end) not in cut:
-                tell(text[start:end])
-        yield cut_with_spans(text, cut, own)
+            if on_split and (start, end) not in cut:
+                on_split(text[start:end])
+        yield cut_with_spans(text, cut, inside)
 
 
 def cut_into_sentences(text: str, language: str, spans: Sequence[Span]) -> list[list[Bounds]]:
-    """The words of each sentence; sentences that a span joins are one."""
+    """Cut a text into the words of each sentence; sentences that a span joins are one."""
     joined: list[list[Bounds]] = []
     for sentence in split_text(text, language):
         bounds = list(sentence.offsets)
@@ -53,13 +53,13 @@ def cut_into_sentences(text: str, language: str, spans: Sequence[Span]) -> list[
 
 
 def cut_with_spans(text: str, bounds: Sequence[Bounds], spans: Sequence[Span]) -> Sentence:
-    """The sentence of these words, with the IOB2 tags of spans."""
+    """Make the sentence of these words, with the IOB2 tags of spans."""
     cut = Sentence.cut(text, bounds)
     return Sentence(cut.words, tags_of(bounds, spans, text), cut.spaces)
 
 
 def cut_at_spans(bounds: Iterable[Bounds], spans: Sequence[Span]) -> list[Bounds]:
-    """The words, with those in which a span begins or ends cut in two there."""
+    """Cut the words in which a span begins or ends in two there."""
     places = sorted({place for span in spans for place in (span.start, span.end)})
     cut = []
     for start, end in bounds:
@@ -69,7 +69,7 @@ def cut_at_spans(bounds: Iterable[Bounds], spans: Sequence[Span]) -> list[Bounds
 
 
 def tags_of(bounds: Sequence[Bounds], spans: Sequence[Span], text: str) -> tuple[str, ...]:
-    """The IOB2 tags of words; an error if spans overlap, hold no word, or begin or end within one."""
+    """Tag words in IOB2; an error if spans overlap, hold no word, or begin or end within one."""
     tags = ["O"] * len(bounds)
     for span in sorted(spans):
         shown = f"'{text[span.start : span.end][:40]}' ({span.label}, {span.start} to {span.end})"
@@ -93,7 +93,7 @@ def tags_of(bounds: Sequence[Bounds], spans: Sequence[Span], text: str) -> tuple
 
 
 def spans_of(tags: Sequence[str], bounds: Sequence[Bounds]) -> list[Span]:
-    """The spans that IOB2 tags of words stand for."""
+    """Return the spans that IOB2 tags of words stand for."""
     spans: list[Span] = []
     for tag, (start, end) in zip(tags, bounds, strict=True):
         prefix, kind = split_tag(tag) or ("O", "")

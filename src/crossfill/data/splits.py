@@ -23,14 +23,14 @@ def eighty_ten_ten(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus, Corpus]:
 
 
 def capped(corpus: Corpus, most: int | None, seed: int) -> Corpus:
-    """At most this many sentences, chosen at random; order is kept."""
+    """Keep at most this many sentences, chosen at random; order is kept."""
     if most is None or len(corpus) <= most:
         return corpus
     return corpus.take(sorted(_shuffled(len(corpus), seed)[:most]))
 
 
 def capped_grid(grid: Grid, max_dev: int | None, max_test: int | None, seed: int) -> Grid:
-    """The grid with at most this many dev and test sentences in each corpus, chosen at random; order is kept."""
+    """Keep at most this many dev and test sentences in each corpus, chosen at random; order is kept."""
     return grid.map(lambda s: replace(s, dev=capped(s.dev, max_dev, seed), test=capped(s.test, max_test, seed)))
 
 
@@ -43,20 +43,20 @@ def texts(corpus: Corpus) -> Iterator[str]:
 
 
 def letters(corpus: Corpus) -> Iterator[str]:
-    """Each sentence as one string without its spaces: the same however it was cut into words; of a pair the first."""
+    """Yield each sentence as one string without its spaces: the same for any cut into words; of a pair the first."""
     return (parts[0] for parts in all_letters(corpus))
 
 
 def all_letters(corpus: Corpus) -> Iterator[tuple[str, ...]]:
-    """The letters of each sentence, or of the two of each pair."""
+    """Yield the letters of each sentence, or of the two of each pair."""
     text = corpus.text()
     words, offsets = list(text.words), text.offsets.tolist()
-    found = ("".join(words[start:end]) for start, end in pairwise(offsets))
-    return zip(*[found] * corpus.unit.n_sentences, strict=True)
+    parts = ("".join(words[start:end]) for start, end in pairwise(offsets))
+    return zip(*[parts] * corpus.unit.n_sentences, strict=True)
 
 
 def fraction(text: str) -> float:
-    """A number from 0 to 1 that depends on the text alone."""
+    """Return a number from 0 to 1 that depends on the text alone."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
 

@@ -46,7 +46,7 @@ class Item:
 
 
 def format_of(path: Path | None, named: str | None) -> Format:
-    """The named format, else the one of the file's suffix, else plain text."""
+    """Return the named format, else the one of the file's suffix, else plain text."""
     if named is not None:
         if named not in get_args(Format):
             raise DataError(unknown("format", named, get_args(Format)))
@@ -70,7 +70,7 @@ def read_items(
     unit: Unit = Unit.WORD,
     first: int = 1,
 ) -> Iterator[Item]:
-    """The sentences of an open file; `where` names it in errors, raw text is split by the rules of `language`.
+    """Yield the sentences of an open file; `where` names it in errors, raw text is split by the rules of `language`.
 
     With `blank_lines`, a blank line of raw text is an item without words. If the `unit` is a pair, text has its two
     sentences on a line with a tab between, and JSON has them as `premise` and `hypothesis`. `first` is the number of
@@ -110,7 +110,7 @@ def _text(
 
 
 def _cut(text: str, language: str, cutting: Cutting, fields: dict[str, Any], end: str) -> Iterator[Item]:
-    """The sentences of a text, at least one, with the white space around them; `end` stands after the text."""
+    """Yield the sentences of a text, at least one, with the white space around them; `end` stands after the text."""
     item, place = Item(Sentence(()), None, {**fields, "text": text, "sentence": 0}), 0
     sentences = (sentence for sentence in _sentences(text, language, cutting) if sentence)
     for number, sentence in enumerate(sentences):
@@ -119,8 +119,8 @@ def _cut(text: str, language: str, cutting: Cutting, fields: dict[str, Any], end
         if number:
             yield replace(item, after=gap[:line_end])
             gap = gap[line_end:]
-        own = {**fields, "sentence": number} if number else item.fields  # the text is long: once is enough
-        item = Item(sentence, None, own, before=gap)
+        rest = {**fields, "sentence": number} if number else item.fields  # the text is long: once is enough
+        item = Item(sentence, None, rest, before=gap)
         place = sentence.offsets[-1][1]
     yield replace(item, after=text[place:] + end)
 
@@ -138,13 +138,13 @@ def _sentences(text: str, language: str, cutting: Cutting) -> Iterator[Sentence]
 
 def _conllu(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
     label = LabelColumn("pos")  # any column will do: the labels are not used
-    for found in parse_blocks(blocks(stream(file, where, first=first), 3 * MOST_WORDS, where, first), where):
-        sentence = found.sentence(label)
-        yield Item(Sentence(sentence.words, (), sentence.spaces), conllu=found)
+    for parsed in parse_blocks(blocks(stream(file, where, first=first), 3 * MOST_WORDS, where, first), where):
+        sentence = parsed.sentence(label)
+        yield Item(Sentence(sentence.words, (), sentence.spaces), conllu=parsed)
 
 
 def _columns(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
-    """The first column of each line; tags, if there are any, are not read."""
+    """Yield the first column of each line; tags, if there are any, are not read."""
     for start, lines in blocks(stream(file, where, first=first), 3 * MOST_WORDS, where, first):
         if start == 1:
             _refuse_table(lines, where)
@@ -164,12 +164,12 @@ def _columns(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
 def _refuse_table(lines: Sequence[str], where: str) -> None:
     """Refuse a table that has a header and a sentence or a pair in every row: its texts are no words."""
     header, *rows = (line.split("\t") for line in lines[:2])
-    found = find_columns(header, task="")
-    place = header.index(found.texts[0]) if found else 0
-    if found and rows and any(mark.isspace() for mark in "".join(rows[0][place : place + 1]).strip()):
+    columns = find_columns(header, task="")
+    place = header.index(columns.texts[0]) if columns else 0
+    if columns and rows and any(mark.isspace() for mark in "".join(rows[0][place : place + 1]).strip()):
         raise DataError(
-            f"{where}:1: expected a word a line, found a table of {found.unit}s ({', '.join(header)[:80]}); write its "
-            f"{' and '.join(found.texts)} to a text file, a {found.unit} a line, and tag that with --lines"
+            f"{where}:1: expected a word a line, got a table of {columns.unit}s ({', '.join(header)[:80]}); write its "
+            f"{' and '.join(columns.texts)} to a text file, a {columns.unit} a line, and tag that with --lines"
         )
 
 
@@ -185,25 +185,25 @@ def _json_lines(file: BufferedIOBase, where: str, language: str, cutting: Cuttin
 
 def _object(line: str) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        item = json.loads(line)
         if "\\u" in line:
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(item, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):x}"
         raise DataError(f"expected whole characters, got half of a surrogate pair, {half}; write both halves") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"expected a JSON object on every line; {error}") from None
-    if not isinstance(found, dict):
-        raise DataError(f"expected a JSON object, got {type(found).__name__}")
-    return found
+    if not isinstance(item, dict):
+        raise DataError(f"expected a JSON object, got {type(item).__name__}")
+    return item
 
 
-def row_items(found: dict[str, Any], language: str, cutting: Cutting = "raw") -> Iterator[Item]:
-    """The sentences of a JSON object or of a table's row: of its `words` (or `tokens`), else of its `text`."""
-    words, text = found.get("words", found.get("tokens")), found.get("text")
-    rest = {key: value for key, value in found.items() if key not in _READ_KEYS}
+def row_items(item: dict[str, Any], language: str, cutting: Cutting = "raw") -> Iterator[Item]:
+    """Yield the sentences of a JSON object or of a table's row: of its `words` (or `tokens`), else of its `text`."""
+    words, text = item.get("words", item.get("tokens")), item.get("text")
+    rest = {key: value for key, value in item.items() if key not in _READ_KEYS}
     if isinstance(words, list) and all(isinstance(word, str) for word in words):
-        sentence = _given(tuple(words), found)
+        sentence = _given(tuple(words), item)
         yield Item(sentence, fields=rest | ({"text": sentence.source} if sentence.source else {}))
     elif words is None and isinstance(text, str):
         yield from _cut(text, language, cutting, rest, "\n")
@@ -211,14 +211,14 @@ def row_items(found: dict[str, Any], language: str, cutting: Cutting = "raw") ->
         raise DataError('expected "words" as a list of strings, or "text" as a string')
 
 
-def _given(words: tuple[str, ...], found: dict[str, Any]) -> Sentence:
-    """The sentence of a JSON object's words, placed in its `text` by `offsets`, or if the words make up the text."""
-    spaces, text = found.get("spaces", ()), found.get("text")
+def _given(words: tuple[str, ...], item: dict[str, Any]) -> Sentence:
+    """Make the sentence of a JSON object's words, placed in its `text` by `offsets`, or by the words themselves."""
+    spaces, text = item.get("spaces", ()), item.get("text")
     if spaces and not (isinstance(spaces, list) and all(isinstance(space, bool) for space in spaces)):
         raise DataError("expected spaces as a list of true and false")
     if not isinstance(text, str):
         return Sentence(words, (), tuple(spaces))
-    bounds = _bounds(found["offsets"], len(words)) if "offsets" in found else _places(words, text)
+    bounds = _bounds(item["offsets"], len(words)) if "offsets" in item else _places(words, text)
     if bounds is None:
         return Sentence(words, (), tuple(spaces))
     cut = Sentence.cut(text, bounds)
@@ -231,7 +231,7 @@ def _given(words: tuple[str, ...], found: dict[str, Any]) -> Sentence:
 def _pairs(
     file: BufferedIOBase, where: str, form: Format, language: str, cutting: Cutting, start: int
 ) -> Iterator[Item]:
-    """A pair on every line that is not blank."""
+    """Yield a pair for every line that is not blank."""
     for number, line in enumerate(stream(file, where, first=start), start=start):
         if not line.strip():
             continue
@@ -258,7 +258,7 @@ def _bounds(offsets: Any, n_words: int) -> list[tuple[int, int]]:
 
 
 def _places(words: Iterable[str], text: str) -> list[tuple[int, int]] | None:
-    """Where words stand in a text that has nothing else but white space; none if it has more, or other words."""
+    """Find words in a text that has nothing else but white space; none if it has more, or other words."""
     places, end = [], 0
     for word in words:
         space = _SPACES.match(text, end)

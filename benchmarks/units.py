@@ -16,7 +16,7 @@ import yaml
 from crossfill.config import Config, parse_config
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
 from crossfill.grid.cells import Cell, Inventory
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.methods.registry import build_model
 from crossfill.training.labelled import Labelled
 from crossfill.training.loop import Trainer

@@ -17,7 +17,7 @@ from crossfill.config import Config, parse_config
 from crossfill.errors import CheckpointError
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Inventory
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 DESCRIPTION = "config_crossfill.json"
 """All that is needed to rebuild the model (settings, labels, languages, seen cells), under a name of our own."""

@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 
 from crossfill.encoders.base import Encoder, Inputs
 from crossfill.grid.cells import Cell, Inventory
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 
 class Classifier(ABC):

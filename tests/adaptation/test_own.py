@@ -11,15 +11,15 @@ from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.own import Own, own_of, shift_of, shrunk_shift, shrunk_temperature
 from crossfill.adaptation.widths import Width
 from crossfill.grid.cells import Cell
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Task, Unit
 from crossfill.measures.metrics import score
 from crossfill.prediction.calibration import TaskCalibration
 from crossfill.prediction.rules import Rule, Sample
 from tests.adaptation.test_cell import with_cues
 from tests.scenarios import small_model
 
-LABELS = ("B-LOC", "I-LOC", "O")
-PLACE = ("B-LOC", "O")
+TASK = Task("ner", ("B-LOC", "I-LOC", "O"))
+PLACE = Task("ner", ("B-LOC", "O"))
 WIDTH = Width(1.0, 0.01, 0.0, spread=0.0)
 
 
@@ -81,16 +81,16 @@ def test_a_cell_decides_where_its_left_out_sentences_say():
     fit = Fit.of(HeadPrior.at(torch.zeros(3, 9, dtype=torch.float64)), examples, WIDTH)
     probabilities, gold, lengths = fit.left_out.softmax(-1).numpy(), examples.labels.numpy(), examples.lengths.numpy()
     values = {
-        s: 60 * score(gold, Rule(0.3 + s).choose(probabilities, lengths, LABELS), LABELS, lengths) - 2 * s**2
+        s: 60 * score(gold, Rule(0.3 + s).choose(probabilities, lengths, TASK), TASK, lengths) - 2 * s**2
         for s in np.linspace(-2, 2, 21).tolist()
     }
-    shift = shift_of(fit, LABELS, 0.3)
+    shift = shift_of(fit, TASK, 0.3)
     assert values[min(values, key=lambda tried: abs(tried - shift))] == max(values.values())
     assert shift != 0
     task = TaskCalibration(1, 1, 1.5, (), (), offsets={"f1": 0.3})
-    assert own_of(fit, LABELS, task).shift == shift
-    assert own_of(fit, LABELS, task, Unit.SENTENCE).shift == 0.0  # a topic may be called O
-    assert own_of(fit, ("ADJ", "NOUN", "VERB"), task) == Own(own_of(fit, LABELS, task).temperature, 0.0)
+    assert own_of(fit, TASK, task).shift == shift
+    assert own_of(fit, Task("topic", TASK.labels, Unit.SENTENCE), task).shift == 0.0  # a topic may be called O
+    assert own_of(fit, Task("pos", ("ADJ", "NOUN", "VERB")), task) == Own(own_of(fit, TASK, task).temperature, 0.0)
 
 
 def test_what_is_given_is_not_looked_for():

@@ -20,6 +20,7 @@ from crossfill.cli.running_text import pieces
 from crossfill.data import bio
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import Task
 from crossfill.prediction.tagging import Span, Tagging
 from tests.scenarios import SMALL, small_grid
 
@@ -227,7 +228,9 @@ def test_doubtful_spans_are_shown_as_guesses():
     for confidence, expected in ((0.5, "[PER 0.50 Awa Ndiaye] wax³⁰"), (0.49, "(PER? 0.49 Awa Ndiaye) wax³⁰")):
         span = Span(0, 2, "PER", "Awa Ndiaye", confidence, 0, 10)
         tagged = ("B-PER", "I-PER", "O")
-        tagging = Tagging(CELL, Sentence(words), tagged, np.full((3, 3), 1 / 3), labels, sure, zero, zero, (span,))
+        tagging = Tagging(
+            CELL, Sentence(words), tagged, np.full((3, 3), 1 / 3), Task("ner", labels), sure, zero, zero, (span,)
+        )
         assert "".join(text for text, _ in pieces(tagging)) == expected
 
 

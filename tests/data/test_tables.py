@@ -18,7 +18,7 @@ from crossfill.data.writers import ITEM_WRITERS, convert, write_grid, writer
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from tests.data.folders import bio, write
 
 TOPIC, NLI = Cell("topic", "wol"), Cell("nli", "wol")

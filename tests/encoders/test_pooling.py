@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from crossfill.encoders.pooling import pool, sentences_of
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 LENGTHS = torch.tensor([3, 1, 0, 2])
 WORDS = torch.randn(6, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))

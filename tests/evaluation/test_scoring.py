@@ -59,10 +59,10 @@ def test_evaluation_agrees_with_prediction():
     for measures, n_samples in ((found.plug_in, 0), (found.averaged, SETTINGS.prediction.samples)):
         prediction = predict(model, data.inputs, cell, n_samples)
         gold, labels = data.labels.numpy(), prediction.labels.numpy()
-        names, lengths = model.inventory.labels["ner"], corpus.lengths
-        decoded = viterbi(np.log(prediction.probabilities.numpy()), lengths, names)
-        assert measures["score"] == score(gold, decoded, names, lengths)
-        assert measures["argmax"] == score(gold, labels, names, lengths)
+        task, lengths = model.inventory.task("ner"), corpus.lengths
+        decoded = viterbi(np.log(prediction.probabilities.numpy()), lengths, task.labels)
+        assert measures["score"] == score(gold, decoded, task, lengths)
+        assert measures["argmax"] == score(gold, labels, task, lengths)
         assert measures["nll"] == pytest.approx(uncertainty.nll(prediction.probabilities.numpy(), gold))
         assert measures["entropy"] == pytest.approx(float(prediction.entropy.mean()))
         assert measures["aurc"] == pytest.approx(uncertainty.aurc(prediction.confidence.numpy(), labels == gold))

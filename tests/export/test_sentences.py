@@ -15,7 +15,7 @@ from crossfill.export.parts import take_apart
 from crossfill.export.stock import export_stock
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.methods.registry import build_model
 from crossfill.settings import parse_assignments
 from crossfill.tagger.tagger import Tagger

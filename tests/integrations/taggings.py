@@ -7,20 +7,21 @@ import numpy as np
 from crossfill.data.segmentation import split_text
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import Task
 from crossfill.prediction.tagging import Span, Tagging
 
-NER = ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
-POS = ("NOUN", "PUNCT", "VERB", "X")
+NER = Task("ner", ("B-LOC", "B-PER", "I-LOC", "I-PER", "O"))
+POS = Task("pos", ("NOUN", "PUNCT", "VERB", "X"))
 ADLAM = "𞤀𞤣𞤤𞤢𞤥 𞤋𞤯𞤢𞤤"
 TEXTS = ["Dakar mooy péeyu Senegaal.", f"🦁🦁 Awa dem na {ADLAM} 👩‍👩‍👧. Dakar!", "", "ไปกรุงเทพ 🇸🇳 Dakar"]
 
 
 def tagging(sentence: Sentence, cell: str, labels: Sequence[str], doubt: float = 0.3) -> Tagging:
     """A tagging in which every word has its label with the same probability, and so has every span."""
-    names = NER if cell.startswith("ner") else POS
-    n, k = len(sentence), len(names)
+    task = NER if cell.startswith("ner") else POS
+    n, k = len(sentence), len(task.labels)
     rows = np.full((n, k), doubt / (k - 1))
-    rows[np.arange(n), [names.index(label) for label in labels]] = 1 - doubt
+    rows[np.arange(n), [task.labels.index(label) for label in labels]] = 1 - doubt
     entropy = -(rows * np.log(rows)).sum(1)
     spans, offsets = [], sentence.offsets
     for i, label in enumerate(labels):
@@ -30,7 +31,7 @@ def tagging(sentence: Sentence, cell: str, labels: Sequence[str], doubt: float =
             text = sentence.original[start_char:end_char]
             spans.append(Span(i, end, label[2:], text, 0.25, start_char, end_char))
     return Tagging(
-        Cell.parse(cell), sentence, tuple(labels), rows, names, rows.max(1), entropy, entropy / 2, tuple(spans)
+        Cell.parse(cell), sentence, tuple(labels), rows, task, rows.max(1), entropy, entropy / 2, tuple(spans)
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from crossfill.data.segmentation import split_text
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import Task
 from crossfill.integrations.inception import Document, Layer, explanation, read_types
 from crossfill.integrations.inception_training import labelled_sentences
 from tests.integrations.documents import NAMED_ENTITY, POS, type_system, xmi
@@ -113,7 +114,7 @@ def test_tags_are_learned_where_every_word_has_one():
     places = [(0, 3, "NOUN"), (4, 7, "VERB"), (7, 8, "PUNCT"), (9, 12, "NOUN")]
     (found,) = labelled_sentences(document(text, places, POS_LAYER), POS_LAYER, TAGS)
     assert found.labels == ("NOUN", "VERB", "PUNCT")
-    both = labelled_sentences(document(text, places, POS_LAYER), POS_LAYER, ("_", *TAGS))
+    both = labelled_sentences(document(text, places, POS_LAYER), POS_LAYER, Task("pos", ("_", *TAGS.labels)))
     assert both[1].labels == ("NOUN", "_", "_")
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from crossfill.data.segmentation import split_text
 from crossfill.errors import DataError
+from crossfill.grid.task import Task
 from crossfill.integrations.label_names import types_of
 from crossfill.integrations.label_studio import Labelling, prediction
 from crossfill.integrations.label_studio_events import annotations, labelled_sentences
@@ -38,9 +39,9 @@ def test_the_first_pair_of_a_configuration_gives_names_and_key():
     assert [found.text(task) for task in ({}, {"data": 3}, {"data": {"text": "a"}}, {"data": {"body": None}})] == [
         ""
     ] * 4
-    found.check(NER)
+    found.check(NER.labels)
     with pytest.raises(DataError, match=r"expected labels among NOUN, .* got PER, place; .*predicted_values"):
-        found.check(POS)
+        found.check(POS.labels)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_what_was_predicted_comes_back_as_it_was(text: str):
     if regions:  # a sentence is taught only when all its words have a tag
         left = labelled_sentences(text, regions[1:], own, "wol", POS)
         assert [s.words for s in left] == [t.sentence.words for t in tagged[1:]]
-        assert labelled_sentences(text, regions[1:], own, "wol", ("_", *POS))[0].labels[0] == "_"
+        assert labelled_sentences(text, regions[1:], own, "wol", Task("pos", ("_", *POS.labels)))[0].labels[0] == "_"
 
 
 def region(start: int, end: int, label: str = "place", **more) -> dict:
@@ -166,5 +167,5 @@ def test_events_bring_annotations_with_their_tasks():
 
 
 def test_types_are_what_annotators_choose_from():
-    assert types_of(NER) == ["LOC", "PER"]
-    assert types_of(("_", *POS)) == list(POS)
+    assert types_of(NER.labels) == ["LOC", "PER"]
+    assert types_of(("_", *POS.labels)) == list(POS.labels)

@@ -13,7 +13,7 @@ from crossfill.data.parallel_corpus import parallel_sentences
 from crossfill.errors import CheckpointError, ConfigError, DataError
 from crossfill.grid.cells import Inventory
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.tagger.tagger import Tagger
 
 spacy = pytest.importorskip("spacy")

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from crossfill.measures.metrics import Labelling, TaskKind, accuracy, macro_f1, published_f1, score, span_f1, token_f1
+from crossfill.grid.task import Task, TaskKind
+from crossfill.measures.metrics import Labelling, accuracy, macro_f1, published_f1, score, span_f1, token_f1
 
 LABELS = ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
 TAGS = ("ADJ", "NOUN", "VERB", "X")
+NER, POS, CASE = Task("ner", LABELS), Task("pos", TAGS), Task("feats:Case", ("Acc", "Nom", "_"))
 
 
 def naive_spans(labels: list[str]) -> set[tuple[int, int, str]]:
@@ -49,7 +51,7 @@ def test_span_f1_equals_a_naive_loop_and_so_do_counts_and_types():
         hits, n_gold, n_predicted = counts.sum(0)
         expected = 2 * hits / (n_gold + n_predicted) if n_gold + n_predicted else 0.0
         assert span_f1(gold, predicted, LABELS, lengths) == pytest.approx(expected)
-        labelling = Labelling(gold, predicted, LABELS, lengths)
+        labelling = Labelling(gold, predicted, NER, lengths)
         np.testing.assert_array_equal(labelling.counts(), counts)
         by_type = {}
         for kind in ("LOC", "PER"):
@@ -90,14 +92,14 @@ def test_span_f1_is_nervaluates_strict_on_well_formed_sequences():
         one, two = mended(gold, lengths), mended(predicted, lengths)
         sides = [sentences(side, lengths) for side in (one, two)]
         found = Evaluator(*sides, tags=["LOC", "PER"], loader="list").evaluate()["overall"]["strict"]
-        ours = Labelling(one, two, LABELS, lengths).counts().sum(0)
+        ours = Labelling(one, two, NER, lengths).counts().sum(0)
         assert (found.correct, found.possible, found.actual) == tuple(ours.tolist())
         assert span_f1(one, two, LABELS, lengths) == pytest.approx(found.f1, abs=1e-9)
 
 
 def test_tag_scores_are_scikit_learns():
     for gold, predicted, lengths in random_pairs(100, n_labels=4, shortest=1):
-        labelling = Labelling(gold, predicted, TAGS, lengths)
+        labelling = Labelling(gold, predicted, POS, lengths)
         kept = sorted(set(gold) | set(predicted))
         assert macro_f1(gold, predicted) == pytest.approx(f1_score(gold, predicted, average="macro"))
         each = f1_score(gold, predicted, average=None, labels=kept)
@@ -117,28 +119,28 @@ def test_token_and_published_f1_are_scikit_learns_over_fewer_labels():
 
 
 def test_counts_of_features_leave_the_absent_value_out():
-    labels, lengths = ("Acc", "Nom", "_"), np.array([2, 3])
+    lengths = np.array([2, 3])
     gold, predicted = np.array([0, 2, 1, 2, 1]), np.array([0, 1, 0, 2, 1])
-    labelling = Labelling(gold, predicted, labels, lengths)
+    labelling = Labelling(gold, predicted, CASE, lengths)
     assert labelling.counts().tolist() == [[1, 1, 2], [1, 2, 2]]
     assert labelling.scores()["score"] == labelling.scores()["token_f1"] == pytest.approx(2 * 2 / (3 + 4))
 
 
 def test_labels_choose_the_metrics():
-    assert (TaskKind.of(LABELS), TaskKind.SPANS.metric, TaskKind.SPANS.absent) == (TaskKind.SPANS, "span_f1", "O")
-    assert (TaskKind.of(TAGS), TaskKind.TAGS.metric) == (TaskKind.TAGS, "accuracy")
-    assert (TaskKind.of(("Acc", "Nom", "_")), TaskKind.VALUES.metric) == (TaskKind.VALUES, "token_f1")
+    assert (NER.kind, NER.metric, NER.absent) == (TaskKind.SPANS, "span_f1", "O")
+    assert (POS.kind, POS.metric, POS.absent) == (TaskKind.TAGS, "accuracy", None)
+    assert (CASE.kind, CASE.metric, CASE.absent) == (TaskKind.VALUES, "token_f1", "_")
     gold, predicted, lengths = np.array([0, 1, 1]), np.array([0, 1, 0]), np.array([3])
-    assert score(gold, predicted, TAGS, lengths) == accuracy(gold, predicted) == pytest.approx(2 / 3)
-    names = {labels: set(Labelling(gold, predicted, labels, lengths).scores()) for labels in (LABELS, TAGS)}
-    assert names[LABELS] == {"score", "span_f1", "lenient_f1", "token_f1", "published_f1"}
-    assert names[TAGS] == {"score", "accuracy", "macro_f1"}
+    assert score(gold, predicted, POS, lengths) == accuracy(gold, predicted) == pytest.approx(2 / 3)
+    names = {task.name: set(Labelling(gold, predicted, task, lengths).scores()) for task in (NER, POS)}
+    assert names["ner"] == {"score", "span_f1", "lenient_f1", "token_f1", "published_f1"}
+    assert names["pos"] == {"score", "accuracy", "macro_f1"}
 
 
 def test_no_words_score_zero():
     none = np.zeros(0, dtype=np.int64)
-    for labels in (LABELS, TAGS, ("Acc", "_")):
-        labelling = Labelling(none, none, labels, np.zeros(2, dtype=np.int64))
+    for task in (NER, POS, CASE):
+        labelling = Labelling(none, none, task, np.zeros(2, dtype=np.int64))
         assert set(labelling.scores().values()) == {0.0}
         assert labelling.counts().tolist() == [[0, 0, 0], [0, 0, 0]]
         assert labelling.by_label() == {}

@@ -9,6 +9,7 @@ import pytest
 
 from crossfill.checkpoint import CALIBRATION
 from crossfill.errors import CheckpointError, DataError
+from crossfill.grid.task import Task
 from crossfill.prediction.calibration import (
     LEVELS,
     Calibration,
@@ -21,7 +22,7 @@ from crossfill.prediction.calibration import (
 )
 from crossfill.prediction.rules import Rule, Sample
 
-LABELS = ("A", "B", "C", "D", "E")
+TASK = Task("pos", ("A", "B", "C", "D", "E"))
 
 
 def words(n: int, temperature: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -46,7 +47,7 @@ def test_temperature_is_the_best_of_a_grid_and_the_truth(temperature: float):
 
 def test_thresholds_are_order_statistics():
     p, gold = words(57, 1.0, seed=2)
-    calibration = TaskCalibration.of([Sample(p, gold, np.array([50, 7]))], LABELS)
+    calibration = TaskCalibration.of([Sample(p, gold, np.array([50, 7]))], TASK)
     scores = np.sort(1 - p[np.arange(57), gold])
     for alpha in (0.05, 0.1, 0.25, 0.5):
         expected = scores[int(np.ceil(58 * (1 - alpha) - 1e-9)) - 1]
@@ -62,7 +63,7 @@ def test_coverage_holds_on_average_over_calibration_sets():
     for seed in range(60):
         p, gold = words(80, 2.0, seed=seed)
         new, new_gold = words(400, 2.0, seed=1000 + seed)
-        calibration = TaskCalibration.of([Sample(p, gold, np.array([80]))], LABELS)
+        calibration = TaskCalibration.of([Sample(p, gold, np.array([80]))], TASK)
         covered.append(calibration.sets(new, 0.1)[np.arange(400), new_gold].mean())
         doubted.append(calibration.doubtful(new, 0.3).mean())
     assert 0.895 <= np.mean(covered) <= 0.93
@@ -75,7 +76,7 @@ def test_a_cell_counts_the_same_whatever_its_size():
     for seed, n in ((0, 30), (1, 300), (2, 77)):
         p, gold = words(n, 0.5 + seed, seed=seed)
         cells.append(Sample(p, gold, np.array([n])))
-    calibration = TaskCalibration.of(cells, LABELS)
+    calibration = TaskCalibration.of(cells, TASK)
     assert (calibration.n_cells, calibration.n_words, calibration.n_sentences) == (3, 407, 3)
 
     def reached(threshold: float) -> float:
@@ -95,7 +96,7 @@ def test_coverage_of_cells_that_are_yet_to_come():
     covered = []
     for seed in range(40):
         made = [words(60, float(rng.uniform(1, 4)), seed=100 * seed + j) for j in range(16)]
-        calibration = TaskCalibration.of([Sample(p, gold, np.array([60])) for p, gold in made[1:]], LABELS)
+        calibration = TaskCalibration.of([Sample(p, gold, np.array([60])) for p, gold in made[1:]], TASK)
         p, gold = made[0]
         covered.append(calibration.sets(p, 0.1)[np.arange(60), gold].mean())
     assert 0.9 - 1 / 16 <= np.mean(covered) <= 0.94
@@ -103,7 +104,7 @@ def test_coverage_of_cells_that_are_yet_to_come():
 
 def test_rules_come_from_the_calibration_only_where_the_metric_decides():
     p, gold = words(20, 1.0, seed=3)
-    task = replace(TaskCalibration.of([Sample(p, gold, np.array([20]))], LABELS), offsets={"f1": -0.5, "recall": -1.0})
+    task = replace(TaskCalibration.of([Sample(p, gold, np.array([20]))], TASK), offsets={"f1": -0.5, "recall": -1.0})
     assert rule_for(task, "metric") == Rule(-0.5)
     assert rule_for(task, "metric", "recall") == Rule(-1.0)
     assert rule_for(task, "metric", "precision") == rule_for(None, "metric") == rule_for(task, "valid") == Rule()
@@ -113,7 +114,7 @@ def test_rules_come_from_the_calibration_only_where_the_metric_decides():
 def test_saved_and_loaded(tmp_path: Path):
     p, gold = words(200, 1.0, seed=3)
     task = TaskCalibration.of(
-        [Sample(p[:90], gold[:90], np.array([90])), Sample(p[90:], gold[90:], np.array([110]))], LABELS
+        [Sample(p[:90], gold[:90], np.array([90])), Sample(p[90:], gold[90:], np.array([110]))], TASK
     )
     task = replace(task, offsets={"f1": -0.5, "recall": -1.0})
     calibration = Calibration({"pos": task}, {"pos": replace(task, temperature=1.5)})

@@ -5,18 +5,19 @@ from itertools import product
 import numpy as np
 import pytest
 
+from crossfill.grid.task import Task
 from crossfill.measures.metrics import Labelling
 from crossfill.prediction.rules import ARGMAX, FARTHEST, Rule, Sample, fit_offsets
 
-SPANS = ("B-PER", "I-PER", "O")
-VALUES = ("Nom", "Acc", "_")
-TAGS = ("ADJ", "NOUN", "VERB")
+SPANS = Task("ner", ("B-PER", "I-PER", "O"))
+VALUES = Task("feats:Case", ("Nom", "Acc", "_"))
+TAGS = Task("pos", ("ADJ", "NOUN", "VERB"))
 
 
-def cell(rng: np.random.Generator, n_sentences: int, shift: float, labels: tuple[str, ...] = VALUES) -> Sample:
+def cell(rng: np.random.Generator, n_sentences: int, shift: float, task: Task = VALUES) -> Sample:
     """Words whose right labels are drawn from the probabilities with `shift` added to the log-odds of none."""
     p = rng.dirichlet([0.4, 0.4, 1.2], size=4 * n_sentences)
-    true = p * np.where([label in ("O", "_") for label in labels], np.exp(shift), 1.0)
+    true = p * np.where([label in ("O", "_") for label in task.labels], np.exp(shift), 1.0)
     true /= true.sum(1, keepdims=True)
     gold = np.array([rng.choice(3, p=row) for row in true])
     return Sample(p, gold, np.full(n_sentences, 4))

@@ -12,8 +12,7 @@ import pytest
 from crossfill.errors import ConfigError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.unit import Unit
-from crossfill.measures.metrics import TaskKind
+from crossfill.grid.task import Task, TaskKind, Unit
 from crossfill.prediction.html import HUES, LITTLE_DOUBT, MUCH_DOUBT, hue
 from crossfill.prediction.tagging import Span, Tagging
 
@@ -32,7 +31,9 @@ def made(
     sentence = Sentence(words, spaces=(True, False, True)[: len(words)])
     spans = (Span(0, 2, "LOC", "Dakar <b>", 0.6, 0, 9),) if words else ()
     entropy = -(p * np.log(p)).sum(-1)
-    return Tagging(Cell("ner", "wol"), sentence, labels, p, LABELS, confidence, entropy, entropy / 2, spans)
+    return Tagging(
+        Cell("ner", "wol"), sentence, labels, p, Task("ner", LABELS), confidence, entropy, entropy / 2, spans
+    )
 
 
 class Shown(HTMLParser):
@@ -140,7 +141,9 @@ def whole() -> Tagging:
     sentence = Sentence(("Dakar", "<b>", "mooy"), ("sport",), (True, False, True), unit=Unit.SENTENCE)
     numbers = np.array([0.5])
     cell, p = Cell("topic", "wol"), np.array([[0.3, 0.7]])
-    return Tagging(cell, sentence, ("sport",), p, ("news", "sport"), p[:, 1], numbers, numbers, unit=Unit.SENTENCE)
+    return Tagging(
+        cell, sentence, ("sport",), p, Task("topic", ("news", "sport"), Unit.SENTENCE), p[:, 1], numbers, numbers
+    )
 
 
 def test_a_sentence_with_one_label_shows_it_once():

@@ -77,7 +77,7 @@ def test_each_cell_is_predicted_by_a_model_that_was_trained_without_it(method: s
             np.testing.assert_allclose(held.averaged.sum(-1), 1, rtol=1e-5)
             assert (held.averaged is held.plug_in or np.array_equal(held.averaged, held.plug_in)) == (method == "jm")
             assert 0 <= held.score() <= 1
-            assert replace(held, plug_in=np.eye(len(held.labels))[held.gold]).score() == pytest.approx(1)
+            assert replace(held, plug_in=np.eye(len(held.task.labels))[held.gold]).score() == pytest.approx(1)
 
 
 def test_the_best_method_on_held_out_cells_is_kept(monkeypatch: pytest.MonkeyPatch):

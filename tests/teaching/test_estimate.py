@@ -19,18 +19,18 @@ def test_every_sentence_is_labelled_by_a_head_adapted_to_the_others(tagger: Tagg
     found = estimate(tagger.model, cell, Examples.of(tagger.model, cell, few))
     assert found is not None
     assert [point.sentences for point in found.curve] == [0, 1, 2, 5]
-    gold, names = Examples.of(tagger.model, cell, few).labels.numpy(), tagger.model.inventory.labels[cell.task]
+    gold, task = Examples.of(tagger.model, cell, few).labels.numpy(), tagger.model.inventory.task(cell.task)
     for point in found.curve:
         chosen = []
         for i in range(len(few)):
             others = [s for j, s in enumerate(few) if j != i][: point.sentences]
             if others:
                 tagger.adapt(others, cell)
-            chosen += [names.index(label) for label in tagger.tag(few[i], cell, samples=0).labels]
+            chosen += [task.labels.index(label) for label in tagger.tag(few[i], cell, samples=0).labels]
             if others:
                 tagger.forget(cell)
         lengths = np.array([len(s) for s in few])
-        assert point.score.value == pytest.approx(score(gold, np.array(chosen), names, lengths))
+        assert point.score.value == pytest.approx(score(gold, np.array(chosen), task, lengths))
     assert found.score == found.curve[-1].score
 
 

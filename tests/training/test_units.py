@@ -15,7 +15,7 @@ from crossfill.errors import DataError
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Task, TaskKind, Unit
 from crossfill.methods.registry import all_methods, build_model
 from crossfill.tagger.train import train_model
 from crossfill.training.elbo import log_likelihood
@@ -115,12 +115,13 @@ def test_a_mixed_run_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Path)
 
 def test_labels_that_look_like_spans_are_classes_of_sentences():
     """The unit comes from the inventory: a topic may be called O."""
-    from crossfill.measures.metrics import Labelling, TaskKind
+    from crossfill.measures.metrics import Labelling
 
-    labels = INVENTORY.labels["topic"]
-    assert TaskKind.of(labels, Unit.SENTENCE) is TaskKind.CLASSES
+    assert INVENTORY.task("topic").kind is TaskKind.CLASSES
     gold = predicted = np.array([0, 1, 2, 0])
-    found = Labelling(gold, predicted, ("B-x", "I-x", "O"), np.ones(4, dtype=np.int64), Unit.SENTENCE).scores()
+    found = Labelling(
+        gold, predicted, Task("topic", ("B-x", "I-x", "O"), Unit.SENTENCE), np.ones(4, dtype=np.int64)
+    ).scores()
     assert found == {"score": 1.0, "accuracy": 1.0, "macro_f1": 1.0}
 
 

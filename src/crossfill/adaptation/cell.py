@@ -16,7 +16,7 @@ from crossfill.adaptation.own import Own, own_of
 from crossfill.adaptation.widths import Width, default_width, fresh_width, mean_square
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Task, Unit
 from crossfill.model import Classifier, Head, HeadSource, Model
 from crossfill.prediction.calibration import TaskCalibration
 
@@ -81,7 +81,7 @@ def adapt_cell(
         lexicon=fit.design.lexicon,
         posterior=found.posterior,
         width=fit.width,
-        own=own or own_of(fit, labels, calibration, unit),
+        own=own or own_of(fit, Task(cell.task, labels, unit), calibration),
         evidence=found.evidence,
         date=datetime.now(UTC).date().isoformat(),
         unit=unit,

@@ -19,6 +19,7 @@ from crossfill.adaptation.own import shift_of
 from crossfill.adaptation.widths import Width, default_width, fresh_width, mean_square
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
+from crossfill.grid.task import Task
 from crossfill.measures import uncertainty
 from crossfill.measures.metrics import score
 from crossfill.model import Head, Model
@@ -63,7 +64,7 @@ class Curve:
     labelled: Examples
     """As the affine head sees them, as are the next."""
     test: Examples
-    labels: tuple[str, ...]
+    task: Task
     width: Width | None = None
     rule: Rule = VALID
     """How labels are chosen before any sentence is learnt from."""
@@ -85,9 +86,9 @@ class Curve:
         if not len(labelled):
             raise DataError(f"{cell}: expected labelled sentences that are not test sentences, got none")
         body, _ = affine(model.heads.plug_in([cell])[0])
-        labels = model.inventory.labels[cell.task]
+        task = model.inventory.task(cell.task)
         labelled, test = labelled.through(body), test.through(body)
-        return cls(generated_prior(model, cell), labelled, test, labels, width, rule or VALID)
+        return cls(generated_prior(model, cell), labelled, test, task, width, rule or VALID)
 
     @torch.no_grad()
     def points(
@@ -104,11 +105,11 @@ class Curve:
             elif k <= len(order):
                 few = self.labelled.take(order[:k])
                 size = mean_square(few)
-                fit = Fit.of(self.generated, few, self.width or default_width(size, self.labels))
+                fit = Fit.of(self.generated, few, self.width or default_width(size, self.task.labels))
                 known, draws, scratch = fit.design.lexicon, None, None
                 rule = self.rule
                 if rule.valid:
-                    rule = replace(rule, offset=rule.offset + shift_of(fit, self.labels, rule.offset))
+                    rule = replace(rule, offset=rule.offset + shift_of(fit, self.task, rule.offset))
                 if whole and k <= MOST_AVERAGED:
                     posterior = laplace(fit.problem).posterior
                     mean = posterior.mean
@@ -153,8 +154,8 @@ class Curve:
 
     def _score(self, probabilities: Float[np.ndarray, "words labels"], rule: Rule) -> float:
         lengths = self.test.lengths.numpy()
-        chosen = rule.choose(probabilities, lengths, self.labels)
-        return score(self.test.labels.numpy(), chosen, self.labels, lengths)
+        chosen = rule.choose(probabilities, lengths, self.task)
+        return score(self.test.labels.numpy(), chosen, self.task, lengths)
 
 
 def random_order(n_sentences: int, draw: int) -> list[int]:

@@ -5,15 +5,14 @@ the task, so that few sentences change little.
 """
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from crossfill.adaptation.fit import Fit
-from crossfill.grid.unit import Unit
-from crossfill.measures.metrics import TaskKind, score
+from crossfill.grid.task import Task
+from crossfill.measures.metrics import score
 from crossfill.prediction.calibration import TaskCalibration
 from crossfill.prediction.rules import Rule, Sample
 
@@ -34,19 +33,20 @@ class Own(NamedTuple):
     """Added to the offset of the decision rule (`crossfill.prediction.rules`)."""
 
 
-def own_of(fit: Fit, labels: Sequence[str], task: TaskCalibration | None = None, unit: Unit = Unit.WORD) -> Own:
-    """Those of a cell, from its sentences left out in turn; `task` is the calibration of its task."""
-    of_task, offset = (task.temperature, task.offsets.get("f1", 0.0)) if task is not None else (1.0, 0.0)
+def own_of(fit: Fit, task: Task, calibration: TaskCalibration | None = None) -> Own:
+    """Those of a cell, from its sentences left out in turn; `calibration` is that of its task."""
+    known = calibration is not None
+    of_task, offset = (calibration.temperature, calibration.offsets.get("f1", 0.0)) if known else (1.0, 0.0)
     temperature = shrunk_temperature(fit.left_out.log_softmax(-1).numpy(), fit.examples.labels.numpy(), of_task)
-    return Own(temperature / of_task, shift_of(fit, labels, offset, unit))
+    return Own(temperature / of_task, shift_of(fit, task, offset))
 
 
-def shift_of(fit: Fit, labels: Sequence[str], offset: float, unit: Unit = Unit.WORD) -> float:
+def shift_of(fit: Fit, task: Task, offset: float) -> float:
     """The shift of a cell's decisions against the offset of its task; 0 where every word counts."""
-    if not TaskKind.of(labels, unit).has_absent:
+    if task.absent is None:
         return 0.0
     probabilities, examples = fit.left_out.softmax(-1).numpy(), fit.examples
-    return shrunk_shift(Sample(probabilities, examples.labels.numpy(), examples.lengths.numpy()), labels, offset)
+    return shrunk_shift(Sample(probabilities, examples.labels.numpy(), examples.lengths.numpy()), task, offset)
 
 
 def shrunk_temperature(logs: Float[np.ndarray, "words labels"], gold: np.ndarray, of_task: float) -> float:
@@ -61,15 +61,15 @@ def shrunk_temperature(logs: Float[np.ndarray, "words labels"], gold: np.ndarray
     return float(round(math.exp(_LOGS[int(np.argmax(values))]), 4))
 
 
-def shrunk_shift(left_out: Sample, labels: Sequence[str], of_task: float) -> float:
+def shrunk_shift(left_out: Sample, task: Task, of_task: float) -> float:
     """The s that maximises n F1(offset of the task + s) − 2 s², for n sentences.
 
     The task's offset suits heads of cells that were never seen; a cell with sentences of its own needs another.
     """
 
     def f1(shift: float) -> float:
-        chosen = Rule(of_task + shift).choose(left_out.probabilities, left_out.lengths, labels)
-        return score(left_out.gold, chosen, labels, left_out.lengths)
+        chosen = Rule(of_task + shift).choose(left_out.probabilities, left_out.lengths, task)
+        return score(left_out.gold, chosen, task, left_out.lengths)
 
     n = len(left_out.lengths)
     best = max(_SHIFTS.tolist(), key=lambda shift: (n * f1(shift) - CAUTION * shift**2, -abs(shift)))

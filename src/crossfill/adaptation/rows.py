@@ -21,7 +21,7 @@ from crossfill.adaptation.laplace import Problem, laplace
 from crossfill.adaptation.likelihood import Categorical
 from crossfill.adaptation.widths import fresh_width, mean_square
 from crossfill.grid.cells import Cell, Inventory
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.model import Classifier, Head, HeadSource, TrainingDraw
 
 

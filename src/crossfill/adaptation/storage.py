@@ -23,7 +23,7 @@ from crossfill.adaptation.widths import Width
 from crossfill.adaptation.words import N_CUES
 from crossfill.errors import CheckpointError
 from crossfill.grid.cells import Cell
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.model import Model
 
 FORMAT = 4

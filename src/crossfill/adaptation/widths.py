@@ -17,7 +17,7 @@ from torch import Tensor
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.words import N_CUES, Cue, kinds
-from crossfill.measures.metrics import TaskKind
+from crossfill.grid.task import TaskKind
 
 SPREAD = 0.3
 """The spread of cells. Chosen on held-out cells (docs/adapt.md)."""

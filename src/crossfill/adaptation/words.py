@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from crossfill.encoders.base import CentredEncoder, Encoder, Inputs, expect, ranges
 from crossfill.grid.sentence import Column, Corpus
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.model import Model
 
 

@@ -13,7 +13,7 @@ from crossfill.data.arrow_tables import count_rows, read_rows
 from crossfill.data.lines import LONGEST_LINE, MOST_WORDS, unpacked
 from crossfill.data.streams import Cutting, Format, Item, check_length, format_of, read_items, row_items
 from crossfill.errors import DataError
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 SourceFormat = Format | Literal["parquet"]
 SetAside = Callable[[int, str, str], None]

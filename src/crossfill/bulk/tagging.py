@@ -14,7 +14,7 @@ from crossfill.data.streams import Item
 from crossfill.errors import CrossfillError
 from crossfill.executors.base import Report
 from crossfill.grid.cells import Cell
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger import render
 from crossfill.tagger.tagger import Tagger, load

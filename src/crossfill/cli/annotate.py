@@ -44,7 +44,7 @@ def annotate(
     from crossfill.cli.terminal import visible
     from crossfill.data.streams import input_form, read_items
     from crossfill.files import write_atomically
-    from crossfill.grid.unit import Unit
+    from crossfill.grid.task import Unit
     from crossfill.tagger.annotation import candidates, choose
     from crossfill.tagger.tagger import load
 

@@ -7,7 +7,7 @@ from crossfill.errors import DataError
 
 if TYPE_CHECKING:
     from crossfill.grid.cells import Cell
-    from crossfill.grid.unit import Unit
+    from crossfill.grid.task import Unit
     from crossfill.tagger.tagger import Tagger
 
 _MOST_NAMES = 10

@@ -42,16 +42,17 @@ def show_real_grid(console: Console, grid: Grid, seen: Collection[Cell]) -> None
 def frequent_label_scores(grid: Grid, seen: Collection[Cell], unseen: Collection[Cell]) -> dict[str, float]:
     """The mean score over unseen cells, by task, of giving every word the task's most frequent training label."""
     found = {}
-    for task, labels in grid.inventory.labels.items():
-        counts = sum((grid.training(cell).labels.counts() for cell in seen if cell.task == task), start=Counter())
-        frequent = labels.index(max(labels, key=lambda label: counts[label]))
-        tests = [grid[cell][0].test for cell in unseen if cell.task == task]
-        golds = [grid.inventory.label_ids(task, test.labels) for test in tests]
+    for name in grid.inventory.tasks:
+        task = grid.inventory.task(name)
+        counts = sum((grid.training(cell).labels.counts() for cell in seen if cell.task == name), start=Counter())
+        frequent = task.labels.index(max(task.labels, key=lambda label: counts[label]))
+        tests = [grid[cell][0].test for cell in unseen if cell.task == name]
+        golds = [grid.inventory.label_ids(name, test.labels) for test in tests]
         scores = [
-            score(gold, np.full_like(gold, frequent), labels, test.lengths)
+            score(gold, np.full_like(gold, frequent), task, test.lengths)
             for gold, test in zip(golds, tests, strict=True)
         ]
-        found[task] = sum(scores) / len(scores)
+        found[name] = sum(scores) / len(scores)
     return found
 
 

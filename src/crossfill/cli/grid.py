@@ -100,7 +100,7 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> None:
     from crossfill.cli.matrix import labels_table, legend, matrices
     from crossfill.cli.reading import problems_table
     from crossfill.grid.bridges import bridge_note
-    from crossfill.grid.unit import Unit
+    from crossfill.grid.task import Unit
 
     console = Console(highlight=False)
     n_cells = len(grid.tasks) * len(grid.languages)

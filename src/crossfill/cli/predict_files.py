@@ -120,7 +120,7 @@ def _settled(given: BulkSettings, inputs: Sequence[str], read: str | None) -> di
     from crossfill.bulk.shards import source_format
     from crossfill.bulk.tagging import SUFFIXES
     from crossfill.grid.sentence import Sentence
-    from crossfill.grid.unit import Unit
+    from crossfill.grid.task import Unit
     from crossfill.tagger.tagger import load
 
     tagger = load(given.model)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crossfill.cli.terminal import visible
-from crossfill.grid.unit import Unit
-from crossfill.measures.metrics import TaskKind, span_types
+from crossfill.grid.task import TaskKind, Unit
+from crossfill.measures.metrics import span_types
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,7 +14,7 @@ from crossfill.data.lines import OnBadLine, check_printable
 from crossfill.data.tables import ItemColumns, as_row, find_columns, read_item
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 if TYPE_CHECKING:
     import pyarrow

@@ -18,7 +18,7 @@ from crossfill.data.readers import Reading
 from crossfill.files import write_atomically
 from crossfill.grid.column import Column
 from crossfill.grid.sentence import Corpus
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 _DTYPES = {"U8": np.dtype("u1"), "I32": np.dtype("<i4"), "I64": np.dtype("<i8"), "BOOL": np.dtype("?")}
 

@@ -17,7 +17,7 @@ from crossfill.data.spans import Span, cut_with_spans, sentences_with_spans, spa
 from crossfill.data.tables import as_row, find_columns, read_item
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 _SPAN_KEYS = ("spans", "entities", "label", "labels")
 _STARTS, _ENDS = ("start", "start_offset"), ("end", "end_offset")

@@ -17,7 +17,7 @@ from crossfill.data.readers import Reading
 from crossfill.data.splits import all_letters
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import EMPTY, Corpus
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 Level = Literal["error", "warning", "recognised", "note", "unread"]
 """`error`: data that had to be left out; `warning`: data that looks wrong; `recognised`: which columns were

@@ -12,8 +12,8 @@ from crossfill.data.lines import GZIP, BadLines, decode, unpacked
 from crossfill.errors import DataError
 from crossfill.grid.column import Column
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.task import Unit
 from crossfill.grid.unicode import is_composed
-from crossfill.grid.unit import Unit
 
 VERSION = "7"
 """To be raised when the same bytes would be read differently, so that older cache entries are ignored."""

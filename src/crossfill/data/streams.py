@@ -16,7 +16,7 @@ from crossfill.data.segmentation import split_at_spaces, split_text, split_words
 from crossfill.data.tables import PAIR_NAMES, find_columns
 from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 Format = Literal["text", "conllu", "bio", "jsonl"]
 Cutting = Literal["raw", "lines", "words"]

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.settings import Settings
 
 TaskName = Literal["pos", "ner", "chunk", "deprel", "theme", "change"]

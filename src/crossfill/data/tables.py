@@ -17,7 +17,7 @@ from crossfill.data.lines import OnBadLine
 from crossfill.data.segmentation import split_words
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 TEXT_NAMES = ("text", "sentence", "utterance", "utt", "review", "tweet", "question", "content")
 PAIR_NAMES = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("text1", "text2"), ("question1", "question2"))

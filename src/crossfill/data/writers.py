@@ -14,7 +14,7 @@ from crossfill.errors import DataError, unknown
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 Writer = Callable[[Corpus, str, Collection[str]], bytes]
 """Given a corpus, its task, and all labels of the task in any corpus."""

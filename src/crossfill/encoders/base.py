@@ -13,7 +13,7 @@ from crossfill.config import SentencePooling
 from crossfill.encoders.pooling import pool
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 
 class Inputs(ABC):

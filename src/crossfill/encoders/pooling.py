@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from crossfill.config import SentencePooling
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 
 def pool(

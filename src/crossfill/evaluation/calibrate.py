@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from crossfill.config import Config
 from crossfill.evaluation.results import PredictionKind
 from crossfill.grid.cells import Cell
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.measures.metrics import Labelling
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration

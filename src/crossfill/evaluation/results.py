@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crossfill.grid.cells import Cell
-from crossfill.measures.metrics import TaskKind
+from crossfill.grid.task import TaskKind
 from crossfill.measures.significance import Correlation, correlation
 
 PredictionKind = Literal["plug_in", "averaged"]

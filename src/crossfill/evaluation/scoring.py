@@ -12,7 +12,7 @@ from crossfill.config import Config
 from crossfill.evaluation.results import CellResult, SetResult
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Task
 from crossfill.measures import uncertainty
 from crossfill.measures.metrics import Labelling, score
 from crossfill.model import Model
@@ -74,14 +74,14 @@ def evaluate_corpus(
     plug_in = predict_features(model, features, cell, n_samples=0)
     sampled = settings.samples and model.heads.has_posterior
     averaged = predict_features(model, features, cell, settings.samples, settings.seed) if sampled else plug_in
-    gold, labels, lengths = data.labels.numpy(), model.inventory.labels[cell.task], data.lengths.numpy()
+    gold, task, lengths = data.labels.numpy(), model.inventory.task(cell.task), data.lengths.numpy()
     shift = model.heads.shifts.get(cell, 0.0)
     plug_in_rule, averaged_rule = (
         rule_for(calibration and calibration.of(cell.task, n), settings.decision, shift=shift)
         for n in (0, settings.samples)
     )
-    chosen = plug_in_rule.choose(plug_in.probabilities.cpu().numpy(), lengths, labels, data.unit)
-    labelling = Labelling(gold, chosen, labels, lengths, data.unit)
+    chosen = plug_in_rule.choose(plug_in.probabilities.cpu().numpy(), lengths, task)
+    labelling = Labelling(gold, chosen, task, lengths)
     confidence = averaged.confidence.cpu().numpy()
     correct = averaged.labels.cpu().numpy() == gold
     bins = uncertainty.reliability(confidence, correct)
@@ -92,8 +92,8 @@ def evaluate_corpus(
         seen=cell in model.seen,
         n_sentences=len(corpus),
         n_words=len(gold),
-        plug_in=measure(plug_in, gold, labels, lengths, plug_in_rule, data.unit),
-        averaged=measure(averaged, gold, labels, lengths, averaged_rule, data.unit),
+        plug_in=measure(plug_in, gold, task, lengths, plug_in_rule),
+        averaged=measure(averaged, gold, task, lengths, averaged_rule),
         by_label=labelling.by_label(),
         entropies=study_entropies(model, features, cell, plug_in, settings.seed),
         reliability={field.name: getattr(bins, field.name).tolist() for field in fields(bins)},
@@ -106,18 +106,17 @@ def evaluate_corpus(
 def measure(
     prediction: Prediction,
     gold: Int[np.ndarray, "words"],
-    labels: tuple[str, ...],
+    task: Task,
     lengths: Int[np.ndarray, "sentences"],
     rule: Rule = ARGMAX,
-    unit: Unit = Unit.WORD,
 ) -> dict[str, float]:
     """Compute every measure of a prediction, by name: scores of the rule's decisions, and `argmax` of the likeliest."""
     probabilities = prediction.probabilities.cpu().numpy()
     likeliest, confidence = prediction.labels.cpu().numpy(), prediction.confidence.cpu().numpy()
-    chosen = rule.choose(probabilities, lengths, labels, unit)
+    chosen = rule.choose(probabilities, lengths, task)
     correct = likeliest == gold
-    return Labelling(gold, chosen, labels, lengths, unit).scores() | {
-        "argmax": score(gold, likeliest, labels, lengths, unit),
+    return Labelling(gold, chosen, task, lengths).scores() | {
+        "argmax": score(gold, likeliest, task, lengths),
         "nll": uncertainty.nll(probabilities, gold),
         "brier": uncertainty.brier(probabilities, gold),
         "ece": uncertainty.reliability(confidence, correct).error(),

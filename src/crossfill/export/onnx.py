@@ -14,7 +14,7 @@ from crossfill.errors import ExportError
 from crossfill.export.parts import Log, Parts, take_apart, write_labels, write_surroundings
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.tagger.tagger import Tagger
 
 GRAPH = "model.onnx"

@@ -21,7 +21,7 @@ from crossfill.encoders.huggingface import WordEncoder
 from crossfill.errors import ExportError
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.model import Classifier, Head
 from crossfill.tagger.tagger import Tagger
 

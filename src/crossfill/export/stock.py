@@ -12,7 +12,7 @@ from crossfill.export.parts import Log, Parts, take_apart, write_surroundings
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.tagger.tagger import Tagger
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from crossfill.errors import DataError, unknown
 from crossfill.grid.column import Column
 from crossfill.grid.sentence import EMPTY, Corpus
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Task, Unit
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -88,6 +88,11 @@ class Inventory:
             raise DataError(unknown("task", task, self.labels))
         return self.tasks.index(task)
 
+    def task(self, name: str) -> Task:
+        """The task of this name."""
+        self.task_index(name)
+        return self._tasks[name]
+
     def unit(self, task: str) -> Unit:
         """What a task labels."""
         return self.units.get(task, Unit.WORD)
@@ -115,6 +120,10 @@ class Inventory:
             told = unknown("label", labels[int(missing[0])], places)
             raise DataError(f"{task}: {told}; correct it, or train a model with it")
         return found
+
+    @cached_property
+    def _tasks(self) -> dict[str, Task]:
+        return {name: Task(name, tuple(labels), self.unit(name)) for name, labels in self.labels.items()}
 
     @cached_property
     def _language_rows(self) -> dict[str, int]:

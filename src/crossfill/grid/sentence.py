@@ -10,8 +10,8 @@ import numpy as np
 
 from crossfill.errors import DataError
 from crossfill.grid.column import Column
+from crossfill.grid.task import Unit
 from crossfill.grid.unicode import composed, is_composed
-from crossfill.grid.unit import Unit
 
 
 @dataclass(frozen=True, slots=True)

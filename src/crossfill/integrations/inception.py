@@ -16,9 +16,9 @@ from crossfill.data.segmentation import split_text
 from crossfill.data.spans import Bounds
 from crossfill.errors import ConfigError, DataError
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import TaskKind
 from crossfill.integrations.markup import elements
 from crossfill.integrations.utf16 import Utf16Places
-from crossfill.measures.metrics import TaskKind
 from crossfill.prediction.tagging import Tagging
 
 SENTENCE = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Sentence"

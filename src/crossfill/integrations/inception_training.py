@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from crossfill.data.spans import Span, cut_at_spans, cut_with_spans
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import TaskKind
 from crossfill.integrations.inception import Document, Layer
 from crossfill.integrations.label_names import types_of
-from crossfill.measures.metrics import TaskKind
 
 
 def labelled_sentences(document: Document, layer: Layer, label_names: Sequence[str]) -> list[Sentence]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossfill.errors import DataError
+from crossfill.grid.task import TaskKind
 from crossfill.integrations.label_names import types_of
 from crossfill.integrations.markup import elements
 from crossfill.integrations.utf16 import Utf16Places
-from crossfill.measures.metrics import TaskKind
 from crossfill.prediction.tagging import DIGITS, Tagging
 
 _WHAT = "the labelling configuration"

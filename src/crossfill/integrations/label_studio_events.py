@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from crossfill.data.spans import Span, cut_at_spans, cut_into_sentences, sentences_with_spans
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import TaskKind
 from crossfill.integrations.label_names import types_of
 from crossfill.integrations.label_studio import Labelling
 from crossfill.integrations.utf16 import Utf16Places
-from crossfill.measures.metrics import TaskKind
 
 ANNOTATED = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED")
 """Events that bring finished annotations."""

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 Metric = Literal["accuracy", "span_f1", "token_f1"]
 

@@ -23,7 +23,7 @@ from crossfill.checkpoint import CALIBRATION, read_json
 from crossfill.config import Decision
 from crossfill.errors import CheckpointError, DataError
 from crossfill.files import write_json
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Task
 from crossfill.prediction.rules import BETAS, FARTHEST, Preference, Rule, Sample, fit_offsets
 
 LEVELS = 1000
@@ -48,7 +48,7 @@ class TaskCalibration:
     """The offset of the decision rule for each preference; empty where the most probable label is the best decision."""
 
     @classmethod
-    def of(cls, cells: Sequence[Sample], labels: Sequence[str], unit: Unit = Unit.WORD) -> "TaskCalibration":
+    def of(cls, cells: Sequence[Sample], task: Task) -> "TaskCalibration":
         """Calibrate on the words of these cells, which the models that predicted them did not train on."""
         probabilities, gold = (np.concatenate(parts) for parts in list(zip(*cells, strict=True))[:2])
         levels, weights = np.arange(LEVELS + 1) / LEVELS, _weights([len(sample.gold) for sample in cells])
@@ -64,7 +64,7 @@ class TaskCalibration:
             tuple((np.ceil(thresholds * 1e7) / 1e7).tolist()),  # rounded up: sets may only grow
             tuple((np.floor(confidences * 1e7) / 1e7).tolist()),
             len(cells),
-            fit_offsets(cells, labels, unit),
+            fit_offsets(cells, task),
         )
 
     def sets(self, probabilities: Float[np.ndarray, "words labels"], alpha: float) -> Bool[np.ndarray, "words labels"]:

@@ -7,8 +7,7 @@ from jaxtyping import Int
 
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.unit import Unit
-from crossfill.measures.metrics import TaskKind
+from crossfill.grid.task import Task, TaskKind
 from crossfill.prediction.calibration import TaskCalibration, rule_for, tempered
 from crossfill.prediction.decoding import DecodedSpan, decode_spans
 from crossfill.prediction.predict import Prediction
@@ -19,12 +18,11 @@ def decide(
     cells: Sequence[Cell],
     sentences: Sequence[Sentence],
     lengths: Int[np.ndarray, "sentences"],
-    names: tuple[str, ...],
+    task: Task,
     prediction: Prediction,
     options: TaggingOptions,
     calibration: TaskCalibration | None,
     shift: float = 0.0,
-    unit: Unit = Unit.WORD,
 ) -> list[Tagging]:
     """The tagging of each sentence in its cell, from one prediction for all words; all cells must be of one task.
 
@@ -41,22 +39,23 @@ def decide(
         doubtful = None if options.abstain is None else calibration.doubtful(probabilities, options.abstain)
         if options.temperature:
             probabilities = tempered(probabilities, calibration.temperature)
-    kind, rule = TaskKind.of(names, unit), rule_for(calibration, options.decision, options.prefer, shift)
-    chosen = rule.choose(probabilities, lengths, names, unit)
+    rule = rule_for(calibration, options.decision, options.prefer, shift)
+    chosen = rule.choose(probabilities, lengths, task)
     spans: list[DecodedSpan] = []
-    if kind is TaskKind.SPANS:
-        spans = decode_spans(probabilities, chosen, lengths, names)
+    if task.kind is TaskKind.SPANS:
+        spans = decode_spans(probabilities, chosen, lengths, task.labels)
     confidence = probabilities[np.arange(len(chosen)), chosen]
-    labels = [names[i] for i in chosen.tolist()]
+    labels = [task.labels[i] for i in chosen.tolist()]
     if options.min_confidence > 0:
         unsure = np.zeros(len(labels), dtype=np.bool_)
-        if kind is TaskKind.SPANS:
+        if task.kind is TaskKind.SPANS:
             for span in spans:
                 unsure[span.start : span.end] = span.confidence < options.min_confidence
             spans = [span for span in spans if span.confidence >= options.min_confidence]
         else:
             unsure = confidence < options.min_confidence
-        labels = [kind.absent if dropped else label for label, dropped in zip(labels, unsure.tolist(), strict=True)]
+        none = task.absent or "_"
+        labels = [none if dropped else label for label, dropped in zip(labels, unsure.tolist(), strict=True)]
         doubtful = unsure if doubtful is None else doubtful | unsure
     found, waiting, first = [], iter(spans), 0
     span = next(waiting, None)
@@ -71,7 +70,7 @@ def decide(
                 sentence,
                 tuple(labels[first:end]),
                 probabilities[first:end],
-                names,
+                task,
                 confidence[first:end],
                 entropy[first:end],
                 mutual_information[first:end],
@@ -79,7 +78,6 @@ def decide(
                 None if sets is None else sets[first:end],
                 None if doubtful is None else doubtful[first:end],
                 None if bounds is None else bounds[:, first:end],
-                unit,
             )
         )
         first = end

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from crossfill.grid.unit import Unit
-from crossfill.measures.metrics import TaskKind
+from crossfill.grid.task import TaskKind, Unit
 
 if TYPE_CHECKING:
     from crossfill.prediction.tagging import TaggedWord, Tagging

@@ -13,7 +13,7 @@ from torch import Tensor
 from crossfill.encoders.base import CentredEncoder, ranges
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import TaskCalibration
 from crossfill.prediction.decisions import decide
@@ -46,18 +46,18 @@ def answer(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list[Tagg
     for numbers in _grouped(queries, model.heads.shifts):
         own = [queries[number] for number in numbers]
         first, sentences = own[0], [query.sentence for query in own]
-        unit = model.inventory.unit(first.cell.task)
-        each = map(len, sentences) if unit is Unit.WORD else (1 for _ in own)
+        task = model.inventory.task(first.cell.task)
+        each = map(len, sentences) if task.unit is Unit.WORD else (1 for _ in own)
         lengths = np.fromiter(each, dtype=np.int64, count=len(own))
         labels_of = Counter[Cell]()
         for query, length in zip(own, lengths.tolist(), strict=True):
             labels_of[query.cell] += length
-        parts = model.pool(*encoded.of(own), unit).split(list(labels_of.values()))
+        parts = model.pool(*encoded.of(own), task.unit).split(list(labels_of.values()))
         runs = [Run(part, head_of(cell, first.n_samples)) for cell, part in zip(labels_of, parts, strict=True)]
         made = believe(runs, model.heads.vote, first.options.interval)
-        cells, labels = [query.cell for query in own], model.inventory.labels[first.cell.task]
+        cells = [query.cell for query in own]
         shift = model.heads.shifts.get(first.cell, 0.0)
-        tagged = decide(cells, sentences, lengths, labels, made, first.options, first.calibration, shift, unit)
+        tagged = decide(cells, sentences, lengths, task, made, first.options, first.calibration, shift)
         found |= zip(numbers, tagged, strict=True)
     return [found[number] for number in range(len(queries))]
 

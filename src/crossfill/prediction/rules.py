@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from crossfill.grid.unit import Unit
-from crossfill.measures.metrics import Labelling, TaskKind
+from crossfill.grid.task import Task, TaskKind
+from crossfill.measures.metrics import Labelling
 from crossfill.prediction.decoding import TINY, viterbi
 
 Preference = Literal["f1", "precision", "recall"]
@@ -40,15 +40,14 @@ class Rule:
         self,
         probabilities: Float[np.ndarray, "words labels"],
         lengths: Int[np.ndarray, "sentences"],
-        labels: Sequence[str],
-        unit: Unit = Unit.WORD,
+        task: Task,
     ) -> Int[np.ndarray, "words"]:
         """The label of each word, sentence or pair, as a column of the probabilities."""
-        kind = TaskKind.of(labels, unit)
         weights = np.log(np.maximum(probabilities, TINY))
-        if self.offset and kind.has_absent:
-            weights[:, list(labels).index(kind.absent)] += self.offset
-        return viterbi(weights, lengths, labels) if self.valid and kind is TaskKind.SPANS else weights.argmax(-1)
+        if self.offset and task.absent is not None:
+            weights[:, task.labels.index(task.absent)] += self.offset
+        spans = self.valid and task.kind is TaskKind.SPANS
+        return viterbi(weights, lengths, task.labels) if spans else weights.argmax(-1)
 
 
 ARGMAX = Rule(valid=False)
@@ -63,15 +62,15 @@ class Sample(NamedTuple):
     lengths: Int[np.ndarray, "sentences"]
 
 
-def fit_offsets(cells: Sequence[Sample], labels: Sequence[str], unit: Unit = Unit.WORD) -> dict[Preference, float]:
+def fit_offsets(cells: Sequence[Sample], task: Task) -> dict[Preference, float]:
     """For each preference the offset with the best mean score over the cells; none for tasks in which all words count.
 
     Scores are smoothed over neighbouring offsets, as a few spans make them jump.
     """
-    if not TaskKind.of(labels, unit).has_absent or not cells:
+    if task.absent is None or not cells:
         return {}
     offsets = np.arange(-FARTHEST, FARTHEST + STEP / 2, STEP)
-    counts = np.array([[_counts(sample, Rule(offset), labels) for sample in cells] for offset in offsets.tolist()])
+    counts = np.array([[_counts(sample, Rule(offset), task) for sample in cells] for offset in offsets.tolist()])
     found: dict[Preference, float] = {}
     for preference, beta in BETAS.items():
         means = _f_score(counts, beta).mean(1)
@@ -80,10 +79,10 @@ def fit_offsets(cells: Sequence[Sample], labels: Sequence[str], unit: Unit = Uni
     return found
 
 
-def _counts(sample: Sample, rule: Rule, labels: Sequence[str]) -> Int[np.ndarray, "3"]:
+def _counts(sample: Sample, rule: Rule, task: Task) -> Int[np.ndarray, "3"]:
     """Hits, gold and predicted items of a cell."""
-    chosen = rule.choose(sample.probabilities, sample.lengths, labels)
-    return Labelling(sample.gold, chosen, labels, sample.lengths).counts().sum(0)
+    chosen = rule.choose(sample.probabilities, sample.lengths, task)
+    return Labelling(sample.gold, chosen, task, sample.lengths).counts().sum(0)
 
 
 def _f_score(counts: Int[np.ndarray, "offsets cells 3"], beta: float) -> Float[np.ndarray, "offsets cells"]:

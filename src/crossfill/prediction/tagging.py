@@ -13,8 +13,7 @@ from crossfill.errors import ConfigError
 from crossfill.frames import data_frame
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.unit import Unit
-from crossfill.measures.metrics import TaskKind
+from crossfill.grid.task import Task, TaskKind, Unit
 from crossfill.prediction.html import tagging_html
 from crossfill.prediction.rules import Preference
 
@@ -92,8 +91,8 @@ class Tagging:
     labels: tuple[str, ...]
     """The label of each word: the most probable one, or in tasks with spans that of the best valid sequence."""
     probabilities: Float[np.ndarray, "words labels"]
-    label_names: tuple[str, ...]
-    """The labels that the columns of `probabilities` are for."""
+    task: Task
+    """Its labels are those of the columns of `probabilities`."""
     confidence: Float[np.ndarray, "words"]
     """The probability of each word's label."""
     entropy: Float[np.ndarray, "words"]
@@ -106,8 +105,6 @@ class Tagging:
     """Whether a person should check each word, if `abstain` or `min_confidence` was given."""
     bounds: Float[np.ndarray, "2 words labels"] | None = None
     """Lower and upper bound of each probability over the posterior samples, if an `interval` was given."""
-    unit: Unit = Unit.WORD
-    """What is labelled."""
 
     def __repr__(self) -> str:
         if self.unit is not Unit.WORD:
@@ -123,9 +120,19 @@ class Tagging:
         return len(self.labels)
 
     @property
+    def label_names(self) -> tuple[str, ...]:
+        """The labels that the columns of `probabilities` are for."""
+        return self.task.labels
+
+    @property
+    def unit(self) -> Unit:
+        """What is labelled."""
+        return self.task.unit
+
+    @property
     def kind(self) -> TaskKind:
         """Whether its labels are tags, values or spans of words, or classes of sentences or pairs."""
-        return TaskKind.of(self.label_names, self.unit)
+        return self.task.kind
 
     @cached_property
     def label_sets(self) -> tuple[tuple[str, ...], ...]:

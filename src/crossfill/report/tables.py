@@ -7,7 +7,7 @@ import numpy as np
 
 from crossfill.evaluation.results import CellResult, PredictionKind, entropy_correlation, entropy_points
 from crossfill.grid.cells import Cell
-from crossfill.measures.metrics import TaskKind
+from crossfill.grid.task import TaskKind
 from crossfill.measures.significance import Correlation
 from crossfill.report.bridges import bridge_table
 from crossfill.report.comparison_tables import comparison_tables

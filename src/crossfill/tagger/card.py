@@ -13,8 +13,7 @@ from crossfill.evaluation.expected import Expectations, load_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.files import write_atomically, write_json
 from crossfill.grid.cells import Cell, Grid, Inventory
-from crossfill.grid.unit import Unit
-from crossfill.measures.metrics import Metric, TaskKind
+from crossfill.grid.task import Metric, TaskKind, Unit
 from crossfill.prediction.calibration import Calibration, load_calibration
 
 if TYPE_CHECKING:
@@ -267,7 +266,7 @@ def _metadata(
     from huggingface_hub import ModelCardData
 
     corpora = {str(name) for entry in info.data.values() for name in entry.get("corpora", ())}
-    kinds = {task: TaskKind.of(labels, inventory.unit(task)) for task, labels in inventory.labels.items()}
+    kinds = {task: inventory.task(task).kind for task in inventory.tasks}
     types = sorted({_type(kind) for kind in kinds.values()}, key=_TYPES.index)
     return ModelCardData(
         library_name="crossfill",

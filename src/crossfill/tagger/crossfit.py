@@ -22,7 +22,7 @@ from crossfill.evaluation.calibrate import PredictedCell, calibrate_on, predict_
 from crossfill.evaluation.expected import Expectations, HeldOutScore, expect_scores
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, rule_for
 from crossfill.prediction.predict import predict

@@ -10,8 +10,8 @@ import torch
 from crossfill.config import Config, load_run_config, parse_config
 from crossfill.errors import ConfigError, CrossfillError
 from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.task import Unit
 from crossfill.grid.typology import load_typology
-from crossfill.grid.unit import Unit
 from crossfill.settings import preset_values
 
 if TYPE_CHECKING:

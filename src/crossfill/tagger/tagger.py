@@ -22,7 +22,7 @@ from crossfill.evaluation.scoring import ALPHA, evaluate
 from crossfill.evaluation.table import Results
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration
 from crossfill.prediction.predict import draw_head

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from crossfill.data.segmentation import split_words
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 Text = str | Sequence[str] | Sentence
 """A sentence, as words or as a string that is split into words; a pair, as two strings or as one with a tab between."""

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from crossfill.errors import DataError, unknown
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import TaskKind, Unit
 from crossfill.grid.unicode import on_one_line
-from crossfill.grid.unit import Unit
-from crossfill.measures.metrics import TaskKind
 
 MOST_NAME = 80
 """Most characters in the name of who accepts."""

@@ -76,10 +76,10 @@ def estimate(
 
     None if it was given up on the way.
     """
-    labels = model.inventory.labels[cell.task]
+    task = model.inventory.task(cell.task)
     body, _ = affine(model.heads.plug_in([cell])[0])
     examples = examples.through(body)
-    width = default_width(mean_square(examples), labels)
+    width = default_width(mean_square(examples), task.labels)
     generated = generated_prior(model, cell)
     n = len(examples)
     n_groups = min(n, MOST_GROUPS)
@@ -97,9 +97,9 @@ def estimate(
                 fit = Fit.of(generated, examples.take(others[:k]), width)
                 mean, design = fit.problem.rough_mode().mean, fit.design
             probabilities = design(examples.features[own]).times(mean).softmax(-1).numpy()
-            chosen[place, own.numpy()] = Rule().choose(probabilities, examples.lengths[out].numpy(), labels)
+            chosen[place, own.numpy()] = Rule().choose(probabilities, examples.lengths[out].numpy(), task)
     gold, lengths = examples.labels.numpy(), examples.lengths.numpy()
-    counts = np.stack([Labelling(gold, row, labels, lengths).counts() for row in chosen])
+    counts = np.stack([Labelling(gold, row, task, lengths).counts() for row in chosen])
     curve = tuple(CurvePoint(k, interval(own)) for k, own in zip(budgets, counts, strict=True))
     return Estimate(curve, worth(budgets, counts))
 

@@ -16,7 +16,7 @@ from crossfill.adaptation.words import N_CUES, with_words
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.prediction.predict import encode, predict_features
 from crossfill.tagger.annotation import Candidates, Cost, Strategy, choose
 from crossfill.tagger.tagger import Tagger

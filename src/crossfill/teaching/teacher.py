@@ -30,7 +30,7 @@ from crossfill.adaptation.storage import save_adapted
 from crossfill.errors import CrossfillError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
-from crossfill.measures.metrics import Metric, TaskKind
+from crossfill.grid.task import Metric, TaskKind
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.checks import check_name, check_sentence, check_unit
 from crossfill.teaching.estimate import Estimate, estimate

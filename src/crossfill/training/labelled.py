@@ -12,7 +12,7 @@ from crossfill.encoders.pooling import sentences_of
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.sentence import Corpus
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.model import Model
 
 

@@ -151,9 +151,9 @@ class Trainer:
         for i in range(len(cells))[self.processes.share]:
             cell, data = cells[i], self.dev_data[cells[i]]
             predicted = predict(self.model, data.inputs, cell, n_samples=0)
-            labels, lengths = self.model.inventory.labels[cell.task], data.lengths.numpy()
+            task, lengths = self.model.inventory.task(cell.task), data.lengths.numpy()
             gold = data.labels.numpy()
-            values[i, 0] = score(gold, predicted.labels.cpu().numpy(), labels, lengths, data.unit)
+            values[i, 0] = score(gold, predicted.labels.cpu().numpy(), task, lengths)
             values[i, 1] = uncertainty.nll(predicted.probabilities.cpu().numpy(), gold)
         totals = self.processes.total(values.flatten()).reshape(-1, 2)
         return Validation(*(_means(cells, column.tolist()) for column in totals.T))

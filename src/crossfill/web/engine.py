@@ -15,7 +15,7 @@ from crossfill.data.segmentation import split_text
 from crossfill.errors import CrossfillError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.model import Classifier
 from crossfill.prediction.queries import Query
 from crossfill.prediction.tagging import DIGITS, Tagging, TaggingOptions

@@ -14,7 +14,6 @@ from crossfill.data.codes import is_private, language_name, language_tag
 from crossfill.data.parallel_corpus import parallel_languages, parallel_sentences
 from crossfill.evaluation.results import CellResult
 from crossfill.grid.cells import Cell
-from crossfill.measures.metrics import TaskKind
 from crossfill.measures.projection import pca
 from crossfill.methods.registry import find_method
 from crossfill.tagger.tagger import Tagger
@@ -41,12 +40,12 @@ def describe(
         ),
         tasks=[
             schemas.TaskAnswer(
-                name=task,
-                labels=list(labels),
-                metric=TaskKind.of(labels, inventory.unit(task)).metric,
-                unit=inventory.unit(task),
+                name=task.name,
+                labels=list(task.labels),
+                metric=task.metric,
+                unit=task.unit,
             )
-            for task, labels in inventory.labels.items()
+            for task in map(inventory.task, inventory.tasks)
         ],
         languages=[
             schemas.LanguageAnswer(

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, model_v
 from pydantic_core import CoreSchema
 
 from crossfill import __version__
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 
 
 @dataclass(frozen=True)

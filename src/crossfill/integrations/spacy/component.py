@@ -154,7 +154,7 @@ class Crossfill:
         from crossfill.data.codes import find_cell
         from crossfill.errors import ConfigError
         from crossfill.grid.cells import Cell
-        from crossfill.grid.unit import Unit
+        from crossfill.grid.task import Unit
 
         known = frozenset(Cell(task, language) for task in inventory.tasks for language in inventory.languages)
         tasks = [find_cell(cell, known).task for cell in self.cells]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from crossfill.grid.unit import Unit
+from crossfill.grid.task import Unit
 from crossfill.integrations.spacy import extensions
 from crossfill.integrations.spacy.annotations import RECORD, Column, Part, write
 

@@ -79,7 +79,7 @@ class EncoderConfig(Settings):
     """Put case, digits, punctuation, length, place and frequency of a word beside its vector (`frozen` only)."""
     sentences: SentencePooling = "mean"
     """The vector of a sentence, in tasks that label sentences or pairs: the mean of its words', that of its last, or a
-    mean with weights that are learnt (`encoders.pooling`)."""
+    mean with weights that are learnt (`encoders.base.pool`)."""
     pretrained: PretrainedConfig = PretrainedConfig()
 
 

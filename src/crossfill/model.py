@@ -2,7 +2,7 @@
 
     p(y | x, cell) = softmax(W x + b)        x from the encoder, [W b] from the cell's head
 
-x is the vector of what the task labels: a word, or a sentence or pair (`crossfill.encoders.pooling`).
+x is the vector of what the task labels: a word, or a sentence or pair (`crossfill.encoders.base.pool`).
 Methods differ only in where heads come from. The paper's method generates them from task and language vectors:
 `crossfill.methods.factorized`.
 """

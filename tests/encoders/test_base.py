@@ -7,7 +7,7 @@ from crossfill.config import EncoderConfig
 from crossfill.encoders.base import Inputs
 from crossfill.encoders.compact import CompactEncoder
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
-from crossfill.encoders.frozen_inputs import FrozenInputs
+from crossfill.encoders.frozen import FrozenInputs
 from crossfill.encoders.pieces import PieceInputs
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence

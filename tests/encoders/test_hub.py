@@ -1,7 +1,9 @@
 """Pretrained models that are not there, not whole, or not what they seem."""
 
 import json
+import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,9 @@ from crossfill.config import PretrainedConfig
 from crossfill.encoders import hub
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.errors import EncoderError
+from crossfill.files import default_cache
 from tests.encoders.tiny import bert, gemma
+from tests.own_cache import own_cache as own_cache
 
 
 @pytest.fixture
@@ -117,3 +121,30 @@ def test_identity_follows_content_not_place(folder: Path, tmp_path: Path):
     content[-1] ^= 1
     (copy / "model.safetensors").write_bytes(content)
     assert hub.identity(copy) != hub.identity(folder)
+
+
+def test_an_identity_is_remembered_until_a_file_changes(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    weights = folder / "model.safetensors"
+
+    def reads(age: float) -> int:
+        """The identity is asked for, of files of this age; returns how often the weights are read."""
+        for path in folder.iterdir():
+            os.utime(path, (time.time() - age,) * 2)
+        opened: list[Path] = []
+        real = Path.open
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", lambda path, *rest, **more: (opened.append(path), real(path, *rest, **more))[1])
+            assert len({hub.identity(folder), hub.identity(folder)}) == 1
+        return opened.count(weights)
+
+    before = hub.identity(folder)
+    assert reads(age=0) == 2  # they may still be written to
+    assert reads(age=60) == 1
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    assert hub.identity(folder) != before
+    assert reads(age=30) == 1
+    (memory,) = (tmp for tmp in (default_cache() / "encoders").iterdir())
+    memory.write_text("half")
+    assert reads(age=20) == 1

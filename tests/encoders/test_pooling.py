@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from crossfill.encoders.pooling import pool, sentences_of
+from crossfill.encoders.base import pool, sentences_of
 from crossfill.grid.task import Unit
 
 LENGTHS = torch.tensor([3, 1, 0, 2])

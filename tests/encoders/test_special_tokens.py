@@ -10,8 +10,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from crossfill.config import PretrainedConfig
 from crossfill.encoders.huggingface import Source, WordEncoder
-from crossfill.encoders.pieces import PieceCutter
-from crossfill.encoders.special_tokens import special_tokens
+from crossfill.encoders.pieces import PieceCutter, special_tokens
 from crossfill.grid.sentence import Corpus, Sentence
 from tests.encoders.tiny import FAMILIES
 

@@ -9,8 +9,8 @@ from torch.distributions import MultivariateNormal, kl_divergence
 
 import crossfill
 from crossfill import checkpoint
+from crossfill.encoders.base import pool
 from crossfill.encoders.features import FeatureEncoder, FeatureInputs
-from crossfill.encoders.pooling import pool
 from crossfill.errors import DataError
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Inventory

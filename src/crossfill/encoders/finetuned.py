@@ -12,9 +12,8 @@ from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
 from crossfill.encoders.base import Encoder, Inputs, expect
 from crossfill.encoders.cache import FeatureCache
-from crossfill.encoders.huggingface import Source, WordEncoder
+from crossfill.encoders.huggingface import LayerMix, Source, WordEncoder
 from crossfill.encoders.pieces import PieceInputs
-from crossfill.encoders.transformer import LayerMix
 from crossfill.grid.sentence import Corpus
 from crossfill.progress import ProgressBar
 

@@ -1,7 +1,8 @@
 """A frozen pretrained encoder: every corpus is encoded once, and its word vectors are cached on disk."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -16,11 +17,8 @@ from crossfill.encoders import hub
 from crossfill.encoders.base import CentredEncoder, Inputs, expect, ranges
 from crossfill.encoders.cache import Blocks, FeatureCache
 from crossfill.encoders.features import Dropout, FeatureInputs
-from crossfill.encoders.frozen_inputs import FrozenInputs
-from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
-from crossfill.encoders.moments import Moments
+from crossfill.encoders.huggingface import LayerMix, Source, WordEncoder, check_settings
 from crossfill.encoders.surface import NAMES, Surface, SurfaceInputs
-from crossfill.encoders.transformer import LayerMix
 from crossfill.errors import DataError, EncoderError, unknown
 from crossfill.grid.sentence import Corpus
 from crossfill.progress import ProgressBar
@@ -29,6 +27,59 @@ _LARGEST = float(np.finfo(np.float16).max)
 PART_WORDS = 2**12
 """Words of a long corpus that are encoded and stored at a time: seconds of work on two cores."""
 _DTYPES = {2: torch.float16, 4: torch.float32}
+_NO_SCALE = 1e-6
+_ROWS_AT_ONCE = 2**14
+
+
+@dataclass(frozen=True)
+class FrozenInputs(Inputs):
+    """The cached vectors of a corpus, the language that each sentence is centred as, and the surface of its words."""
+
+    given: FeatureInputs
+    languages: Int[Tensor, "sentences"]
+    surface: SurfaceInputs | None = None
+
+    @property
+    def lengths(self) -> Int[Tensor, "sentences"]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.given.lengths
+
+    def take(self, sentences: Int[Tensor, "chosen"]) -> "FrozenInputs":
+        surface = None if self.surface is None else self.surface.take(sentences)
+        return FrozenInputs(self.given.take(sentences), self.languages[sentences], surface)
+
+    def followed_by(self, others: Sequence[Inputs]) -> "FrozenInputs":
+        parts = [expect(other, FrozenInputs) for other in others]
+        given = self.given.followed_by([part.given for part in parts])
+        surfaces = [part.surface for part in parts if part.surface is not None]
+        surface = None if self.surface is None else self.surface.followed_by(surfaces)
+        return FrozenInputs(given, torch.cat([self.languages, *(part.languages for part in parts)]), surface)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over words from which mean and standard deviation are computed."""
+
+    count: int
+    total: Float[np.ndarray, "features"]
+    squares: Float[np.ndarray, "features"]
+
+    @classmethod
+    def of(cls, parts: Iterable[np.ndarray], width: int) -> "Moments":
+        count, total, squares = 0, np.zeros(width), np.zeros(width)
+        for part in parts:
+            for start in range(0, len(part), _ROWS_AT_ONCE):
+                rows = part[start : start + _ROWS_AT_ONCE].astype(np.float64)
+                count, total, squares = count + len(rows), total + rows.sum(0), squares + (rows**2).sum(0)
+        return cls(count, total, squares)
+
+    def __add__(self, other: "Moments") -> "Moments":
+        return Moments(self.count + other.count, self.total + other.total, self.squares + other.squares)
+
+    def summary(self) -> tuple[Float[np.ndarray, "features"], Float[np.ndarray, "features"]]:
+        """Mean and standard deviation; the latter is 1 for features that do not vary, so that they are not scaled."""
+        mean = self.total / max(1, self.count)
+        scale = np.sqrt(np.maximum(0.0, self.squares / max(1, self.count) - mean**2))
+        return mean, np.where(scale > _NO_SCALE, scale, 1.0)
 
 
 class FrozenEncoder(CentredEncoder):

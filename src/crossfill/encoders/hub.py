@@ -1,6 +1,10 @@
 """Folders of pretrained models: found by hub name or path, checked before loading, and identified by content."""
 
+import json
+import os
 import re
+import time
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,7 +13,7 @@ import torch
 
 from crossfill.encoders.encoder_checks import check_index, check_settings_files, first_line, loading
 from crossfill.errors import EncoderError
-from crossfill.files import write_atomically
+from crossfill.files import default_cache, write_atomically, write_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -19,6 +23,7 @@ _TOKENIZERS = ("tokenizer.json", "vocab.txt", "spiece.model", "sentencepiece.bpe
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LARGEST = 2**24
 """Bound on the sizes of a model."""
+_SECONDS_TO_SETTLE = 2.0
 _SPARE_ROWS = 0.1
 """Share of embedding rows that may be padding; a tokenizer that leaves more of them unused is another model's."""
 
@@ -86,14 +91,29 @@ def is_cached(name: str) -> bool:
 
 
 def identity(folder: Path) -> bytes:
-    """A hash of the model's settings, tokenizer and weights, independent of where the folder is."""
+    """Compute a hash of the model's settings, tokenizer and weights, independent of where the folder is.
+
+    It is remembered in the cache folder, and computed again when the size or the time of a file has changed.
+    """
+    paths = sorted(p for p in folder.iterdir() if p.suffix == ".safetensors" or p.name in ("config.json", *_TOKENIZERS))
+    stats = [path.stat() for path in paths]
+    files = [[path.name, stat.st_size, stat.st_mtime_ns] for path, stat in zip(paths, stats, strict=True)]
+    place = blake2b(os.fsencode(folder.resolve()), digest_size=16).hexdigest()
+    memory = default_cache() / "encoders" / f"{place}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        known = json.loads(memory.read_bytes())
+        if known["files"] == files:
+            return bytes.fromhex(known["identity"])
     digest = blake2b(digest_size=16)
-    for path in sorted(folder.iterdir()):
-        if path.suffix == ".safetensors" or path.name in ("config.json", *_TOKENIZERS):
-            digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-            with path.open("rb") as file:
-                while block := file.read(1 << 24):
-                    digest.update(block)
+    for path, stat in zip(paths, stats, strict=True):
+        digest.update(f"{path.name}\0{stat.st_size}\0".encode())
+        with path.open("rb") as file:
+            while block := file.read(1 << 24):
+                digest.update(block)
+    # a file that was written just now may change again without another time
+    if all(stat.st_mtime < time.time() - _SECONDS_TO_SETTLE for stat in stats):
+        with suppress(OSError):
+            write_json(memory, {"folder": str(folder.resolve()), "files": files, "identity": digest.hexdigest()})
     return digest.digest()
 
 

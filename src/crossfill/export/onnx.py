@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from crossfill.encoders.special_tokens import reading_all_as_text
+from crossfill.encoders.pieces import reading_all_as_text
 from crossfill.errors import ExportError
 from crossfill.export.parts import Log, Parts, take_apart, write_labels, write_surroundings
 from crossfill.files import write_atomically

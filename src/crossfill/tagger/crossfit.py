@@ -16,8 +16,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from crossfill.config import Config
-from crossfill.encoders.base import Encoder
-from crossfill.encoders.pooling import sentences_of
+from crossfill.encoders.base import Encoder, sentences_of
 from crossfill.evaluation.calibrate import PredictedCell, calibrate_on, predict_cell
 from crossfill.evaluation.expected import Expectations, HeldOutScore, expect_scores
 from crossfill.grid.cells import Cell, Grid

@@ -7,8 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from crossfill.encoders.base import Encoder, Inputs, ranges
-from crossfill.encoders.pooling import sentences_of
+from crossfill.encoders.base import Encoder, Inputs, ranges, sentences_of
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.sentence import Corpus

@@ -13,8 +13,8 @@ from crossfill.errors import DataError
 TEXT = "Dakar mooy péeyu.  Helsinki on kaupunki.\n\n ฉันเป็นนักเรียน 👨‍👩‍👧 🇸🇳 !\n"
 
 
-def read(text: str, form: Format, cutting: Cutting = "raw", blank_lines: bool = False) -> list[Item]:
-    return list(read_items(BytesIO(text.encode()), f"in.{form}", form, "wol", cutting, blank_lines))
+def read(text: str, form: Format, cutting: Cutting = "raw") -> list[Item]:
+    return list(read_items(BytesIO(text.encode()), f"in.{form}", form, "wol", cutting))
 
 
 def objects(*found: object, cutting: Cutting = "raw") -> list[Item]:
@@ -90,7 +90,10 @@ WORDS = st.sampled_from(["Dakar", "mooy.", "ฉันเป็น", "👨‍👩
 @given(st.lists(st.tuples(SPACES, WORDS), max_size=12), SPACES, st.sampled_from(["raw", "lines", "words"]))
 def test_nothing_of_a_text_is_lost_between_its_sentences(drawn: list[tuple[str, str]], last: str, cutting: Cutting):
     text = "".join(space + word for space, word in drawn) + last
-    in_file, in_object = read(text, "text", cutting, True), objects({"text": text}, cutting=cutting)
+    in_file, in_object = (
+        read(text, "text", "layout" if cutting == "raw" else cutting),
+        objects({"text": text}, cutting=cutting),
+    )
     assert "".join(item.before + between(item) + item.after for item in in_file) == text
     assert "".join(item.before + between(item) + item.after for item in in_object) == text + "\n"
     assert all("\n" in item.after for item in (*in_file[:-1], *in_object[:-1]) if item.after)

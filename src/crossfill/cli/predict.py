@@ -65,7 +65,9 @@ def predict(
         unit = shared_unit(tagger, cells)
         source, cutting = input_form(path, read, unit)
         form = form or source
-        items, to_tag = tee(read_items(stream, name, source, cells[0].language, cutting, form == "text", unit))
+        if form == "text" and cutting == "raw":
+            cutting = "layout"
+        items, to_tag = tee(read_items(stream, name, source, cells[0].language, cutting, unit))
         options = TaggingOptions(alpha=alpha, abstain=abstain, prefer=prefer)
         at_once = 1 if path is None and stream.isatty() else CHUNK_SENTENCES
         tagged = tagger.tag_cells((item.sentence for item in to_tag), cells, samples, options, at_once)

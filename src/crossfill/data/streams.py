@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
 from pathlib import Path
@@ -19,8 +19,9 @@ from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
 
 Format = Literal["text", "conllu", "bio", "jsonl"]
-Cutting = Literal["raw", "lines", "words"]
-"""Form of plain text: `raw` paragraphs; `lines`, a sentence per line; `words`, with spaces between words."""
+Cutting = Literal["raw", "layout", "lines", "words"]
+"""Form of plain text: `raw` paragraphs; `layout`, with an item without words for each blank line among them; `lines`, a
+sentence per line; `words`, with spaces between words."""
 _READ_KEYS = ("words", "tokens", "text", "spaces", "offsets")
 _SPACES = re.compile(r"\s*")
 _SUFFIXES: dict[str, Format] = {
@@ -66,27 +67,27 @@ def read_items(
     form: Format,
     language: str,
     cutting: Cutting = "raw",
-    blank_lines: bool = False,
     unit: Unit = Unit.WORD,
     first: int = 1,
 ) -> Iterator[Item]:
     """Yield the sentences of an open file; `where` names it in errors, raw text is split by the rules of `language`.
 
-    With `blank_lines`, a blank line of raw text is an item without words. If the `unit` is a pair, text has its two
-    sentences on a line with a tab between, and JSON has them as `premise` and `hypothesis`. `first` is the number of
-    the first line, if what is read is a part of a file.
+    If the `unit` is a pair, text has its two sentences on a line with a tab between, and JSON has them as `premise` and
+    `hypothesis`. `first` is the number of the first line, if what is read is a part of a file.
     """
-    readers: dict[Format, Callable[[], Iterator[Item]]] = {
-        "text": lambda: _text(file, where, language, cutting, blank_lines, first),
-        "conllu": lambda: _conllu(file, where, first),
-        "bio": lambda: _columns(file, where, first),
-        "jsonl": lambda: _json_lines(file, where, language, cutting, first),
-    }
     if unit is Unit.PAIR:
         if form not in ("text", "jsonl"):
             raise DataError(f"{where}: expected pairs as text (premise<TAB>hypothesis) or jsonl, got {form}")
-        readers[form] = lambda: _pairs(file, where, form, language, cutting, first)
-    for item in readers[form]():
+        items = _pairs(file, where, form, language, cutting, first)
+    elif form == "text":
+        items = _text(file, where, language, cutting, first)
+    elif form == "conllu":
+        items = _conllu(file, where, first)
+    elif form == "bio":
+        items = _columns(file, where, first)
+    else:
+        items = _json_lines(file, where, language, cutting, first)
+    for item in items:
         yield check_length(item, where)
 
 
@@ -100,12 +101,10 @@ def check_length(item: Item, where: str) -> Item:
     return item
 
 
-def _text(
-    file: BufferedIOBase, where: str, language: str, cutting: Cutting, blank_lines: bool, first: int
-) -> Iterator[Item]:
+def _text(file: BufferedIOBase, where: str, language: str, cutting: Cutting, first: int) -> Iterator[Item]:
     for number, line in enumerate(stream(file, where, keep_ends=True, first=first), start=first):
         text = line.removesuffix("\n").removesuffix("\r")
-        if blank_lines or cutting != "raw" or text.strip():
+        if cutting != "raw" or text.strip():
             yield from _cut(text, language, cutting, {"line": number}, line[len(text) :])
 
 
@@ -126,7 +125,7 @@ def _cut(text: str, language: str, cutting: Cutting, fields: dict[str, Any], end
 
 
 def _sentences(text: str, language: str, cutting: Cutting) -> Iterator[Sentence]:
-    if cutting == "raw":
+    if cutting in ("raw", "layout"):
         yield from split_text(text, language)
         return
     start = 0

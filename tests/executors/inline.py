@@ -1,9 +1,9 @@
 """An executor without processes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from crossfill.executors.base import Event, Executor, Started, Work, attempt, ended
+from crossfill.executors.base import Event, Executor, JobQueue, Started, Work, attempt, ended
 
 
 class InlineExecutor(Executor):
@@ -11,7 +11,11 @@ class InlineExecutor(Executor):
 
     slots = 1
 
-    def run(self, work: Work, jobs: Mapping[str, dict[str, Any]]) -> Iterator[Event]:
-        for job, given in jobs.items():
+    def run(
+        self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]
+    ) -> Iterator[Event]:
+        queue = JobQueue(jobs, after)
+        while queue.ready:
+            job = queue.take()
             yield Started(job)
-            yield ended(job, attempt(work, given, 1))
+            yield from queue.end(ended(job, attempt(work, jobs[job], 1)))

@@ -25,7 +25,7 @@ def square(given: Mapping[str, Any], threads: int, report: Report | None) -> dic
 
 
 def do(jobs: Mapping[str, dict[str, Any]], n_workers: int = 1) -> list[Event]:
-    return list(LocalExecutor(ExecutionSettings(jobs=n_workers)).run(square, jobs))
+    return list(LocalExecutor(ExecutionSettings(jobs=n_workers)).run(square, jobs, {}))
 
 
 def test_every_job_is_done_once_and_workers_are_kept():
@@ -48,7 +48,7 @@ def test_a_failure_is_told_and_stops_nobody():
 def test_a_lost_worker_loses_only_its_job():
     jobs = {"one": {"number": 1, "seconds": 1}, "two": {"number": 2}}
     events, killed = [], False
-    for event in LocalExecutor(ExecutionSettings(jobs=1)).run(square, jobs):
+    for event in LocalExecutor(ExecutionSettings(jobs=1)).run(square, jobs, {}):
         events.append(event)
         if isinstance(event, Started) and not killed:
             killed = True
@@ -66,3 +66,16 @@ def test_a_job_that_kills_its_workers_is_given_up():
     assert failed.job == "fatal"
     assert "its worker was lost 4 times" in failed.message
     assert [event.job for event in events if isinstance(event, Finished)] == ["good"]
+
+
+def test_a_job_waits_for_those_that_it_needs_and_fails_with_them():
+    jobs = {f"job{i}": {"number": number} for i, number in enumerate((1, 2, -1, 4, 5))}
+    after = {"job0": ["job3"], "job1": ["job0", "job3", "done before"], "job4": ["job2"]}
+    events = list(LocalExecutor(ExecutionSettings(jobs=2)).run(square, jobs, after))
+    order = [(type(event), event.job) for event in events]
+    assert order.index((Finished, "job3")) < order.index((Started, "job0"))
+    assert order.index((Finished, "job0")) < order.index((Started, "job1"))
+    assert (Started, "job4") not in order
+    failed = {event.job: event.message for event in events if isinstance(event, Failed)}
+    assert failed.keys() == {"job2", "job4"}
+    assert failed["job4"] == f"a job that it needs has failed: {failed['job2']}"

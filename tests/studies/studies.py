@@ -5,9 +5,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from crossfill.errors import ConfigError
 from crossfill.settings import merged
 from crossfill.studies.plan import CheckedStudy, check_study
-from crossfill.studies.run import Standing, run_study
+from crossfill.studies.run import Outcome, run_study
 from tests.executors.inline import InlineExecutor
 
 SMALL: dict[str, Any] = {
@@ -48,13 +51,18 @@ def study(**changes: Any) -> dict[str, Any]:
 
 
 def checked(**changes: Any) -> CheckedStudy:
-    """The small study, changed and looked through; it must be sound."""
-    found = check_study(study(**changes))
-    assert not found.problems, found.problems
-    return found
+    """The small study, changed and validated."""
+    return check_study(study(**changes))
 
 
-def conduct(run: Path, **changes: Any) -> Standing:
+def problems(values: dict[str, Any]) -> list[str]:
+    """The problems of a study that is not valid."""
+    with pytest.raises(ConfigError) as caught:
+        check_study(values, "s.yaml")
+    return str(caught.value).splitlines()
+
+
+def conduct(run: Path, **changes: Any) -> Outcome:
     """Run the small study in this process."""
     return run_study(checked(**changes), run, InlineExecutor())
 

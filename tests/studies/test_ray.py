@@ -45,13 +45,13 @@ def test_local_processes_and_ray_agree_and_a_killed_worker_costs_nothing(tmp_pat
     watcher = Thread(target=_kill_one_worker, args=(tmp_path / "ray", killed, stop))
     watcher.start()
     try:
-        standing = run_study(study, tmp_path / "ray", build_executor(ExecutionSettings(executor="ray", jobs=2)))
+        outcome = run_study(study, tmp_path / "ray", build_executor(ExecutionSettings(executor="ray", jobs=2)))
     finally:
         stop.append(True)
         watcher.join()
         ray.shutdown()
     assert killed, "no worker was killed"
-    assert (standing.done, standing.failed) == (4, {})
+    assert (outcome.done, outcome.failed) == (4, {})
     assert outcomes(tmp_path / "ray") == outcomes(tmp_path / "local") == outcomes(tmp_path / "inline")
 
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,16 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app
 from crossfill.config import Config
-from crossfill.errors import StudyError
+from crossfill.errors import OutputError
 from crossfill.evaluation.results import CellResult
 from crossfill.executors.base import Event, Executor, Work, attempt
+from crossfill.executors.run import LOCK
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
 from crossfill.report.held_out import held_out_table
-from crossfill.studies.run import Standing, run_study
+from crossfill.studies.run import run_study
 from crossfill.studies.run_folder import Results, open_results
-from crossfill.tagger import crossfit
+from crossfill.tagger import train
 from crossfill.tagger.train import train_model
 from tests.executors.processes import children
 from tests.studies.studies import InlineExecutor, checked, conduct, outcomes, study
@@ -37,8 +38,8 @@ LONGER = {"training": {"steps": 100, "checkpoint_every": 10}}
 
 def test_a_study_of_six_methods_leaves_one_result_per_job_and_a_flat_row_per_cell(tmp_path: Path):
     run = tmp_path / "run"
-    standing = conduct(run, partitions=[{"kind": "random", "halves": [1]}])
-    assert (standing.done, standing.total, standing.failed) == (5, 5, {})
+    outcome = conduct(run, partitions=[{"kind": "random", "halves": [1]}])
+    assert (outcome.done, outcome.total, outcome.failed) == (5, 5, {})
     rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     assert len(rows) == 6 * 16  # entries × cells
     shared = set.intersection(*(set(row) for row in rows))
@@ -57,20 +58,20 @@ def test_a_study_of_six_methods_leaves_one_result_per_job_and_a_flat_row_per_cel
 def test_a_second_run_does_nothing_and_a_larger_study_only_what_is_new(tmp_path: Path):
     conduct(tmp_path, **TWO)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("jobs/*/result.json")}
-    started = []
-    standing = run_study(checked(**TWO, seeds=[0, 1]), tmp_path, InlineExecutor(), lambda s, _: started.append(s.done))
-    assert (standing.done, started[0]) == (4, 2)
+    outcome = run_study(checked(**TWO, seeds=[0, 1]), tmp_path, InlineExecutor())
+    assert (outcome.done, len(before)) == (4, 2)
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
 
 
 def test_decisions_are_fitted_on_held_out_cells_once_for_all_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     trained: list[tuple[str, int, int]] = []
 
-    def noted(grid, seen, config, *given, **named):
-        trained.append((config.method, config.training.seed, len(seen)))
-        return train_model(grid, seen, config, *given, **named)
+    def noted(grid, seen, config, out, *given):
+        if "held_out" in str(out):
+            trained.append((config.method, config.training.seed, len(seen)))
+        return train_model(grid, seen, config, out, *given)
 
-    monkeypatch.setattr(crossfit, "train_model", noted)
+    monkeypatch.setattr(train, "train_model", noted)
     partitions = [{"kind": "random", "halves": [1], "methods": ["jm", "ns", "bea"]}]
     conduct(tmp_path, partitions=partitions, seeds=[3, 4], folds=2)
     assert sorted(method for method, _, _ in trained) == ["jm", "jm", "ns", "ns"]  # bea has the heads of ns
@@ -120,9 +121,6 @@ def test_a_failed_job_is_reported_with_its_log_and_does_not_stop_the_others(tmp_
     run = tmp_path / "run"
     from crossfill.cli.app import main
     from crossfill.executors import base
-    from crossfill.tagger import train
-
-    train_model = train.train_model
 
     def diverge(grid: Grid, seen: frozenset[Cell], config: Config, *given: object, **named: object) -> object:
         if config.method == "jm":  # no study may set such a rate
@@ -146,7 +144,7 @@ def test_a_failed_job_is_reported_with_its_log_and_does_not_stop_the_others(tmp_
 
 
 def test_one_study_at_a_time_in_a_folder(tmp_path: Path):
-    with locked(tmp_path / ".lock", wait=False), pytest.raises(StudyError, match="another crossfill experiment"):
+    with locked(tmp_path / LOCK, wait=False), pytest.raises(OutputError, match="another crossfill experiment"):
         conduct(tmp_path, **TWO)
 
 
@@ -163,23 +161,17 @@ def test_a_bad_study_fails_before_anything_is_written(tmp_path: Path, monkeypatc
     from crossfill.cli.app import main
 
     config = tmp_path / "study.yaml"
-    config.write_text(yaml.safe_dump(study(sede=3, data={"synthetic": None, "path": "nowhere"})))
+    config.write_text(
+        yaml.safe_dump(study(data={"synthetic": None, "path": "nowhere"}, config={"training": {"stesp": 3}}))
+    )
     monkeypatch.setattr(sys, "argv", ["crossfill", "experiment", str(config), "--out", str(tmp_path / "run")])
     with pytest.raises(SystemExit) as caught:
         main()
     assert caught.value.code == 2
     message = capsys.readouterr().err
-    assert "unknown setting 'sede'" in message
+    assert "unknown setting 'stesp'" in message
     assert "missing corpora: expected a folder at nowhere" in message
     assert not (tmp_path / "run").exists()
-
-
-def test_time_left_follows_the_pace_so_far():
-    standing = Standing(4, 0, time.monotonic() - 30, {"a": 10, "b": 20})
-    assert standing.seconds_left is None
-    standing.finished = 10
-    assert standing.seconds_left == pytest.approx(90, rel=0.01)
-    assert "0/4 done, 0 running, 0 failed, about 90 s left" in standing.line()
 
 
 def killed(tmp_path: Path, n_kills: int, jobs: int, seed: int, **changes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -221,7 +213,9 @@ class CrashingExecutor(Executor):
     def __init__(self, step: int) -> None:
         self.step = step
 
-    def run(self, work: Work, jobs: Mapping[str, dict[str, Any]]) -> Iterator[Event]:
+    def run(
+        self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]
+    ) -> Iterator[Event]:
         for given in jobs.values():
             attempt(work, given, 1, self.report)
             yield from ()
@@ -261,6 +255,6 @@ def test_ctrl_c_leaves_a_run_that_can_be_taken_up(tmp_path: Path):
     process.send_signal(signal.SIGINT)
     _, message = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "interrupted; the same command goes on" in message
+    assert "interrupted; the same command resumes" in message
     assert workers
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)

@@ -71,7 +71,7 @@ def tag_shard(given: Mapping[str, Any], threads: int, report: Report | None = No
         "set_aside": [one._asdict() for one in aside],
     }
     (out / RECORDS / f"{shard.name}.json").write(json.dumps(record, ensure_ascii=False).encode())
-    return {name: value for name, value in record.items() if name != "set_aside"} | {"n_aside": len(aside)}
+    return {"n_words": n_words}
 
 
 def _tagged(

@@ -82,14 +82,14 @@ def demo(
 
 def _artificial_demo(console: "Console", seed: int, steps: int | None, families: int | None, out: Path) -> None:
     from crossfill.cli.tables import print_boxed
-    from crossfill.studies.demo import artificial_languages, demo_study
+    from crossfill.studies.demo import artificial_languages, demo_study, run_demo
     from crossfill.studies.run_folder import open_results
     from crossfill.tagger.tagger import load
 
     checked = demo_study(seed, steps, families)
     made = artificial_languages(checked)
     _show_grid(console, made, checked)
-    _run(checked, out)
+    run_demo(checked, out, QUIET.get())
     results = open_results(out)
     print_boxed(console, _score_table(results, LEGEND))
     print_boxed(console, _correlation_table(results))
@@ -99,14 +99,14 @@ def _artificial_demo(console: "Console", seed: int, steps: int | None, families:
 def _real_demo(console: "Console", seed: int, steps: int | None, encoder: str, out: Path) -> None:
     from crossfill.cli.filled import frequent_label_scores, show_doubt, show_filled, show_real_grid
     from crossfill.cli.tables import print_boxed
-    from crossfill.studies.demo import demo_grid, real_demo_study, seen_cells, unseen_cells
+    from crossfill.studies.demo import demo_grid, real_demo_study, run_demo, seen_cells, unseen_cells
     from crossfill.studies.run_folder import open_results
     from crossfill.tagger.tagger import load
 
     checked = real_demo_study(seed, steps, encoder)
     grid, seen, unseen = demo_grid(checked), seen_cells(checked), unseen_cells(checked)
     show_real_grid(console, grid, seen)
-    _run(checked, out)
+    run_demo(checked, out, QUIET.get())
     results = open_results(out)
     print_boxed(console, _score_table(results, REAL_LEGEND, frequent_label_scores(grid, seen, unseen)))
     tagger = load(out / results.focus)
@@ -117,23 +117,6 @@ def _real_demo(console: "Console", seed: int, steps: int | None, encoder: str, o
             "\nThe built-in encoder has read nothing but these sentences. To see what a pretrained one adds:\n"
             "crossfill demo --real --encoder NAME_OR_FOLDER"
         )
-
-
-def _run(checked: "CheckedStudy", out: Path) -> None:
-    """Train all methods at the same time, with a progress bar for each."""
-    from crossfill.progress import ProgressBar
-    from crossfill.studies.demo import run_demo
-    from crossfill.studies.run import Standing
-
-    jobs = checked.plan.jobs
-    with ProgressBar(QUIET.get()) as bars:
-        updates = {job.id: bars.add(job.config.method, job.config.training.steps) for job in jobs.values()}
-
-        def watch(standing: Standing, _: str) -> None:
-            for job, (step, note) in standing.steps.items():
-                updates[job](step, note)
-
-        run_demo(checked, out, watch)
 
 
 def _show_grid(console: "Console", made: "SyntheticGrid", checked: "CheckedStudy") -> None:

@@ -17,7 +17,6 @@ from crossfill.cli.options import (
     Seed,
     Tasks,
 )
-from crossfill.cli.watching import watching
 
 
 def encode(
@@ -39,17 +38,18 @@ def encode(
     Settings are chosen as `train` chooses them. Commands on several machines may share a cache folder; the same
     command again does only what is missing.
     """
-    from crossfill.bulk.encoding import EncodingJobs, corpora_of, encode_part, missing_parts
-    from crossfill.bulk.run import Standing, run_jobs
     from crossfill.cli.reading import read_to_train
     from crossfill.data.folder import ReadOptions
     from crossfill.encoders.build import build_encoder
     from crossfill.encoders.frozen import FrozenEncoder
     from crossfill.errors import EncoderError
-    from crossfill.executors.base import ExecutionSettings, build_executor
+    from crossfill.executors.base import ExecutionSettings, Failed, Finished, build_executor
+    from crossfill.executors.run import Jobs as JobList
+    from crossfill.executors.run import run_jobs
     from crossfill.files import default_cache
     from crossfill.grid.typology import vectors_beside
     from crossfill.settings import parse_assignments
+    from crossfill.studies.encoding import EncodingJobs, all_texts, encode_part
     from crossfill.tagger.presets import RunRequest, choose_settings
 
     folder = default_cache()
@@ -62,30 +62,32 @@ def encode(
             f"encoder '{chosen.encoder.name}': expected one that stays frozen, as features of one that trains cannot "
             "be kept; name a pretrained one with --encoder, or --set encoder.pretrained.mode=frozen"
         )
-    corpora = corpora_of(grid)
-    parts = missing_parts(network, corpora)
-    words = {name: part.corpus.n_words for name, part in parts.items()}
-    total = sum(corpus.n_words for corpus in corpora.values())
+    encoding = EncodingJobs(network, chosen.encoder, all_texts(grid))
     settings = ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
-    standing = Standing(len(parts), 0, dict(words), "parts")
+
+    def ended(event: Finished | Failed) -> str:
+        if isinstance(event, Failed):
+            return f"{event.job}: failed: {event.message.splitlines()[0]}"
+        encoding.finish(event.job)
+        return ""
+
     try:
-        with watching(QUIET.get()) as watch:
-            if parts:
-                run_jobs(
-                    encode_part, EncodingJobs(parts, chosen.encoder, folder), standing, build_executor(settings), watch
-                )
-            for corpus in corpora.values() if not standing.failed else ():
-                network.vectors(corpus)  # from its parts
+        progress = run_jobs(
+            JobList(encode_part, encoding, encoding.amounts), build_executor(settings), QUIET.get(), ended
+        )
+        for text in encoding.missing if not progress.failed else ():
+            network.vectors(encoding.corpora[text])  # parts of an earlier command, which are not put together yet
     except KeyboardInterrupt:
         typer.echo("interrupted; the same command goes on with what is missing", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    if standing.failed:
+    if progress.failed:
         raise EncoderError(
-            f"{len(standing.failed)} of {standing.total} parts failed; the others are done: "
-            f"{next(iter(standing.failed.values())).splitlines()[0]}; fix this and run the same command again"
+            f"{len(progress.failed)} of {len(encoding)} parts failed; the others are done: "
+            f"{next(iter(progress.failed.values())).splitlines()[0]}; fix this and run the same command again"
         )
-    pace = f" at {standing.words_per_second:,.0f} words/s" if standing.words else ""
+    pace = f" at {progress.words_per_second:,.0f} words/s" if progress.words else ""
     typer.echo(
-        f"{network.cache.folder}: {len(corpora):,} corpora, {total:,} words; {sum(words.values()):,} encoded{pace}",
+        f"{network.cache.folder}: {len(encoding.corpora):,} corpora, {encoding.n_words:,} words; "
+        f"{progress.words:,} encoded{pace}",
         err=True,
     )

@@ -7,11 +7,10 @@ import typer
 
 from crossfill.cli.options import INTERRUPTED, QUIET
 from crossfill.cli.paths import check_writable
-from crossfill.cli.watching import watching
 
 if TYPE_CHECKING:
     from crossfill.studies.plan import CheckedStudy
-    from crossfill.studies.run import Standing
+    from crossfill.studies.run import Outcome
 
 _SHOWN_DIGITS = 8
 """Of a job's name: enough to tell jobs apart, and to find its folder."""
@@ -33,7 +32,6 @@ def experiment(
     force: Annotated[bool, typer.Option("--force", help="Overwrite a folder that holds another study's jobs.")] = False,
 ) -> None:
     """Run a study: partitions × methods × seeds. The same command again does only what is missing."""
-    from crossfill.errors import ConfigError
     from crossfill.executors.base import build_executor
     from crossfill.settings import change_values, parse_assignments, read_settings
     from crossfill.studies.plan import check_study
@@ -48,9 +46,7 @@ def experiment(
     given = {name: value for name, value in named.items() if value is not None}
     values = change_values(read_settings(config), given | parse_assignments(change or ()))
     checked = check_study(values, str(config))
-    if checked.problems or checked.study is None:
-        raise ConfigError("\n".join(checked.problems))
-    for note in checked.grid.notes if checked.grid else ():
+    for note in checked.grid.notes:
         typer.echo(note, err=True)
     if dry_run:
         _show_plan(checked, out)
@@ -59,12 +55,11 @@ def experiment(
     if not force:
         check_run_folder(checked, out)
     try:
-        with watching(QUIET.get()) as watch:
-            standing = run_study(checked, out, build_executor(checked.study.execution), watch)
+        outcome = run_study(checked, out, build_executor(checked.study.execution), QUIET.get())
     except KeyboardInterrupt:
         typer.echo("interrupted; the same command continues it", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    _show_end(standing, out)
+    _show_end(outcome, out)
 
 
 def _show_plan(checked: "CheckedStudy", run: Path) -> None:
@@ -72,9 +67,10 @@ def _show_plan(checked: "CheckedStudy", run: Path) -> None:
     from rich.table import Table
 
     from crossfill.cli.tables import print_table
-    from crossfill.studies.run import missing_jobs
+    from crossfill.studies.run import encoding_jobs, missing_jobs
 
-    todo = {job.id for job in missing_jobs(checked, run)}
+    missing = missing_jobs(checked, run)
+    todo = {job.id for job in missing}
     table = Table("job", "method", "partitions", "variant")
     for name in ("seed", "seen", "unseen", "steps"):
         table.add_column(name, justify="right")
@@ -97,15 +93,19 @@ def _show_plan(checked: "CheckedStudy", run: Path) -> None:
         f"{len(checked.plan.jobs)} jobs for {len(checked.plan.entries)} entries, {len(todo)} to do: "
         f"{steps:,} training steps at most"
     )
+    if encodings := encoding_jobs(checked, missing):
+        total = sum(encoding.n_words for encoding in encodings)
+        n_missing = sum(amount.n for encoding in encodings for amount in encoding.amounts.values())
+        console.print(f"{total:,} words: {n_missing:,} to encode, {total - n_missing:,} in the cache")
 
 
-def _show_end(standing: "Standing", run: Path) -> None:
+def _show_end(outcome: "Outcome", run: Path) -> None:
     from crossfill.errors import StudyError
     from crossfill.studies.run_folder import LOG, ROWS, job_folder
 
-    if standing.failed:
-        lines = [f"{len(standing.failed)} of {standing.total} jobs failed; the others are done:"]
-        for job, message in standing.failed.items():
+    if outcome.failed:
+        lines = [f"{len(outcome.failed)} of {outcome.total} jobs failed; the others are done:"]
+        for job, message in outcome.failed.items():
             lines.append(f"  {message.splitlines()[0]}\n    log: {job_folder(run, job) / LOG}")
         raise StudyError("\n".join([*lines, "fix what is wrong and run the same command again"]))
-    typer.echo(f"{run}: {standing.done} jobs done; results in {run / ROWS}; next: crossfill report {run}")
+    typer.echo(f"{run}: {outcome.done} jobs done; results in {run / ROWS}; next: crossfill report {run}")

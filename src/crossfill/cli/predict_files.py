@@ -27,7 +27,6 @@ from crossfill.cli.options import (
     WriteAs,
 )
 from crossfill.cli.paths import check_writable
-from crossfill.cli.watching import watching
 from crossfill.errors import DataError, OutputError, unknown
 
 if TYPE_CHECKING:
@@ -74,9 +73,10 @@ def predict_files(
     """Tag many files on many cores or machines; the same command again does only what is missing."""
     from crossfill.bulk.places import Place
     from crossfill.bulk.plan import plan_tagging, take_up
-    from crossfill.bulk.run import Standing, run_jobs
     from crossfill.bulk.tagging import tag_shard
     from crossfill.executors.base import ExecutionSettings, build_executor
+    from crossfill.executors.run import Amount, run_jobs
+    from crossfill.executors.run import Jobs as JobList
     from crossfill.prediction.tagging import TaggingOptions
 
     if "-" in files:
@@ -97,16 +97,16 @@ def predict_files(
     absolute = [address if "://" in address else str(Path(address).absolute()) for address in files]
     plan = plan_tagging(absolute, _settled(given, absolute, read), read, _KILOBYTE * shard_size)
     try:
-        with _alone(place), watching(QUIET.get()) as watch:
+        with _alone(place):
             finished = take_up(plan, place, force)
             todo = [shard for shard in plan.shards if shard.name not in finished]
             todo.sort(key=lambda shard: -shard.bytes)  # longest first, so that no long one runs alone at the end
             values = {"settings": dict(plan.settings), "out": str(place)}
             work = {shard.name: {**values, "shard": shard.as_dict()} for shard in todo}
-            standing = Standing(len(plan.shards), len(finished), {shard.name: shard.bytes for shard in todo})
+            amounts = {shard.name: Amount("Tagging", 1, "shards") for shard in todo}
             execution = ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
-            run_jobs(tag_shard, work, standing, build_executor(execution), watch)
-            _show_end(plan, place, standing)
+            progress = run_jobs(JobList(tag_shard, work, amounts), build_executor(execution), QUIET.get())
+            _show_end(plan, place, progress)
     except KeyboardInterrupt:
         typer.echo("interrupted; the same command continues it", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -150,18 +150,18 @@ def _settled(given: BulkSettings, inputs: Sequence[str], read: str | None) -> di
     }
 
 
-def _show_end(plan: "Plan", out: "Place", standing: Any) -> None:
+def _show_end(plan: "Plan", out: "Place", progress: Any) -> None:
     from crossfill.bulk.plan import ASIDE, write_aside
     from crossfill.bulk.tagging import TAGGED
 
-    if standing.failed:
-        lines = [f"{len(standing.failed)} of {standing.total} shards failed; the others are done:"]
-        lines += [f"  {name}: {message.splitlines()[0]}" for name, message in list(standing.failed.items())[:20]]
+    if progress.failed:
+        lines = [f"{len(progress.failed)} of {len(plan.shards)} shards failed; the others are done:"]
+        lines += [f"  {name}: {message.splitlines()[0]}" for name, message in list(progress.failed.items())[:20]]
         raise DataError("\n".join([*lines, "fix what is wrong and run the same command again"]))
     n_sentences, n_words, n_aside = write_aside(plan, out)
-    pace = f", {standing.words_per_second:,.0f} words/s" if standing.words else ""
+    pace = f", {progress.words_per_second:,.0f} words/s" if progress.words else ""
     typer.echo(
-        f"{out / TAGGED}: {standing.done:,} shards, {n_sentences:,} sentences, {n_words:,} words{pace}", err=True
+        f"{out / TAGGED}: {len(plan.shards):,} shards, {n_sentences:,} sentences, {n_words:,} words{pace}", err=True
     )
     if n_aside:
         typer.echo(f"{n_aside:,} records could not be read and were set aside: {out / ASIDE}", err=True)

@@ -1,8 +1,10 @@
 """A frozen pretrained encoder: every corpus is encoded once, and its word vectors are cached on disk."""
 
 import copy
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +23,7 @@ from crossfill.encoders.huggingface import LayerMix, Source, WordEncoder, check_
 from crossfill.encoders.surface import NAMES, Surface, SurfaceInputs
 from crossfill.errors import DataError, EncoderError, unknown
 from crossfill.grid.sentence import Corpus
-from crossfill.progress import ProgressBar
+from crossfill.progress import ProgressBar, Report
 
 _LARGEST = float(np.finfo(np.float16).max)
 PART_WORDS = 2**12
@@ -225,12 +227,15 @@ class FrozenEncoder(CentredEncoder):
         """The parts of a corpus that can be encoded in any order and by any process; one, if it is short."""
         return list(_parts(corpus))
 
-    def store(self, corpus: Corpus, whole: bool) -> None:
+    def store(self, corpus: Corpus, whole: bool, report: Report | None = None) -> None:
         """Encode a corpus, or a part of a long one, into the cache; `vectors` puts the long one together."""
-        if whole:
-            self.vectors(corpus)
-        else:
-            self._fetch(corpus, {"part": corpus.text_hash()}, lambda: [self._encode(corpus)])
+
+        def count(words: int) -> None:
+            if report is not None:
+                report(words, "words")
+
+        name = {"text" if whole else "part": corpus.text_hash()}
+        self._fetch(corpus, name, lambda: [self._encode(corpus, count)])
 
     def _entry(
         self, corpus: Corpus, name: Mapping[str, str]
@@ -272,6 +277,11 @@ class FrozenEncoder(CentredEncoder):
         """All that a word's vector depends on, besides the text."""
         names = ("layer", "pooling", "max_pieces", "overlap", "precision")
         return {"encoder": self.own_identity.hex()} | {name: getattr(self.config, name) for name in names}
+
+    @property
+    def settings_hash(self) -> str:
+        """Hash of all that a word's vector depends on, besides the text."""
+        return blake2b(json.dumps(self._about(), sort_keys=True).encode(), digest_size=4).hexdigest()
 
     def _network(self) -> WordEncoder:
         if not self._encoder:

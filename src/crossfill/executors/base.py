@@ -4,8 +4,9 @@ A job is a name and JSON values; what is done with them is a function that worke
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -17,6 +18,7 @@ RETRIES = 3
 """How often a job is started again when its worker is lost."""
 Report = Callable[[int, str], None]
 """Told how far a job is, such as the training step, and a note."""
+_NEEDED = "a job that it needs has failed: "
 Work = Callable[[Mapping[str, Any], int, Report | None], dict[str, Any]]
 """Does a job: takes its values, the number of threads and where to report progress; returns JSON values."""
 
@@ -82,9 +84,12 @@ class Executor(ABC):
     """Runs jobs; the caller writes their results."""
 
     @abstractmethod
-    def run(self, work: Work, jobs: Mapping[str, dict[str, Any]]) -> Iterator[Event]:
+    def run(
+        self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]
+    ) -> Iterator[Event]:
         """Do jobs, in this order, and yield an event as each starts, advances and ends.
 
+        A job starts when all those that `after` names for it are finished, and fails if one of them has failed.
         Closing the iterator stops all workers.
         """
 
@@ -92,6 +97,39 @@ class Executor(ABC):
     @abstractmethod
     def slots(self) -> int:
         """How many jobs run at a time."""
+
+
+class JobQueue:
+    """The jobs that no worker has taken yet, first those that come first."""
+
+    def __init__(self, jobs: Iterable[str], after: Mapping[str, Collection[str]]) -> None:
+        self.places = {job: place for place, job in enumerate(jobs)}
+        self.blocked = {job: left for job in self.places if (left := set(after.get(job, ())) & self.places.keys())}
+        """The unfinished jobs that a job has to wait for."""
+        self.ready = [(place, job) for job, place in self.places.items() if job not in self.blocked]
+
+    def take(self) -> str:
+        """Remove the first job that can start, and return its name."""
+        return heappop(self.ready)[1]
+
+    def put_back(self, job: str) -> None:
+        """Put a job where it was, to be started again."""
+        heappush(self.ready, (self.places[job], job))
+
+    def end(self, event: "Finished | Failed") -> list["Finished | Failed"]:
+        """Unblock the jobs that waited for one that has ended; returns its event, and those of jobs that fail now."""
+        events = [event]
+        for job, left in list(self.blocked.items()):
+            if job in self.blocked and event.job in left:
+                left.discard(event.job)
+                if isinstance(event, Failed):
+                    del self.blocked[job]
+                    message = event.message if event.message.startswith(_NEEDED) else _NEEDED + event.message
+                    events += self.end(Failed(job, message, event.trace))
+                elif not left:
+                    del self.blocked[job]
+                    self.put_back(job)
+        return events
 
 
 def build_executor(settings: ExecutionSettings) -> Executor:

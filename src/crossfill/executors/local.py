@@ -5,8 +5,8 @@ import os
 import signal
 import threading
 import time
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -19,6 +19,7 @@ from crossfill.executors.base import (
     ExecutionSettings,
     Executor,
     Failed,
+    JobQueue,
     Lost,
     Started,
     Work,
@@ -67,17 +68,19 @@ class LocalExecutor(Executor):
     def slots(self) -> int:
         return self._slots
 
-    def run(self, work: Work, jobs: Mapping[str, dict[str, Any]]) -> Iterator[Event]:
-        waiting = deque(jobs)
+    def run(
+        self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]
+    ) -> Iterator[Event]:
+        queue = JobQueue(jobs, after)
         losses: Counter[str] = Counter()
         workers = [_Worker(self.threads, self.devices[slot]) for slot in range(min(self.slots, len(jobs)))]
         try:
-            while waiting or any(worker.job for worker in workers):
+            while queue.ready or any(worker.job for worker in workers):
                 for i, worker in enumerate(workers):
-                    if worker.job is None and waiting:
+                    if worker.job is None and queue.ready:
                         if not worker.process.is_alive():
                             workers[i] = worker = _Worker(self.threads, self.devices[i])
-                        job = waiting.popleft()
+                        job = queue.take()
                         worker.take(job, work, jobs[job])
                         yield Started(job)
                 busy = {worker.pipe: worker for worker in workers if worker.job}
@@ -88,15 +91,16 @@ class LocalExecutor(Executor):
                         yield Advanced(job, outcome["step"], outcome["note"])
                         continue
                     if outcome is not None:
-                        yield ended(job, outcome)
+                        yield from queue.end(ended(job, outcome))
                         continue
                     slot = workers.index(worker)
                     workers[slot] = _Worker(self.threads, self.devices[slot])
                     losses[job] += 1
                     if losses[job] > RETRIES:
-                        yield Failed(job, f"its worker was lost {losses[job]} times; is memory short?", "")
+                        lost = f"its worker was lost {losses[job]} times; is memory short?"
+                        yield from queue.end(Failed(job, lost, ""))
                     else:
-                        waiting.appendleft(job)
+                        queue.put_back(job)
                         yield Lost(job)
         finally:
             for worker in workers:

@@ -5,8 +5,7 @@ through Ray to the machine that gave out the jobs.
 """
 
 import logging
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +16,7 @@ from crossfill.executors.base import (
     ExecutionSettings,
     Executor,
     Failed,
+    JobQueue,
     Started,
     Work,
     attempt,
@@ -46,8 +46,8 @@ class RayExecutor(Executor):
             except ConnectionError as error:
                 raise ConfigError(f"expected a Ray cluster at {settings.address}; {error}") from None
             except Exception as error:  # Ray has no class of its own for a start that takes too long
-                told = str(error).splitlines()[0] if str(error) else type(error).__name__
-                raise ConfigError(f"expected Ray to start on this machine; {told}; run again, or use local") from None
+                reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+                raise ConfigError(f"expected Ray to start on this machine; {reason}; run again, or use local") from None
 
     @property
     def slots(self) -> int:
@@ -58,22 +58,25 @@ class RayExecutor(Executor):
             places = min(places, shares(found.get("GPU", 0), self.settings.gpus))
         return max(1, places)
 
-    def run(self, work: Work, jobs: Mapping[str, dict[str, Any]]) -> Iterator[Event]:
+    def run(
+        self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]
+    ) -> Iterator[Event]:
         resources: dict[str, Any] = {"num_cpus": self.settings.threads, "num_gpus": self.settings.gpus}
         task = self.ray.remote(**resources, max_retries=RETRIES)(attempt)
-        waiting, running = deque(jobs), {}
+        queue, running = JobQueue(jobs, after), {}
         try:
-            while waiting or running:
-                while waiting and len(running) < self.slots:
-                    job = waiting.popleft()
+            while queue.ready or running:
+                while queue.ready and len(running) < self.slots:
+                    job = queue.take()
                     running[task.remote(work, jobs[job], self.settings.threads)] = job
                     yield Started(job)
                 for reference in self.ray.wait(list(running), num_returns=1)[0]:
                     job = running.pop(reference)
                     try:
-                        yield ended(job, self.ray.get(reference))
+                        outcome = ended(job, self.ray.get(reference))
                     except self.ray.exceptions.RayError as error:
-                        yield Failed(job, f"its worker was lost {RETRIES + 1} times", str(error))
+                        outcome = Failed(job, f"its worker was lost {RETRIES + 1} times", str(error))
+                    yield from queue.end(outcome)
         finally:
             for reference in running:
                 self.ray.cancel(reference, force=True)

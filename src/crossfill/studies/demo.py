@@ -1,7 +1,7 @@
 """The demos: small studies on half the cells of an artificial grid, or of a grid of real languages."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Sentence
 from crossfill.settings import change_values, read_settings
 from crossfill.studies.plan import CheckedStudy, check_study
-from crossfill.studies.run import Standing, run_study
+from crossfill.studies.run import run_study
 from crossfill.studies.run_folder import RESULT, TRAINING, job_folder
 from crossfill.tagger.presets import RunRequest, choose_settings
 
@@ -26,7 +26,7 @@ N_EXAMPLES = 3
 def demo_study(seed: int = 0, steps: int | None = None, families: int | None = None) -> CheckedStudy:
     """The demo's study; `seed` seeds the grid, the partition and the models."""
     changes = {"config.training.steps": steps, "data.synthetic.families": families}
-    return _checked(_seeded(CONFIG, changes, seed), CONFIG)
+    return check_study(_seeded(CONFIG, changes, seed), str(CONFIG))
 
 
 def real_demo_study(seed: int = 0, steps: int | None = None, encoder: str = "compact") -> CheckedStudy:
@@ -35,7 +35,7 @@ def real_demo_study(seed: int = 0, steps: int | None = None, encoder: str = "com
     A pretrained encoder stays frozen, under the settings of the `laptop` preset.
     """
     values = _seeded(REAL_CONFIG, {"config.training.steps": steps}, seed)
-    checked = _checked(values, REAL_CONFIG)
+    checked = check_study(values, str(REAL_CONFIG))
     if encoder == "compact":
         return checked
     grid, seen = demo_grid(checked), seen_cells(checked)
@@ -43,14 +43,11 @@ def real_demo_study(seed: int = 0, steps: int | None = None, encoder: str = "com
     for method in values["methods"]:
         request = RunRequest(method=method, encoder=encoder, preset="laptop", changes=changes)
         values["methods"][method] = choose_settings(grid, seen, request).config.model_dump(mode="json")
-    values["execution"]["jobs"] = 1  # the first method encodes the text, the others find it in the cache
-    return _checked(values, REAL_CONFIG)
+    return check_study(values, str(REAL_CONFIG))
 
 
 def demo_grid(checked: CheckedStudy) -> Grid:
     """The grid of a demo."""
-    if checked.grid is None:
-        raise StudyError("expected a demo that is valid, got one without a grid")
     return checked.grid.grid
 
 
@@ -66,22 +63,20 @@ def unseen_cells(checked: CheckedStudy) -> tuple[Cell, ...]:
 
 def artificial_languages(checked: CheckedStudy) -> SyntheticGrid:
     """The demo's artificial grid, with the true settings of its languages."""
-    if checked.study is None or checked.study.data.synthetic is None:
+    if checked.study.data.synthetic is None:
         raise StudyError(f"{CONFIG}: expected a study of artificial languages")
     return synthetic_grid(checked.study.data.synthetic, checked.study.data.seed)
 
 
-def run_demo(checked: CheckedStudy, run: Path, watch: Callable[[Standing, str], None]) -> None:
+def run_demo(checked: CheckedStudy, run: Path, quiet: bool) -> None:
     """Run the missing jobs, then move the trained models to `run/<method>`, with example sentences."""
-    if checked.study is None:
-        raise StudyError("expected a demo that is valid, got one without a study")
     jobs = checked.plan.jobs.values()
     for job in jobs:
         if not (run / job.config.method).is_dir():  # train again if the model was deleted
             (job_folder(run, job.id) / RESULT).unlink(missing_ok=True)
-    standing = run_study(checked, run, build_executor(checked.study.execution), watch)
-    if standing.failed:
-        raise StudyError("\n".join(standing.failed.values()))
+    outcome = run_study(checked, run, build_executor(checked.study.execution), quiet)
+    if outcome.failed:
+        raise StudyError("\n".join(outcome.failed.values()))
     examples = _example_texts(demo_grid(checked))
     for job in jobs:
         trained, model = job_folder(run, job.id) / TRAINING, run / job.config.method
@@ -102,13 +97,6 @@ def _seeded(config: Path, changes: Mapping[str, Any], seed: int) -> dict[str, An
     values = change_values(values, {"data.seed": seed, "seeds": [seed]})
     values["partitions"] = [part | {"seed": seed} for part in values["partitions"]]
     return values
-
-
-def _checked(values: dict[str, Any], config: Path) -> CheckedStudy:
-    checked = check_study(values, str(config))
-    if checked.problems:
-        raise StudyError("\n".join(checked.problems))
-    return checked
 
 
 def _example_texts(grid: Grid) -> dict[str, list[str]]:

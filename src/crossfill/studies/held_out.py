@@ -1,70 +1,112 @@
-"""Decisions and calibration of a job, fitted on seen cells that were held out in turn."""
+"""Decisions and calibration of a job's methods, fitted on seen cells that were held out in turn.
 
-from collections.abc import Collection
+Every fold of the seen cells is a job: a training without them, which then predicts them. When all folds are predicted,
+one more job fits a calibration for each method, which the trainings of all seeds use.
+"""
+
+import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfill.files import locked
-from crossfill.grid.cells import Cell, Grid
+import numpy as np
+
+from crossfill.checkpoint import CALIBRATION
+from crossfill.executors.base import Report
+from crossfill.files import replacing
+from crossfill.grid.cells import Cell
+from crossfill.grid.task import Unit
+from crossfill.studies.job import as_trained, exclusive, prepare_job
 from crossfill.studies.plan import Job
-from crossfill.studies.run_folder import HELD_OUT
+from crossfill.studies.run_folder import TRAINING, held_out_folder
 
 if TYPE_CHECKING:
-    from crossfill.config import Config
-    from crossfill.encoders.base import Encoder
-    from crossfill.prediction.calibration import Calibration
+    from crossfill.evaluation.calibrate import PredictedCell
+
+_PREDICTIONS = "predictions.npz"
+_ARRAYS = ("lengths", "gold", "plug_in", "averaged")
 
 
-def calibrate_held_out(
-    job: Job, run: Path, grid: Grid, seen: Collection[Cell], config: "Config", encoder: "Encoder | None"
-) -> "dict[str, Calibration]":
-    """The calibration of each of the job's methods on seen cells that were held out in turn.
+def fold_folders(job: Job, run: Path) -> list[Path]:
+    """Return the folder of each fold of a job's seen cells."""
+    from crossfill.tagger.crossfit import folds
 
-    It is made with the study's first seed and serves its other seeds, too: the first job that needs it leaves it in the
-    run folder.
-    """
-    if not job.folds:
-        return {}
-    from crossfill.prediction.calibration import load_calibration, save_calibration
-
-    folder = run / HELD_OUT / job.held_out
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / ".lock", wait=True):
-        found = {method: load_calibration(folder / method) for method in job.methods}
-        if None in found.values():
-            made = _calibrations(job, grid, seen, config.change({"training.seed": job.fold_seed}), encoder)
-            for method, calibration in made.items():
-                (folder / method).mkdir(exist_ok=True)
-                save_calibration(folder / method, calibration)
-            found = {method: load_calibration(folder / method) for method in job.methods}
-    return {method: calibration for method, calibration in found.items() if calibration is not None}
+    n_folds = len(folds([Cell.parse(cell) for cell in job.seen], job.folds, job.fold_seed)) if job.folds else 0
+    return [held_out_folder(run, job.held_out) / f"fold-{number}" for number in range(n_folds)]
 
 
-def _calibrations(
-    job: Job, grid: Grid, seen: Collection[Cell], config: "Config", encoder: "Encoder | None"
-) -> "dict[str, Calibration]":
-    from crossfill.encoders.build import build_encoder
+def is_predicted(fold: Path) -> bool:
+    """Check whether the cells of a fold are predicted."""
+    return (fold / _PREDICTIONS).exists()
+
+
+def is_calibrated(job: Job, run: Path) -> bool:
+    """Check whether the calibration of each of a job's methods is fitted."""
+    folder = held_out_folder(run, job.held_out)
+    return all((folder / method / CALIBRATION).exists() for method in job.methods)
+
+
+def predict_fold(job: Job, run: Path, number: int, report: Report | None = None) -> None:
+    """Train without a fold of the seen cells, and write what each of the job's methods predicts of these cells."""
+    from crossfill.tagger.crossfit import folds, predict_held_out
+    from crossfill.tagger.train import train_model
+
+    folder = fold_folders(job, run)[number]
+    with exclusive(folder):
+        given = prepare_job(job, run)
+        config = given.config.change({"training.seed": job.fold_seed})
+        fold = folds(given.seen, job.folds, job.fold_seed)[number]
+        report = report or (lambda _step, _note: None)
+        trained = train_model(given.grid, given.seen - fold, config, folder / TRAINING, given.encoder, report, print)
+        predicted = []
+        for method in job.methods:
+            own, changed = as_trained(trained.model, config, method)
+            predicted += [(method, predict_held_out(own, given.grid, cell, changed)) for cell in sorted(fold)]
+        _save(folder / _PREDICTIONS, predicted)
+        shutil.rmtree(folder / TRAINING)
+
+
+def calibrate_methods(job: Job, run: Path) -> None:
+    """Fit the calibration of each of a job's methods on the cells of all folds, whose files are then deleted."""
     from crossfill.evaluation.calibrate import calibrate_on
-    from crossfill.methods.registry import as_method
-    from crossfill.tagger.crossfit import hold_out, predict_held_out
+    from crossfill.prediction.calibration import save_calibration
 
-    def build() -> "Encoder":
-        return encoder or build_encoder(config, grid.inventory.languages)
-
-    found: dict[str, list[Any]] = {method: [] for method in job.methods}
-    for model, cell in hold_out(grid, seen, config, build, job.folds):
-        for method, cells in found.items():
-            own, changed = (model, config) if method == config.method else as_method(model, config, method)
-            cells.append(predict_held_out(own, grid, cell, changed))
-    return {method: calibrate_on(cells) for method, cells in found.items()}
+    folders = fold_folders(job, run)
+    predicted = [entry for folder in folders for entry in _load(folder / _PREDICTIONS)]
+    for method in job.methods:
+        target = held_out_folder(run, job.held_out) / method
+        target.mkdir(parents=True, exist_ok=True)
+        save_calibration(target, calibrate_on([cell for name, cell in predicted if name == method]))
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def rules_of(calibration: "Calibration") -> dict[str, Any]:
-    """What was fitted on held-out cells for each task: temperature, offset of decisions, number of cells."""
-    return {
-        kind: {
-            task: {"temperature": own.temperature, "offsets": dict(own.offsets), "n_cells": own.n_cells}
-            for task, own in tasks.items()
-        }
-        for kind, tasks in (("plug_in", calibration.plug_in), ("averaged", calibration.averaged))
-    }
+def _save(path: Path, predicted: "Sequence[tuple[str, PredictedCell]]") -> None:
+    """Write predicted cells, each with the method that predicted it."""
+    about = [
+        {"method": method, "cell": str(cell.cell), "labels": cell.labels, "unit": str(cell.unit)}
+        for method, cell in predicted
+    ]
+    arrays = {f"{i}/{name}": getattr(cell, name) for i, (_, cell) in enumerate(predicted) for name in _ARRAYS}
+    with replacing(path) as file:
+        np.savez(file, about=np.array(json.dumps(about)), **arrays)
+
+
+def _load(path: Path) -> "list[tuple[str, PredictedCell]]":
+    from crossfill.evaluation.calibrate import PredictedCell
+
+    with np.load(path) as file:
+        about: list[dict[str, Any]] = json.loads(str(file["about"]))
+        return [
+            (
+                values["method"],
+                PredictedCell(
+                    cell=Cell.parse(values["cell"]),
+                    labels=tuple(values["labels"]),
+                    unit=Unit(values["unit"]),
+                    **{name: file[f"{i}/{name}"] for name in _ARRAYS},
+                ),
+            )
+            for i, values in enumerate(about)
+        ]

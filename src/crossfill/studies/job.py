@@ -2,20 +2,20 @@
 
 import platform
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossfill.executors.base import Report
+from crossfill.executors.run import LOCK
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
 from crossfill.studies.grids import StudyGrid, load_study_grid, typology_folder
-from crossfill.studies.held_out import calibrate_held_out, rules_of
 from crossfill.studies.plan import Job
-from crossfill.studies.run_folder import FORMAT, LOG, TRAINING, TYPOLOGY, job_folder
+from crossfill.studies.run_folder import FORMAT, LOG, TRAINING, TYPOLOGY, held_out_folder, job_folder
 from crossfill.studies.study import DataSettings
 
 if TYPE_CHECKING:
@@ -23,54 +23,68 @@ if TYPE_CHECKING:
 
     from crossfill.config import Config
     from crossfill.encoders.base import Encoder
-    from crossfill.evaluation.results import CellResult
     from crossfill.model import Model
     from crossfill.prediction.calibration import Calibration
-    from crossfill.tagger.train import Trained
 
 DECIMALS = 6
 
 
-def do_job(given: Mapping[str, Any], threads: int, report: Report | None = None) -> dict[str, Any]:
-    """Run a job of a run folder, both given by an executor; `report` is told of every training step."""
-    return run_job(Job.from_dict(given["job"]), Path(given["run"]), threads, report)
+class JobSetting(NamedTuple):
+    """What a job trains and is scored on."""
+
+    scored: Grid
+    """The study's grid, in the languages of the job."""
+    grid: Grid
+    """The same with the cells that serve only as sources, if the method uses them."""
+    seen: frozenset[Cell]
+    config: "Config"
+    encoder: "Encoder | None"
+    """The pretrained encoder; None if the model builds its own from the seed."""
 
 
-def run_job(job: Job, run: Path, threads: int = 1, report: Report | None = None) -> dict[str, Any]:
-    """Train and evaluate, resuming an attempt that was killed; returns the result as JSON values."""
-    import torch
-
-    torch.set_num_threads(threads)
-    folder = job_folder(run, job.id)
-    folder.mkdir(parents=True, exist_ok=True)
-    # a worker of a killed run may live a moment longer: it must not write into this job's checkpoint
-    with locked(folder / ".lock", wait=True), _logged(folder / LOG):
-        return _run(job, run, threads, report)
+def prepare_job(job: Job, run: Path) -> JobSetting:
+    """Read the grid of a job and build its encoder."""
+    part = _study_grid(job.data.model_dump_json()).only(job.languages)
+    grid = training_grid(part, job.config.method)
+    return JobSetting(part.grid, grid, frozenset(map(Cell.parse, job.seen)), _settings(job, run), _encoder(job, grid))
 
 
-def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, Any]:
+def training_grid(part: StudyGrid, method: str) -> Grid:
+    """Return the grid that a method may train on."""
     from crossfill.methods.registry import find_method
+
+    return part.with_sources() if find_method(method).uses_outside_languages else part.grid
+
+
+def train_job(job: Job, run: Path, threads: int = 1, report: Report | None = None) -> dict[str, Any]:
+    """Train and evaluate, resuming an attempt that was killed; returns the result as JSON values."""
+    with exclusive(job_folder(run, job.id)):
+        return _train_job(job, run, threads, report)
+
+
+def _train_job(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, Any]:
+    from crossfill.evaluation.scoring import evaluate
     from crossfill.model import n_parameters
+    from crossfill.studies.few_shot import few_shot_points
     from crossfill.tagger.card import write_card
     from crossfill.tagger.folder import save_results
     from crossfill.tagger.train import train_model
 
     folder, started = job_folder(run, job.id), time.monotonic()
-    part = _study_grid(job.data.model_dump_json()).only(job.languages)
-    seen = frozenset(map(Cell.parse, job.seen))
-    grid = part.with_sources() if find_method(job.config.method).uses_outside_languages else part.grid
-    config = _settings(job, run)
-    encoder = _encoder(job, grid)
+    scored, grid, seen, config, encoder = prepare_job(job, run)
     trained = train_model(grid, seen, config, folder / TRAINING, encoder, report or (lambda _step, _note: None), print)
-    history = trained.progression.history
     fitted = time.monotonic()
-    held_out = calibrate_held_out(job, run, grid, seen, config, encoder)
-    results = {m: _evaluate(trained, part.grid, config, m, held_out.get(m)) for m in job.methods}
-    few_shot = {
-        method: _few_shot(job, trained, part.grid, config, method, held_out.get(method))
-        for method in job.methods
-        if job.few_shot
+    calibrations = load_calibrations(job, run)
+    models = {method: as_trained(trained.model, config, method) for method in job.methods}
+    results = {
+        method: evaluate(model, scored, changed, calibrations.get(method))
+        for method, (model, changed) in models.items()
     }
+    few_shot = {}
+    if job.few_shot is not None:
+        for method, (model, changed) in models.items():
+            unseen = map(Cell.parse, job.unseen)
+            few_shot[method] = few_shot_points(model, changed, scored, unseen, job.few_shot, calibrations.get(method))
     if job.keep_model and config.method in results:
         save_results(folder / TRAINING, results[config.method])
         write_card(folder / TRAINING)
@@ -84,10 +98,10 @@ def _run(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, 
             "config": job.config.model_dump(mode="json"),
             "seen": list(job.seen),
             "unseen": list(job.unseen),
-            "methods": {m: {"cells": [result.as_dict() for result in found]} for m, found in results.items()},
+            "methods": {m: {"cells": [result.as_dict() for result in cells]} for m, cells in results.items()},
             **({"few_shot": few_shot} if few_shot else {}),
-            "history": history,
-            "rules": {method: rules_of(calibration) for method, calibration in held_out.items()},
+            "history": trained.progression.history,
+            "rules": {method: _rules(calibration) for method, calibration in calibrations.items()},
             "posteriors": _posteriors(trained.model, config, job.posteriors),
             "words": {str(cell): grid.training(cell).n_words for cell in sorted(seen)},
             "left_out": {str(cell): n for cell in grid.cells if (n := sum(splits.left_out for splits in grid[cell]))},
@@ -117,29 +131,31 @@ def rounded(value: Any) -> Any:
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _evaluate(
-    trained: "Trained", scored: Grid, config: "Config", method: str, held_out: "Calibration | None"
-) -> "list[CellResult]":
-    """Results of a method on every cell of the study's grid, calibrated on held-out cells where there are any."""
-    from crossfill.evaluation.scoring import evaluate
+def as_trained(model: "Model", config: "Config", method: str) -> "tuple[Model, Config]":
+    """Return a method over the heads of a trained model, and its config: the same for the method that was trained."""
     from crossfill.methods.registry import as_method
 
-    if method == config.method:
-        return evaluate(trained.model, scored, config, held_out)
-    model, changed = as_method(trained.model, config, method)
-    return evaluate(model, scored, changed, held_out)
+    return (model, config) if method == config.method else as_method(model, config, method)
 
 
-def _few_shot(
-    job: Job, trained: "Trained", scored: Grid, config: "Config", method: str, held_out: "Calibration | None"
-) -> list[dict[str, Any]]:
-    """Learning curves of a method in the job's unseen cells."""
-    from crossfill.methods.registry import as_method
-    from crossfill.studies.few_shot import few_shot_points
+def load_calibrations(job: Job, run: Path) -> "dict[str, Calibration]":
+    """Load what was fitted on held-out cells for each of a job's methods; nothing for a study without folds."""
+    from crossfill.prediction.calibration import load_calibration
 
-    own, changed = (trained.model, config) if method == config.method else as_method(trained.model, config, method)
-    unseen = map(Cell.parse, job.unseen)
-    return few_shot_points(own, changed, scored, unseen, job.few_shot, held_out) if job.few_shot else []
+    folder = held_out_folder(run, job.held_out)
+    loaded = {method: load_calibration(folder / method) for method in job.methods} if job.folds else {}
+    return {method: calibration for method, calibration in loaded.items() if calibration is not None}
+
+
+def _rules(calibration: "Calibration") -> dict[str, Any]:
+    """Return what was fitted on held-out cells for each task: temperature, offset of decisions, number of cells."""
+    return {
+        kind: {
+            task: {"temperature": own.temperature, "offsets": dict(own.offsets), "n_cells": own.n_cells}
+            for task, own in tasks.items()
+        }
+        for kind, tasks in (("plug_in", calibration.plug_in), ("averaged", calibration.averaged))
+    }
 
 
 def _settings(job: Job, run: Path) -> "Config":
@@ -198,9 +214,18 @@ def _posteriors(model: "Model", config: "Config", languages: Collection[str]) ->
 
 
 @contextmanager
-def _logged(path: Path) -> "Iterator[None]":
-    """Redirect printed output to the job's log."""
-    with path.open("a", encoding="utf-8", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
+def exclusive(folder: Path) -> "Iterator[None]":
+    """Work alone in a job's folder, and write what is printed to its log.
+
+    A worker of a killed run may live a moment longer: it must not write into the same checkpoint.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        locked(folder / LOCK, wait=True),
+        (folder / LOG).open("a", encoding="utf-8", buffering=1) as file,
+        redirect_stdout(file),
+        redirect_stderr(file),
+    ):
         yield
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from crossfill.config import Config, parse_config
+from pydantic import ValidationError
+
+from crossfill.config import Config, EncoderConfig, parse_config
 from crossfill.data.codes import find_cell, find_language_in, language_code
-from crossfill.errors import CrossfillError, DataError
+from crossfill.errors import ConfigError, CrossfillError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.partition import (
     Partition,
@@ -21,10 +23,17 @@ from crossfill.grid.partition import (
     similar_languages,
 )
 from crossfill.methods.registry import all_methods, find_method
+from crossfill.settings import merged
 from crossfill.studies.grids import StudyGrid, check_study_grid, language_similarity
-from crossfill.studies.problems import encoder_problems, method_problems
 from crossfill.studies.run_folder import FOCUS, FORMAT, Entry
-from crossfill.studies.study import DataSettings, FewShotSettings, PartitionSettings, StudyConfig, parse_study
+from crossfill.studies.study import (
+    DataSettings,
+    FewShotSettings,
+    PartitionSettings,
+    StudyConfig,
+    parse_study,
+    setting_problems,
+)
 
 PAPER_POSTERIORS = ("yor", "wol", "tam", "tel")
 
@@ -107,39 +116,59 @@ class Plan:
 
 @dataclass(frozen=True)
 class CheckedStudy:
-    """A study after validation: its grid, its plan, and every problem found before any training."""
+    """A valid study with its grid and its plan."""
 
-    study: StudyConfig | None
-    grid: StudyGrid | None
+    study: StudyConfig
+    grid: StudyGrid
     plan: Plan
-    problems: tuple[str, ...]
 
 
 def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
-    """Validate the values of a study, load its grid and make its plan; collects every problem on the way."""
-    study, problems = parse_study(values, where)
-    if study is None:
-        return CheckedStudy(None, None, Plan(), tuple(problems))
+    """Validate the values of a study, load its grid and make its plan; ConfigError with every problem found."""
+    study = parse_study(values, where)
+    problems = [*setting_problems(study), *_method_problems(study)]
     grid, data_problems = check_study_grid(study.data)
-    problems += [f"{where}: {problem}" for problem in data_problems]
-    problems += [f"{where}: {problem}" for problem in (*method_problems(study), *encoder_problems(study))]
-    if grid is None:
-        return CheckedStudy(study, None, Plan(), tuple(problems))
-    partitions, partition_problems = make_partitions(study, grid)
-    problems += [f"{where}: {problem}" for problem in partition_problems]
-    problems += [
-        f"{where}: posteriors: expected a language of the grid, got '{language}'"
-        for language in study.posteriors
-        if find_language_in(language, grid.grid.languages) not in grid.grid.languages
-    ]
-    similarity = None
-    try:
-        similarity = language_similarity(study.data, grid.grid.languages)
-    except CrossfillError as error:
-        needing = [method for method in study.methods if method in all_methods() and find_method(method).needs_typology]
-        problems += [f"{where}: methods.{method}: {error}" for method in needing]
-    plan = Plan() if problems else make_plan(study, grid, partitions, similarity)
-    return CheckedStudy(study, grid, plan, tuple(problems))
+    problems += data_problems
+    if grid is not None:
+        languages = grid.grid.languages
+        partitions, partition_problems = make_partitions(study, grid)
+        problems += partition_problems
+        problems += [
+            f"posteriors: expected a language of the grid, got '{language}'"
+            for language in study.posteriors
+            if find_language_in(language, languages) not in languages
+        ]
+        similarity = None
+        try:
+            similarity = language_similarity(study.data, languages)
+        except CrossfillError as error:
+            known = [method for method in study.methods if method in all_methods()]
+            problems += [f"methods.{method}: {error}" for method in known if find_method(method).needs_typology]
+        if not problems:
+            return CheckedStudy(study, grid, make_plan(study, grid, partitions, similarity))
+    raise ConfigError("\n".join(f"{where}: {problem}" for problem in problems))
+
+
+def _method_problems(study: StudyConfig) -> list[str]:
+    """List unknown methods, and problems with the pretrained encoders that the study names."""
+    problems: dict[str, None] = {}
+    for method, values in study.methods.items():
+        try:
+            find_method(method)
+        except CrossfillError as error:
+            problems[f"methods: {error}"] = None
+        try:
+            encoder = EncoderConfig.model_validate(merged(study.config, values).get("encoder", {}))
+        except ValidationError:
+            continue  # reported with the settings
+        if encoder.name != "compact":
+            from crossfill.encoders.huggingface import Source, check_settings
+
+            try:
+                check_settings(Source.find(encoder.name), encoder.pretrained)
+            except CrossfillError as error:
+                problems[str(error)] = None
+    return list(problems)
 
 
 def make_partitions(study: StudyConfig, grid: StudyGrid) -> tuple[list[StudyPartition], list[str]]:
@@ -162,7 +191,7 @@ def make_partitions(study: StudyConfig, grid: StudyGrid) -> tuple[list[StudyPart
                 found.append(StudyPartition(name, settings.name, partition, methods))
     names = [part.name for part in found]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        problems.append(f"partitions: {name} stands there twice")
+        problems.append(f"partitions: {name} is listed twice")
     return found, problems
 
 

@@ -7,6 +7,7 @@
     jobs/<id>/failed.json why it failed, if it did
     held_out/<id>/<method>/calibration.json
                           what was fitted on seen cells held out in turn, for all seeds of a method and partition
+    held_out/<id>/fold-0/ a training without these cells and its predictions, until the calibration is fitted
     similarity.json       similarity of the languages by typology
     results.jsonl         one line per method, partition, seed, variant and corpus of a cell: flat, for pandas
 
@@ -29,13 +30,18 @@ FORMAT = 1
 FOCUS, RIVAL = "pf-lr", "jm"
 """The method whose uncertainty reports show, and the one that others are compared with."""
 RESULT, FAILED, LOG, TRAINING = "result.json", "failed.json", "log.txt", "training"
-STUDY, PLAN, ROWS, LOCK = "study.json", "plan.json", "results.jsonl", ".lock"
+STUDY, PLAN, ROWS = "study.json", "plan.json", "results.jsonl"
 SIMILARITY, TYPOLOGY, HELD_OUT = "similarity.json", "typology", "held_out"
 
 
 def job_folder(run: Path, job: str) -> Path:
     """The folder of a job's files."""
     return run / "jobs" / job
+
+
+def held_out_folder(run: Path, held_out: str) -> Path:
+    """Return the folder of what jobs fit on held-out cells, for all seeds of a method and partition."""
+    return run / HELD_OUT / held_out
 
 
 def write_run(

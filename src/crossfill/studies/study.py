@@ -143,94 +143,48 @@ class StudyConfig(Settings):
 
     def settings(self, method: str, variant: Mapping[str, Any] | None = None, seed: int | None = None) -> Config:
         """The run config of a method, a variant and a seed."""
-        own: Mapping[str, Any] = {str(name): values for name, values in self.methods.items()}.get(method) or {}
-        values = merged(merged(self.config, own), variant or {})
-        values = merged(values, {"method": method})
+        values = self.values(method, variant)
         return parse_config(values if seed is None else merged(values, {"training": {"seed": seed}}))
 
-
-def parse_study(values: dict[str, Any], where: str = "study") -> tuple[StudyConfig | None, list[str]]:
-    """Validate the values of a study; returns the study and a message for every problem.
-
-    Invalid values are dropped, so that the rest can be checked too. The study is None if a required value is missing
-    or the values stay invalid.
-    """
-    problems: list[str] = []
-    for _ in range(20):
-        try:
-            study = StudyConfig.model_validate(values)
-        except ValidationError as error:
-            details = error.errors()
-            problems += describe_problems(StudyConfig, where, error)
-            if any(detail["type"] == "missing" for detail in details):
-                return None, problems
-            for detail in details:
-                values = _without(values, _place(values, detail["loc"]))
-            continue
-        return study, problems + _setting_problems(study, where)
-    return None, problems
+    def values(self, method: str, variant: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The values of the run config of a method and a variant, before they are validated."""
+        of_method: Mapping[str, Any] = {str(name): values for name, values in self.methods.items()}.get(method) or {}
+        return merged(merged(merged(self.config, of_method), variant or {}), {"method": method})
 
 
-def _setting_problems(study: StudyConfig, where: str) -> list[str]:
-    """Problems of the run settings of every method and variant, and methods that are used but not listed."""
-    asked: dict[str, tuple[str, Mapping[str, Any]]] = {f"methods.{m}": (m, {}) for m in study.methods}
-    for ablation in study.ablations:
-        for name, values in ablation.variants.items():
-            for method in ablation.methods or study.methods:
-                asked[f"ablations '{ablation.name}', '{name}', {method}"] = (method, values)
+def parse_study(values: dict[str, Any], where: str = "study") -> StudyConfig:
+    """Validate the values of a study; ConfigError with every problem if there are any."""
+    try:
+        return StudyConfig.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("\n".join(describe_problems(StudyConfig, where, error))) from None
+
+
+def setting_problems(study: StudyConfig) -> list[str]:
+    """List the problems of the run settings of every method and variant, and methods that are used but not listed."""
+    shared = _problems(study.config)
     problems: dict[str, None] = {}
-    for place, (method, variant) in asked.items():
-        try:
-            study.settings(method, variant)
-        except ConfigError as error:
-            for line in str(error).splitlines():
-                message = line.removeprefix("config: ")
-                known = f"{where}: config: {message}"
-                if known not in problems:
-                    shared = _settings_are_wrong(study.config, message)
-                    problems[known if shared else f"{where}: {place}: {message}"] = None
-    named = set(study.methods)
+    variants: list[tuple[str, str, Mapping[str, Any]]] = [(f"methods.{name}", name, {}) for name in study.methods]
+    for ablation in study.ablations:
+        variants += [
+            (f"ablations '{ablation.name}', '{name}', {method}", method, values)
+            for name, values in ablation.variants.items()
+            for method in ablation.methods or study.methods
+        ]
+    for place, method, values in variants:
+        for problem in _problems(study.values(method, values)):
+            problems[f"config: {problem}" if problem in shared else f"{place}: {problem}"] = None
     for part in (*study.partitions, *study.ablations):
         for method in part.methods or ():
-            if method not in named:
-                problems[f"{where}: '{part.name}' asks for {method}, which is not under methods"] = None
+            if method not in study.methods:
+                problems[f"'{part.name}' asks for {method}, which is not under methods"] = None
     return list(problems)
 
 
-def _settings_are_wrong(values: Mapping[str, Any], message: str) -> bool:
-    """Whether the study's shared settings alone have this problem."""
+def _problems(values: Mapping[str, Any]) -> list[str]:
+    """List the problems of the settings of a run."""
     try:
         parse_config(merged({}, values))
     except ConfigError as error:
-        return any(line.removeprefix("config: ") == message for line in str(error).splitlines())
-    return False
-
-
-def _place(values: Any, location: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    """The leading part of a pydantic error location that is a path in the values, without types and key markers."""
-    place: list[int | str] = []
-    for part in location:
-        children: Mapping[Any, Any] = values if isinstance(values, Mapping) else {}
-        if isinstance(values, list):
-            children = dict(enumerate(values))
-        if part not in children:
-            break
-        values = children[part]
-        place.append(part)
-    return tuple(place)
-
-
-def _without(values: Any, place: tuple[int | str, ...]) -> Any:
-    """The values without the one at this place."""
-    if not place:
-        return {}
-    first, *rest = place
-    if isinstance(values, Mapping):
-        if not rest:
-            return {key: value for key, value in values.items() if key != first}
-        return {key: _without(value, tuple(rest)) if key == first else value for key, value in values.items()}
-    if isinstance(values, list) and isinstance(first, int):
-        if not rest:
-            return values[:first] + values[first + 1 :]
-        return [_without(value, tuple(rest)) if i == first else value for i, value in enumerate(values)]
-    return values
+        return [line.removeprefix("config: ") for line in str(error).splitlines()]
+    return []

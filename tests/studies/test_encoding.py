@@ -4,18 +4,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from typer.testing import CliRunner
 
-from crossfill.bulk import encoding
 from crossfill.cli.app import app
 from crossfill.data.folder import ReadOptions, read_folder
 from crossfill.encoders import frozen
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.executors import base
+from crossfill.executors.base import ExecutionSettings
+from crossfill.executors.local import LocalExecutor
+from crossfill.studies.encoding import EncodingJobs, all_texts, encode_part
+from crossfill.studies.plan import CheckedStudy
+from crossfill.studies.run import encoding_jobs, run_study
 from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.run import words_to_encode
 from tests.encoders.tiny import bert
 from tests.executors.inline import InlineExecutor
+from tests.studies.studies import checked, outcomes
 
 RUN = CliRunner()
 WORDS = ["Dakar", "mooy", "péeyu", "Senegaal", "."]
@@ -59,7 +65,7 @@ def test_what_was_encoded_in_bulk_is_what_a_training_needs(data: Path, tmp_path:
     assert missing == 0
     assert not list((cache / "features").glob(".*"))
     alone = FrozenEncoder(config.encoder, grid.inventory.languages, cache=False)
-    corpora = encoding.corpora_of(grid)
+    corpora = EncodingJobs(made, config.encoder, all_texts(grid)).corpora
     assert f"{len(corpora)} corpora, {sum(corpus.n_words for corpus in corpora.values()):,} words" in told
     for corpus in corpora.values():
         np.testing.assert_allclose(made.vectors(corpus), alone.vectors(corpus), rtol=2e-3, atol=2e-3)
@@ -71,14 +77,12 @@ def test_parts_are_left_to_whoever_comes_first(data: Path, tmp_path: Path, monke
     grid = read_folder(data, ReadOptions(cache=False)).grid
     config = choose_settings(grid, grid.cells, RunRequest(None, str(network))).config
     made = FrozenEncoder(config.encoder, grid.inventory.languages, cache)
-    parts = encoding.missing_parts(made, encoding.corpora_of(grid))
-    jobs = encoding.EncodingJobs(parts, config.encoder, cache)
-    assert {name: part.corpus.n_words for name, part in parts.items()}.keys() == set(jobs)
+    jobs = EncodingJobs(made, config.encoder, all_texts(grid))
     first, *others = jobs
-    assert encoding.encode_part(jobs[first], 1) == {"words": parts[first].corpus.n_words}
+    assert encode_part(jobs[first], 1) == {"n_words": jobs.amounts[first].n}
     monkeypatch.setattr(FrozenEncoder, "_encode", lambda *_: pytest.fail("it was encoded twice"))
-    assert encoding.encode_part(jobs[first], 1) == {"words": parts[first].corpus.n_words}
-    assert set(encoding.missing_parts(made, encoding.corpora_of(grid))) == set(others)
+    assert encode_part(jobs[first], 1) == {"n_words": jobs.amounts[first].n}
+    assert set(EncodingJobs(made, config.encoder, all_texts(grid))) == set(others)
 
 
 @pytest.mark.slow
@@ -92,6 +96,47 @@ def test_two_workers_fill_one_cache(data: Path, tmp_path: Path, executor: str):
     encode(data, network, tmp_path / "one", "--jobs", "1")
     names = [{path.name for path in (tmp_path / n / "features").iterdir()} for n in ("two", "one")]
     assert names[0] == names[1]
+
+
+FROZEN = {"mode": "frozen", "max_pieces": 32, "overlap": 8, "centring": "mean"}
+OVER_BERT = {"methods": {"ns": {}, "jm": {}, "pf-lr": {}}, "folds": 2, "few_shot": {"sentences": [0, 2], "draws": 1}}
+
+
+def over(network: Path, cache: Path) -> CheckedStudy:
+    return checked(
+        **OVER_BERT, data={"cache": str(cache)}, config={"encoder": {"name": str(network), "pretrained": FROZEN}}
+    )
+
+
+def test_a_study_encodes_every_text_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    study = over(bert(tmp_path / "bert"), tmp_path / "cache")
+    monkeypatch.setattr(frozen, "PART_WORDS", 40)
+    [jobs] = encoding_jobs(study, list(study.plan.jobs.values()))
+    assert any("-1" in name[-2:] for name in jobs)  # some texts have several parts
+    encoded: list[tuple[str, int]] = []
+    own = FrozenEncoder._encode
+    monkeypatch.setattr(
+        FrozenEncoder, "_encode", lambda s, c, *r: (encoded.append((c.text_hash(), c.n_words)), own(s, c, *r))[1]
+    )
+    assert not run_study(study, tmp_path / "run", InlineExecutor()).failed
+    assert len(encoded) == len(set(encoded))
+    assert sum(n_words for _, n_words in encoded) == jobs.n_words
+    config = tmp_path / "study.yaml"
+    config.write_text(yaml.safe_dump(study.study.model_dump(mode="json")))
+    planned = RUN.invoke(app, ["experiment", str(config), "--out", str(tmp_path / "none"), "--dry-run"])
+    assert f"{jobs.n_words:,} words: 0 to encode, {jobs.n_words:,} in the cache" in planned.output
+
+
+@pytest.mark.timeout(600)
+def test_two_workers_encode_every_text_once(tmp_path: Path):
+    study = over(bert(tmp_path / "bert"), tmp_path / "two")
+    [jobs] = encoding_jobs(study, list(study.plan.jobs.values()))
+    assert not run_study(study, tmp_path / "run", LocalExecutor(ExecutionSettings(jobs=2))).failed
+    entries = jobs.encoder.cache.entries()
+    assert sum(int(entry.about["rows"]) for entry in entries) == jobs.n_words
+    assert not encoding_jobs(study, list(study.plan.jobs.values()))[0]
+    run_study(over(tmp_path / "bert", tmp_path / "one"), tmp_path / "inline", InlineExecutor())
+    assert outcomes(tmp_path / "run") == outcomes(tmp_path / "inline")
 
 
 def test_an_encoder_that_trains_has_nothing_to_keep(data: Path):

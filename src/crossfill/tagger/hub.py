@@ -91,18 +91,12 @@ class HubModel(ModelHubMixin, ABC, library_name="crossfill"):
         self.save(save_directory)
 
 
-def find_model(
-    name: str | Path,
-    revision: str | None = None,
-    cache_dir: str | Path | None = None,
-    force_download: bool = False,
-    local_files_only: bool = False,
-    token: str | bool | None = None,
-) -> Path:
-    """The folder of a model: the path itself or, for a name of the hub, its copy in the hub's cache, fetched there.
+def find_model(name: str | Path, revision: str | None = None, **options: Any) -> Path:
+    """Find the folder of a model: the path itself or, for a name of the hub, a copy in the hub's cache, fetched there.
 
     A stranger's repository is taken as data: nothing is fetched before its description is that of a crossfill model,
-    and then only the files that a model folder has.
+    and then only the files that a model folder has. `options` are those of huggingface_hub: `cache_dir`, `token`,
+    `local_files_only` and `force_download`.
     """
     path = Path(name).expanduser()
     if path.exists() or not is_hub_name(str(name)):
@@ -112,12 +106,6 @@ def find_model(
     from huggingface_hub import hf_hub_download, snapshot_download
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
-    options: dict[str, Any] = {
-        "cache_dir": cache_dir,
-        "force_download": force_download,
-        "local_files_only": local_files_only,
-        "token": token,
-    }
     try:
         description = Path(hf_hub_download(str(name), checkpoint.DESCRIPTION, revision=revision, **options))
         checkpoint.read_description(description.parent)
@@ -130,7 +118,7 @@ def find_model(
             f"model '{name}' of the hub: expected a crossfill model, found none: it has no {checkpoint.DESCRIPTION}"
         ) from None
     except (OSError, ValueError) as error:
-        raise _not_found(str(name), revision, local_files_only, error) from None
+        raise _not_found(str(name), revision, options.get("local_files_only", False), error) from None
     return description.parent
 
 

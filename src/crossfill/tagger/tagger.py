@@ -31,7 +31,7 @@ from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.card import CardInfo, load_card_info, load_results, save_card_info, write_card
 from crossfill.tagger.folder import load_model, save_model
 from crossfill.tagger.hub import HubModel
-from crossfill.tagger.texts import CHUNK_SENTENCES, Text, as_sentence, chunks
+from crossfill.tagger.texts import CHUNK_SENTENCES, Text, as_sentence, chunked
 
 
 class Tagger(HubModel):
@@ -131,7 +131,7 @@ class Tagger(HubModel):
             raise DataError("expected cells that all label pairs, or none; got both; tag them one after the other")
         sentences = (as_sentence(text, targets[0].language, unit) for text in texts)
         queries = [self.query(Sentence(()), cell, samples, options) for cell in targets]
-        for chunk in chunks(sentences, chunk_sentences):
+        for chunk in chunked(sentences, chunk_sentences):
             tagged = self.tag_queries([replace(query, sentence=sentence) for query in queries for sentence in chunk])
             yield from zip(*(tagged[i : i + len(chunk)] for i in range(0, len(tagged), len(chunk))), strict=True)
 

@@ -30,7 +30,7 @@ def as_sentence(text: Text, language: str, unit: Unit = Unit.WORD) -> Sentence:
     return Sentence(words)
 
 
-def chunks(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list[Sentence]]:
+def chunked(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list[Sentence]]:
     """Cut the stream into parts of that many sentences, or of `CHUNK_WORDS` words if those are fewer."""
     chunk, n_words = [], 0
     for sentence in sentences:

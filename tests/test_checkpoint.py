@@ -11,7 +11,7 @@ from crossfill import checkpoint
 from crossfill.errors import CheckpointError
 from crossfill.files import write_json
 from crossfill.methods.registry import build_model
-from crossfill.tagger.folder import load_model
+from crossfill.tagger.model_folder import load_model
 from tests.scenarios import INVENTORY, SEEN, SMALL
 
 

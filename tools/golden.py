@@ -61,7 +61,7 @@ def make() -> None:
     """Train the model and write its tags."""
     from crossfill.config import Config
     from crossfill.data.parallel_corpus import parallel_grid
-    from crossfill.tagger.run import train
+    from crossfill.tagger.training_run import train
 
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as name:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from crossfill.grid.sentence import Sentence as Sentence
     from crossfill.prediction.tagging import Tagging as Tagging
     from crossfill.prediction.tagging import TaggingOptions as TaggingOptions
-    from crossfill.tagger.run import train as train
     from crossfill.tagger.tagger import Tagger as Tagger
     from crossfill.tagger.tagger import load as load
+    from crossfill.tagger.training_run import train as train
 
 _HOMES = {
     "Cell": "crossfill.grid.cells",
@@ -31,7 +31,7 @@ _HOMES = {
     "TaggingOptions": "crossfill.prediction.tagging",
     "load": "crossfill.tagger.tagger",
     "load_grid": "crossfill.data.folder",
-    "train": "crossfill.tagger.run",
+    "train": "crossfill.tagger.training_run",
 }
 
 __all__ = [

@@ -19,7 +19,7 @@ from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
 from crossfill.settings import parse_assignments
-from crossfill.tagger.folder import load_model
+from crossfill.tagger.model_folder import load_model
 from crossfill.tagger.train import train_model
 from tests.encoders.tiny import bert
 from tests.own_cache import own_cache as own_cache

@@ -15,7 +15,7 @@ from crossfill.export.parts import take_apart
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.methods.registry import build_model
-from crossfill.tagger.folder import load_model
+from crossfill.tagger.model_folder import load_model
 from crossfill.tagger.tagger import Tagger
 from crossfill.tagger.train import train_model
 from tests.encoders.test_modes import GRID, PARTITION, config

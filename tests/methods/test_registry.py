@@ -16,7 +16,7 @@ from crossfill.methods.baselines.joint_deep import n_parameters
 from crossfill.methods.method import Plan
 from crossfill.methods.registry import all_methods, as_method, build_model, find_method
 from crossfill.prediction.predict import predict, predict_features
-from crossfill.tagger.folder import load_model
+from crossfill.tagger.model_folder import load_model
 from crossfill.tagger.train import train_model
 from tests.methods.grids import GRID, SEEN, SETTINGS, write_vectors
 from tests.scenarios import INVENTORY, SMALL, labelled, small_model

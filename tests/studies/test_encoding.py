@@ -18,7 +18,7 @@ from crossfill.studies.encoding import EncodingJobs, all_texts, encode_part
 from crossfill.studies.plan import CheckedStudy
 from crossfill.studies.run import encoding_jobs, run_study
 from crossfill.tagger.presets import RunRequest, choose_settings
-from crossfill.tagger.run import words_to_encode
+from crossfill.tagger.training_run import words_to_encode
 from tests.encoders.tiny import bert
 from tests.executors.inline import InlineExecutor
 from tests.studies.studies import checked, outcomes

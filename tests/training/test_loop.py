@@ -18,7 +18,7 @@ from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.methods.registry import build_model
 from crossfill.settings import parse_assignments
-from crossfill.tagger.folder import load_model
+from crossfill.tagger.model_folder import load_model
 from crossfill.tagger.train import train_model
 from crossfill.training.labelled import prepare_grid
 from crossfill.training.loop import Trainer

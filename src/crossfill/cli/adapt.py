@@ -29,7 +29,7 @@ def adapt(
     """Adapt a cell to a few labelled sentences, in addition to those it was adapted to before; or undo that."""
     from crossfill.adaptation.storage import remove_adapted, save_adapted
     from crossfill.errors import DataError
-    from crossfill.tagger.folder import copy_folder
+    from crossfill.tagger.model_folder import copy_folder
     from crossfill.tagger.tagger import load
 
     if (labelled is None) != undo:

@@ -17,7 +17,7 @@ def add_language(
     """Add a language of which there is only unlabelled text: every task of the model can then be tagged in it."""
     from crossfill.data.codes import language_code, language_name
     from crossfill.data.folder import read_text
-    from crossfill.tagger.folder import grow_folder
+    from crossfill.tagger.model_folder import grow_folder
     from crossfill.tagger.tagger import load
 
     code = language_code(language)

@@ -75,7 +75,7 @@ def train(
     from crossfill.methods.registry import find_method
     from crossfill.settings import parse_assignments
     from crossfill.tagger.presets import RunRequest
-    from crossfill.tagger.run import AUTO, run
+    from crossfill.tagger.training_run import AUTO, run
     from crossfill.training.interruption import InterruptedTraining, terminable
     from crossfill.training.processes import is_first_process
 

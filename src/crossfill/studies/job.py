@@ -67,7 +67,7 @@ def _train_job(job: Job, run: Path, threads: int, report: Report | None) -> dict
     from crossfill.model import n_parameters
     from crossfill.studies.few_shot import few_shot_points
     from crossfill.tagger.card import write_card
-    from crossfill.tagger.folder import save_results
+    from crossfill.tagger.model_folder import save_results
     from crossfill.tagger.train import train_model
 
     folder, started = job_folder(run, job.id), time.monotonic()

@@ -29,8 +29,8 @@ from crossfill.prediction.predict import draw_head
 from crossfill.prediction.queries import HeadOf, Query, answer
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.card import CardInfo, load_card_info, load_results, save_card_info, write_card
-from crossfill.tagger.folder import load_model, save_model
-from crossfill.tagger.hub import HubModel
+from crossfill.tagger.hub_model import HubModel
+from crossfill.tagger.model_folder import load_model, save_model
 from crossfill.tagger.texts import CHUNK_SENTENCES, Text, as_sentence, chunked
 
 

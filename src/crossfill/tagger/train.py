@@ -12,7 +12,7 @@ from crossfill.methods.method import Plan
 from crossfill.methods.registry import build_model, find_method
 from crossfill.model import Model
 from crossfill.progress import Report
-from crossfill.tagger.folder import complete_folder
+from crossfill.tagger.model_folder import complete_folder
 from crossfill.training.labelled import prepare_grid, prepare_unseen_development
 from crossfill.training.loop import Progression, Trainer
 from crossfill.training.processes import Processes

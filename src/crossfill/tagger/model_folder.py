@@ -22,7 +22,7 @@ from crossfill.methods.registry import build_model
 from crossfill.model import Model, Outline
 from crossfill.prediction.calibration import Calibration, save_calibration
 from crossfill.tagger.card import describe_data, encoder_origin, write_card
-from crossfill.tagger.hub import find_model
+from crossfill.tagger.hub_model import find_model
 
 
 def save_model(

@@ -30,7 +30,7 @@ from crossfill.prediction.calibration import Calibration, save_calibration
 from crossfill.progress import ProgressBar
 from crossfill.tagger.card import CardInfo, describe_data, write_card
 from crossfill.tagger.crossfit import CANDIDATES, HeldOutComparison, compare_held_out, expect_unseen, folds
-from crossfill.tagger.folder import save_results
+from crossfill.tagger.model_folder import save_results
 from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.run_lock import locked_for_run, mark_finished
 from crossfill.tagger.tagger import Tagger

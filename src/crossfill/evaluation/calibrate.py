@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from crossfill.config import Config
 from crossfill.evaluation.results import PredictionKind
 from crossfill.grid.cells import Cell
-from crossfill.grid.task import Unit
+from crossfill.grid.task import Task
 from crossfill.measures.metrics import Labelling
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration
@@ -24,15 +24,13 @@ class PredictedCell:
     """Words of a cell with their right labels, and what a model predicts of them."""
 
     cell: Cell
-    labels: tuple[str, ...]
-    """The task's labels, which the columns of the probabilities are for."""
+    task: Task
+    """Its labels are those of the columns of the probabilities."""
     lengths: Int[np.ndarray, "sentences"]
     gold: Int[np.ndarray, "words"]
     plug_in: Float[np.ndarray, "words labels"]
     averaged: Float[np.ndarray, "words labels"]
     """The same with Bayesian model averaging; the plug-in probabilities for methods without a posterior."""
-    unit: Unit = Unit.WORD
-    """What the labels are of: words, or sentences or pairs, of which each has one."""
 
     def sample(self, kind: PredictionKind = "plug_in") -> Sample:
         """One kind of prediction, to fit a rule or a calibration to."""
@@ -40,8 +38,8 @@ class PredictedCell:
 
     def score(self, rule: Rule | None = None) -> float:
         """The task's headline score of the plug-in prediction, from 0 to 1."""
-        chosen = (rule or Rule()).choose(self.plug_in, self.lengths, self.labels, self.unit)
-        return Labelling(self.gold, chosen, self.labels, self.lengths, self.unit).scores()["score"]
+        chosen = (rule or Rule()).choose(self.plug_in, self.lengths, self.task)
+        return Labelling(self.gold, chosen, self.task, self.lengths).scores()["score"]
 
 
 def predict_cell(model: Model, cell: Cell, parts: Sequence[Labelled], config: Config) -> PredictedCell:
@@ -55,12 +53,11 @@ def predict_cell(model: Model, cell: Cell, parts: Sequence[Labelled], config: Co
     plug_in, averaged = probabilities
     return PredictedCell(
         cell,
-        model.inventory.labels[cell.task],
+        model.inventory.task(cell.task),
         np.concatenate([data.lengths.numpy() for data in parts]),
         np.concatenate([data.labels.numpy() for data in parts]),
         plug_in,
         averaged,
-        model.inventory.unit(cell.task),
     )
 
 
@@ -71,7 +68,7 @@ def calibrate_on(cells: Sequence[PredictedCell]) -> Calibration:
         of_task[predicted.cell.task].append(predicted)
     plug_in, averaged = (
         {
-            task: TaskCalibration.of([cell.sample(kind) for cell in held_out], held_out[0].labels, held_out[0].unit)
+            task: TaskCalibration.of([cell.sample(kind) for cell in held_out], held_out[0].task)
             for task, held_out in sorted(of_task.items())
         }
         for kind in ("plug_in", "averaged")

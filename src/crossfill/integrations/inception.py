@@ -178,7 +178,7 @@ def _predictions(taggings: Sequence[Tagging], single: bool) -> Iterator[tuple[in
                 yield span.start_char, span.end_char, span.type, span.confidence, why
             continue
         for i, word in enumerate(tagging.words):
-            if word.label != tagging.kind.absent:
+            if word.label != (tagging.task.absent or "_"):
                 label = word.label[2:] if tagging.kind is TaskKind.SPANS else word.label
                 yield word.start_char, word.end_char, label, word.confidence, explanation(tagging, range(i, i + 1))
 

@@ -5,26 +5,26 @@ from collections.abc import Iterator, Sequence
 from crossfill.data.spans import Span, cut_at_spans, cut_with_spans
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.task import TaskKind
+from crossfill.grid.task import Task, TaskKind
 from crossfill.integrations.inception import Document, Layer
 from crossfill.integrations.label_names import types_of
 
 
-def labelled_sentences(document: Document, layer: Layer, label_names: Sequence[str]) -> list[Sentence]:
+def labelled_sentences(document: Document, layer: Layer, task: Task) -> list[Sentence]:
     """The sentences of a document that are annotated, with the labels of a layer.
 
     A sentence without annotations may be one that nobody has looked at, so it is left out. So are, in tasks that label
     every word, sentences with words that have none; and sentences with labels that the task does not have, with
     annotations that overlap, or with one that goes on in the next sentence.
     """
-    kind, types = TaskKind.of(label_names), set(types_of(label_names))
+    types = set(types_of(task.labels))
     spans = sorted(Span(a.begin, a.end, str(getattr(a, layer.feature))) for a in document.annotations(layer))
     found = []
     for sentence, own in _with_spans(document.sentences, spans):
         start, end = sentence.offsets[0][0], sentence.offsets[-1][1]
         if any(span.label not in types or span.start < start or span.end > end for span in own):
             continue
-        made = _labelled(document.text, sentence, own, kind)
+        made = _labelled(document.text, sentence, own, task)
         if made is not None:
             found.append(made)
     return found
@@ -47,15 +47,15 @@ def _with_spans(sentences: Sequence[Sentence], spans: Sequence[Span]) -> Iterato
             yield sentence, own
 
 
-def _labelled(text: str, sentence: Sentence, spans: Sequence[Span], kind: TaskKind) -> Sentence | None:
+def _labelled(text: str, sentence: Sentence, spans: Sequence[Span], task: Task) -> Sentence | None:
     bounds = cut_at_spans(sentence.offsets, spans)
     try:
         tagged = cut_with_spans(text, bounds, spans)
     except DataError:  # overlapping, or without a word
         return None
-    if kind is TaskKind.SPANS:
+    if task.kind is TaskKind.SPANS:
         return tagged
-    labels = tuple(tag[2:] or kind.absent for tag in tagged.labels)
-    if kind is TaskKind.TAGS and kind.absent in labels:
+    labels = tuple(tag[2:] or task.absent or "_" for tag in tagged.labels)
+    if task.kind is TaskKind.TAGS and "_" in labels:
         return None
     return Sentence(tagged.words, labels, tagged.spaces)

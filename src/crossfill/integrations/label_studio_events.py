@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from crossfill.data.spans import Span, cut_at_spans, cut_into_sentences, sentences_with_spans
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.task import TaskKind
+from crossfill.grid.task import Task, TaskKind
 from crossfill.integrations.label_names import types_of
 from crossfill.integrations.label_studio import Labelling
 from crossfill.integrations.utf16 import Utf16Places
@@ -42,19 +42,19 @@ def annotations(event: Mapping[str, Any]) -> list[Annotation]:
 
 
 def labelled_sentences(
-    text: str, result: Iterable[Any], labelling: Labelling, language: str, label_names: Sequence[str]
+    text: str, result: Iterable[Any], labelling: Labelling, language: str, task: Task
 ) -> list[Sentence]:
     """The sentences of an annotated task, with the labels of its regions.
 
     In tasks that label every word, sentences with words that have no label are left out.
     """
-    kind, places = TaskKind.of(label_names), Utf16Places(text)
-    types = {name: label for label in types_of(label_names) if (name := labelling.named(label))}
+    places = Utf16Places(text)
+    types = {name: label for label in types_of(task.labels) if (name := labelling.named(label))}
     spans = [_span(region, places, types, text) for region in result if _is_ours(region, labelling)]
     kept = [span for span in spans if span.start < span.end]
-    if kind is TaskKind.SPANS:
+    if task.kind is TaskKind.SPANS:
         return list(sentences_with_spans(text, kept, language))
-    return list(_labelled_words(text, kept, language, kind))
+    return list(_labelled_words(text, kept, language, task))
 
 
 def _listed(value: Any) -> list[Mapping[str, Any]]:
@@ -85,14 +85,14 @@ def _span(region: Mapping[str, Any], places: Utf16Places, types: Mapping[str, st
     return Span(first, first + len(inside.strip()), types[labels[0]])
 
 
-def _labelled_words(text: str, spans: Sequence[Span], language: str, kind: TaskKind) -> Iterable[Sentence]:
+def _labelled_words(text: str, spans: Sequence[Span], language: str, task: Task) -> Iterable[Sentence]:
     for bounds in cut_into_sentences(text, language, spans):
         words = cut_at_spans(bounds, spans)
         labels = [
             next((span.label for span in spans if span.start <= start and end <= span.end), None)
             for start, end in words
         ]
-        if kind is TaskKind.TAGS and None in labels:
+        if task.kind is TaskKind.TAGS and None in labels:
             continue
         cut = Sentence.cut(text, words)
-        yield Sentence(cut.words, tuple(label or kind.absent for label in labels), cut.spaces)
+        yield Sentence(cut.words, tuple(label or task.absent or "_" for label in labels), cut.spaces)

@@ -5,58 +5,11 @@ The items are all words for accuracy, spans for span F1, and words with a label 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from crossfill.grid.task import Unit
-
-Metric = Literal["accuracy", "span_f1", "token_f1"]
-
-
-class TaskKind(StrEnum):
-    """The kind of labels that a task has, which decides how they are decoded and scored."""
-
-    TAGS = "tags"
-    """One label for every word; scored by accuracy."""
-    VALUES = "values"
-    """Labels that include `_` for no value; scored by micro-F1 over the other labels."""
-    SPANS = "spans"
-    """Spans of words in IOB2; decoded as valid sequences, scored by strict span F1."""
-    CLASSES = "classes"
-    """One label for a whole sentence or pair; scored by accuracy."""
-
-    @classmethod
-    def of(cls, labels: Sequence[str], unit: Unit = Unit.WORD) -> "TaskKind":
-        """The kind of a task with this unit and these labels."""
-        if unit is not Unit.WORD:
-            return cls.CLASSES
-        if "O" in labels and all(label == "O" or label[:2] in ("B-", "I-") for label in labels):
-            return cls.SPANS
-        return cls.VALUES if "_" in labels else cls.TAGS
-
-    @property
-    def metric(self) -> Metric:
-        """The headline metric."""
-        metrics: dict[TaskKind, Metric] = {
-            TaskKind.TAGS: "accuracy",
-            TaskKind.VALUES: "token_f1",
-            TaskKind.SPANS: "span_f1",
-            TaskKind.CLASSES: "accuracy",
-        }
-        return metrics[self]
-
-    @property
-    def has_absent(self) -> bool:
-        """Whether one of its labels means none, so that F1 is over the others."""
-        return self in (TaskKind.VALUES, TaskKind.SPANS)
-
-    @property
-    def absent(self) -> str:
-        """The label that means none: `O` in tasks with spans, else `_`."""
-        return "O" if self is TaskKind.SPANS else "_"
+from crossfill.grid.task import Task, TaskKind
 
 
 @dataclass(frozen=True)
@@ -65,55 +18,53 @@ class Labelling:
 
     gold: Int[np.ndarray, "words"]
     predicted: Int[np.ndarray, "words"]
-    labels: Sequence[str]
+    task: Task
     lengths: Int[np.ndarray, "sentences"]
     """Labels per sentence or pair: its words, or one."""
-    unit: Unit = Unit.WORD
-
-    @property
-    def kind(self) -> TaskKind:
-        return TaskKind.of(self.labels, self.unit)
 
     def scores(self) -> dict[str, float]:
         """All metrics of the task by name, and its headline metric as `score`; each from 0 to 1."""
-        if self.kind is TaskKind.SPANS:
+        labels, absent = self.task.labels, self.task.absent
+        if self.task.kind is TaskKind.SPANS:
             scores = {
-                "span_f1": span_f1(self.gold, self.predicted, self.labels, self.lengths),
-                "lenient_f1": span_f1(self.gold, self.predicted, self.labels, self.lengths, lenient=True),
-                "token_f1": token_f1(self.gold, self.predicted, null=list(self.labels).index("O")),
-                "published_f1": published_f1(self.gold, self.predicted, self.labels),
+                "span_f1": span_f1(self.gold, self.predicted, labels, self.lengths),
+                "lenient_f1": span_f1(self.gold, self.predicted, labels, self.lengths, lenient=True),
+                "token_f1": token_f1(self.gold, self.predicted, null=labels.index("O")),
+                "published_f1": published_f1(self.gold, self.predicted, labels),
             }
         else:
             scores = {
                 "accuracy": accuracy(self.gold, self.predicted),
                 "macro_f1": macro_f1(self.gold, self.predicted),
             }
-            if self.kind is TaskKind.VALUES:
-                scores["token_f1"] = token_f1(self.gold, self.predicted, null=list(self.labels).index("_"))
-        return {"score": scores[self.kind.metric], **scores}
+            if absent is not None:
+                scores["token_f1"] = token_f1(self.gold, self.predicted, null=labels.index(absent))
+        return {"score": scores[self.task.metric], **scores}
 
     def counts(self) -> Int[np.ndarray, "sentences 3"]:
         """Hits, gold and predicted items of the headline metric in each sentence, the input of paired tests."""
         sentence = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        if self.kind is TaskKind.SPANS:
-            gold, predicted = (spans(ids, self.labels, self.lengths) for ids in (self.gold, self.predicted))
+        labels, absent = self.task.labels, self.task.absent
+        if self.task.kind is TaskKind.SPANS:
+            gold, predicted = (spans(ids, labels, self.lengths) for ids in (self.gold, self.predicted))
             hits = np.intersect1d(gold, predicted)
-            size = (len(self.gold) + 1) * len(span_types(self.labels))
+            size = (len(self.gold) + 1) * len(span_types(labels))
             places = [sentence[items // size] for items in (hits, gold, predicted)]
         else:
-            null = list(self.labels).index("_") if self.kind is TaskKind.VALUES else -1
+            null = -1 if absent is None else labels.index(absent)
             right = (self.gold == self.predicted) & (self.gold != null)
             places = [sentence[chosen] for chosen in (right, self.gold != null, self.predicted != null)]
         return np.stack([np.bincount(place, minlength=len(self.lengths)) for place in places], axis=1)
 
     def by_label(self) -> dict[str, float]:
         """F1 of each span type, or of each tag, that occurs in gold or prediction."""
-        if self.kind is not TaskKind.SPANS:
-            hits, n_gold, n_predicted = _tag_counts(self.gold, self.predicted, len(self.labels))
-            names = tuple(self.labels)
+        labels = self.task.labels
+        if self.task.kind is not TaskKind.SPANS:
+            hits, n_gold, n_predicted = _tag_counts(self.gold, self.predicted, len(labels))
+            names = labels
         else:
-            names = span_types(self.labels)
-            gold, predicted = (spans(ids, self.labels, self.lengths) for ids in (self.gold, self.predicted))
+            names = span_types(labels)
+            gold, predicted = (spans(ids, labels, self.lengths) for ids in (self.gold, self.predicted))
             groups = (np.intersect1d(gold, predicted), gold, predicted)
             hits, n_gold, n_predicted = (np.bincount(items % len(names), minlength=len(names)) for items in groups)
         rows = zip(names, hits.tolist(), n_gold.tolist(), n_predicted.tolist(), strict=True)
@@ -123,18 +74,17 @@ class Labelling:
 def score(
     gold: Int[np.ndarray, "words"],
     predicted: Int[np.ndarray, "words"],
-    labels: Sequence[str],
+    task: Task,
     lengths: Int[np.ndarray, "sentences"],
-    unit: Unit = Unit.WORD,
 ) -> float:
     """The task's headline score, from 0 to 1."""
-    match TaskKind.of(labels, unit):
+    match task.kind:
         case TaskKind.TAGS | TaskKind.CLASSES:
             return accuracy(gold, predicted)
         case TaskKind.VALUES:
-            return token_f1(gold, predicted, null=list(labels).index("_"))
+            return token_f1(gold, predicted, null=task.labels.index("_"))
         case TaskKind.SPANS:
-            return span_f1(gold, predicted, labels, lengths)
+            return span_f1(gold, predicted, task.labels, lengths)
 
 
 def accuracy(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"]) -> float:

@@ -30,7 +30,7 @@ from crossfill.adaptation.storage import save_adapted
 from crossfill.errors import CrossfillError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.task import Metric, TaskKind
+from crossfill.grid.task import Metric
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.checks import check_name, check_sentence, check_unit
 from crossfill.teaching.estimate import Estimate, estimate
@@ -191,7 +191,7 @@ class Teacher:
                 changed=lesson.changed,
                 version=str(pupil.serving),
                 busy=self.busy(pupil.cell),
-                metric=TaskKind.of(self._labels(pupil.cell)).metric,
+                metric=self.tagger.model.inventory.task(pupil.cell.task).metric,
                 estimate=pupil.estimate,
                 states=tuple(lesson.states),
                 current=lesson.current,

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
+from crossfill.grid.task import Task
 from crossfill.integrations import inception
 from crossfill.integrations.inception_training import labelled_sentences
 from crossfill.prediction.tagging import Tagging, TaggingOptions
@@ -98,8 +99,8 @@ def routes(desk: Desk, lessons: Lessons) -> APIRouter:
         cell, body = find(task, language), await json_body(request)
         if lessons.busy(cell):
             raise ApiError(429, "busy", f"{cell} is learning; try again in a moment", {"Retry-After": "1"})
-        labels = tagger.model.inventory.labels[cell.task]
-        await lessons.take(cell, lambda: _annotated(body, cell.language, labels))
+        grid_task = tagger.model.inventory.task(cell.task)
+        await lessons.take(cell, lambda: _annotated(body, cell.language, grid_task))
         await lessons.learn(cell)
 
     return router
@@ -110,14 +111,14 @@ def _check_installed() -> None:
         raise ApiError(404, "not_found", "expected the inception extra; pip install 'crossfill[inception]'")
 
 
-def _annotated(body: bytes, language: str, labels: Sequence[str]) -> list[Lesson]:
+def _annotated(body: bytes, language: str, task: Task) -> list[Lesson]:
     """The labelled sentences of all documents of a request."""
     request = parse_json(body, TrainRequest)
     layer, types, found = request.metadata.named_layer, inception.read_types(request.type_system), []
     for document in request.documents:
         read = inception.Document.parse(document.xmi, types, language)
         who = "".join(filter(str.isprintable, document.user))[:60]
-        found.append(Lesson(f"INCEpTION user {who}" if who else "INCEpTION", labelled_sentences(read, layer, labels)))
+        found.append(Lesson(f"INCEpTION user {who}" if who else "INCEpTION", labelled_sentences(read, layer, task)))
     return found
 
 

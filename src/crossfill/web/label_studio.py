@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from crossfill.data.segmentation import split_text
+from crossfill.grid.task import Task
 from crossfill.integrations.label_studio import Labelling, prediction
 from crossfill.integrations.label_studio_events import ANNOTATED, START, annotations, labelled_sentences
 from crossfill.prediction.tagging import Tagging
@@ -140,16 +141,16 @@ def routes(desk: Desk, lessons: Lessons, versions: Versions) -> APIRouter:
             return Learned(accepted=0, learning=await lessons.learn(cell))
         if event.action not in ANNOTATED:
             return Learned(accepted=0, learning=False)
-        labels = tagger.model.inventory.labels[cell.task]
+        grid_task = tagger.model.inventory.task(cell.task)
         return Learned(
-            accepted=await lessons.take(cell, lambda: _annotated(event, cell.language, labels, desk.settings)),
+            accepted=await lessons.take(cell, lambda: _annotated(event, cell.language, grid_task, desk.settings)),
             learning=await lessons.learn(cell),
         )
 
     return router
 
 
-def _annotated(event: Event, language: str, labels: Sequence[str], limits: ServeSettings) -> list[Lesson]:
+def _annotated(event: Event, language: str, task: Task, limits: ServeSettings) -> list[Lesson]:
     """The labelled sentences of all annotations that an event brings."""
     found = []
     for annotation in annotations(event.model_extra or {}):
@@ -159,7 +160,7 @@ def _annotated(event: Event, language: str, labels: Sequence[str], limits: Serve
             raise too_large("characters in a task", limits.max_characters, len(text))
         if len(annotation.result) > limits.max_words:
             raise too_large("regions in a task", limits.max_words, len(annotation.result))
-        sentences = labelled_sentences(text, annotation.result, labelling, language, labels)
+        sentences = labelled_sentences(text, annotation.result, labelling, language, task)
         found.append(Lesson(annotation.who, sentences))
     return found
 

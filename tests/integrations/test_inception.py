@@ -9,8 +9,7 @@ from crossfill.data.segmentation import split_text
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task
-from crossfill.integrations.inception import Document, Layer, explanation, read_types
-from crossfill.integrations.inception_training import labelled_sentences
+from crossfill.integrations.inception import Document, Layer, explanation, labelled_sentences, read_types
 from tests.integrations.documents import NAMED_ENTITY, POS, type_system, xmi
 from tests.integrations.taggings import NER, TEXTS, places_found, tagging
 from tests.integrations.taggings import POS as TAGS

@@ -7,9 +7,8 @@ import pytest
 from crossfill.data.segmentation import split_text
 from crossfill.errors import DataError
 from crossfill.grid.task import Task
-from crossfill.integrations.label_names import types_of
-from crossfill.integrations.label_studio import Labelling, prediction
-from crossfill.integrations.label_studio_events import annotations, labelled_sentences
+from crossfill.integrations.annotation_tools import types_of
+from crossfill.integrations.label_studio import Labelling, annotations, labelled_sentences, prediction
 from tests.integrations.taggings import ADLAM, NER, POS, TEXTS, places_found
 
 CONFIG = """<?xml version="1.0" encoding="UTF-8"?>

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossfill.errors import DataError
-from crossfill.integrations.utf16 import Utf16Places
+from crossfill.integrations.annotation_tools import Utf16Places
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -10,7 +10,7 @@ from crossfill.config import Config
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus
 from crossfill.tagger.tagger import Tagger, load
-from crossfill.teaching.teacher import Teacher
+from crossfill.teaching.service import Teacher
 from tests.scenarios import SMALL, small_grid
 
 

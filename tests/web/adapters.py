@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 import crossfill
 from crossfill.grid.sentence import Sentence
 from crossfill.tagger.tagger import Tagger
-from crossfill.teaching.teacher import Teacher
+from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 

@@ -17,7 +17,7 @@ from crossfill.methods.registry import build_model
 from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
-from crossfill.web.engine import Heads
+from crossfill.web.engine import SampledHeads
 from crossfill.web.overview import describe
 from crossfill.web.settings import ServeSettings
 from tests.scenarios import INVENTORY, SEEN, SMALL
@@ -199,7 +199,7 @@ def test_who_finds_the_line_full_is_told_to_come_again(tagger: Tagger, monkeypat
 
 def test_heads_are_kept_within_bounds(tagger: Tagger):
     cells = tagger.cells[:3]
-    heads = Heads(tagger, most_bytes=2 * tagger.head(cells[0], 5).parameters.nbytes + 10_000)
+    heads = SampledHeads(tagger, most_bytes=2 * tagger.head(cells[0], 5).parameters.nbytes + 10_000)
     first = heads.of(cells[0], 5)
     assert heads.of(cells[0], 5) is first
     for cell in (*cells, *cells):

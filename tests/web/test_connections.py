@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+from starlette.testclient import TestClient
 
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.engine import Engine
 from crossfill.web.problems import ApiError
-from crossfill.web.reading import parse_json
 from crossfill.web.schemas import TagRequest
 from crossfill.web.server import CONNECTIONS
 from crossfill.web.settings import ServeSettings
@@ -127,7 +127,7 @@ def test_samples_are_part_of_a_requests_work(tagger: Tagger):
     assert engine.check(TagRequest(cells=cells, text=text, samples=0)) == 18_000 * len(cells)
     with pytest.raises(ApiError) as caught:
         engine.check(TagRequest(cells=cells, text=text, samples=500))
-    assert caught.value.status == 413
+    assert caught.value.status_code == 413
     assert "characters × cells × samples" in caught.value.message
 
 
@@ -142,14 +142,14 @@ def test_samples_are_part_of_a_requests_work(tagger: Tagger):
     ],
     ids=["words", "sentences", "cells", "keys", "key"],
 )
-def test_only_the_first_problem_of_a_request_is_looked_for(body):
+def test_only_the_first_problem_of_a_request_is_looked_for(tagger: Tagger, body):
     sent = json.dumps(body).encode()
-    started = time.process_time()
-    with pytest.raises(ApiError) as caught:
-        parse_json(sent, TagRequest)
-    assert time.process_time() - started < 0.5
-    assert caught.value.status == 422
-    assert len(caught.value.message) < 500
+    with TestClient(build_app(tagger, ServeSettings(max_characters=100_000)), base_url="http://localhost") as client:
+        started = time.process_time()
+        answer = client.post("/api/tag", content=sent, headers={"content-type": "application/json"})
+        assert time.process_time() - started < 0.5
+    assert answer.status_code == 422
+    assert len(answer.json()["message"]) < 500
 
 
 def test_a_run_of_marks_stalls_nobody(tagger: Tagger):

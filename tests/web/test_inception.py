@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from crossfill.data.segmentation import split_text
 from crossfill.tagger.tagger import Tagger
-from crossfill.teaching.teacher import Teacher
+from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from tests.integrations.documents import NAMED_ENTITY, POS, type_system, xmi
 from tests.integrations.taggings import TEXTS
@@ -153,6 +153,7 @@ def test_documents_longer_than_a_request_are_tagged_in_parts(client: TestClient)
         ({"typeSystem": type_system().replace(">value<", ">a=1<")}, 422, "names of letters and digits"),
         ({"metadata": {"layer": "no.Layer", "feature": "value"}}, 422, "expected the layer no.Layer"),
         ({"metadata": {"layer": NAMED_ENTITY, "feature": "value", "anchoringMode": "sentences"}}, 422, "words or"),
+        ({"metadata": {"layer": NAMED_ENTITY, "feature": "begin"}}, 422, "expected a feature with text as labels"),
         ({"document": {"xmi": "<a/>"}}, 422, "expected one text"),
         ({"document": {"xmi": 3}}, 422, "document.xmi: "),
         ({"document": None}, 422, "document: "),

@@ -14,7 +14,7 @@ import crossfill
 from crossfill.grid.sentence import Sentence
 from crossfill.tagger.annotation import candidates, choose
 from crossfill.tagger.tagger import Tagger
-from crossfill.teaching.teacher import Teacher
+from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.integrations.taggings import TEXTS
@@ -71,6 +71,13 @@ def test_the_documentation_shows_what_happens(taught: TestClient, teacher: Teach
     )
 
 
+def region(**value) -> dict:
+    """A change of an event: its region has another value."""
+    known = {"start": 0, "end": 3, "labels": ["LOC"]} | value
+    result = [{"id": "r", "from_name": "label", "to_name": "text", "type": "labels", "value": known}]
+    return {"annotation": {"id": 1, "task": 3, "result": result, "completed_by": 1}}
+
+
 def event(action: str, text: str, *spans: tuple[str, str], task: int = 3, **annotation) -> dict:
     def units(place: int) -> int:
         return len(text[:place].encode("utf-16-le")) // 2
@@ -113,10 +120,43 @@ def test_annotations_are_kept_and_learned_from_at_once(taught: TestClient, teach
     assert taught.post("/label-studio/ner/wol/webhook", json=many).json()["accepted"] == 1
 
 
+def test_deleted_annotations_are_forgotten(taught: TestClient, teacher: Teacher):
+    def send(body: dict) -> dict:
+        answer = taught.post("/label-studio/ner/wol/webhook", json=body)
+        assert answer.status_code == 201, answer.text
+        teacher.wait("ner/wol", 30)
+        return answer.json()
+
+    def texts() -> set[str]:
+        return {entry.sentence.text for entry in teacher.in_force("ner/wol")}
+
+    def examples() -> int:
+        return len(teacher.tagger.adapted[teacher.tagger.cell("ner/wol")].examples)
+
+    n_before = examples()
+    send(event("ANNOTATION_CREATED", "Awa la. Ndar nekk!", ("Awa", "Person"), ("Ndar", "LOC"), id=12))
+    send(event("ANNOTATION_CREATED", "Dara dem na.", ("Dara", "Person"), task=4, id=13))
+    assert texts() == {"Awa la.", "Ndar nekk!", "Dara dem na."}
+    assert examples() == n_before + 3
+    deleted = {"action": "ANNOTATIONS_DELETED", "annotations": [{"id": 12}]}
+    deleted["project"] = {"id": 1, "label_config": CONFIG}
+    assert send(deleted) == {"accepted": 0, "learning": True}
+    assert texts() == {"Dara dem na."}
+    assert examples() == n_before + 1  # fitted again, without the two
+    version = teacher.version("ner/wol")
+    assert send(deleted | {"annotations": [{"id": 12}, {"id": 99}]}) == {"accepted": 0, "learning": False}
+    assert (texts(), teacher.version("ner/wol")) == ({"Dara dem na."}, version)
+
+
 @pytest.mark.parametrize(
     ("change", "status", "message"),
     [
         ({"project": None}, 422, "expected XML"),
+        ({"action": "ANNOTATIONS_DELETED"}, 422, "expected the ids of the deleted annotations"),
+        ({"action": "ANNOTATIONS_DELETED", "annotations": [{}]}, 422, "expected the ids of the deleted annotations"),
+        (region(labels=[{"name": "LOC"}]), 422, "expected one label of LOC, Person for a region"),
+        (region(start=3, end=3), 422, "expected regions with text, got an empty one from 3 to 3; delete it"),
+        (region(start=3, end=4), 422, "expected regions with text"),
         ({"task": None}, 422, "expected an annotation with its result"),
         ({"annotation": 3}, 422, "expected annotations and tasks as objects"),
         ({"action": None}, 422, "action: "),

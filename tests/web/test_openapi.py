@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from crossfill.tagger.tagger import Tagger, load
-from crossfill.teaching.teacher import Teacher
+from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.integrations.documents import NAMED_ENTITY, type_system, xmi
@@ -80,7 +80,7 @@ def guide(document, known_cells: list[str]) -> None:
     layer["properties"] |= {"feature": {"enum": ["value", "other"]}}
     forms |= {"typeSystem": types, "document": content, "documents": {"type": "array", "items": content}}
     forms |= {"project": {"type": "object", "required": ["label_config"], "properties": {"label_config": config}}}
-    forms |= {"metadata": layer, "action": {"enum": ["ANNOTATION_CREATED", "START_TRAINING", "TASKS_CREATED"]}}
+    forms |= {"metadata": layer, "action": {"enum": ["ANNOTATION_CREATED", "ANNOTATIONS_DELETED", "START_TRAINING"]}}
     forms["cell"] = {"enum": known_cells}
     addressed = {"task": tasks, "language": languages, "cell": known_cells}
     for path in document["paths"].values():
@@ -89,15 +89,16 @@ def guide(document, known_cells: list[str]) -> None:
                 if parameter["name"] in addressed:
                     parameter["schema"]["enum"] = addressed[parameter["name"]]
             for content in operation.get("requestBody", {}).get("content", {}).values():
-                own = content["schema"].get("properties", {})
-                own.update({name: form for name, form in forms.items() if name in own})
+                name = content["schema"]["$ref"].rpartition("/")[2]
+                fields = document["components"]["schemas"][name]["properties"]
+                fields.update({name: form for name, form in forms.items() if name in fields})
 
 
 def fuzz(address: str, known_cells: list[str] | None, settings: hypothesis.settings) -> int:
     """Send what the document allows and what it does not; the number of texts that were tagged."""
     document, tagged = requests.get(f"{address}/api/openapi.json", timeout=10).json(), 0
     if known_cells:  # most random cells are unknown: with these the requests get further
-        body = document["paths"]["/api/tag"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        body = document["components"]["schemas"]["TagRequest"]
         body["properties"]["cells"] |= {"items": {"enum": known_cells}, "maxItems": 3}
         body["properties"]["samples"] = {"type": "integer", "minimum": 0, "maximum": 20}
         guide(document, known_cells)

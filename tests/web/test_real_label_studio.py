@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from crossfill.teaching.teacher import Teacher
+from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.web.adapters import knowing_tagger

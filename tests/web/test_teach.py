@@ -12,7 +12,7 @@ from crossfill.data.readers import read_corpus
 from crossfill.errors import ConfigError
 from crossfill.tagger.annotation import candidates, choose
 from crossfill.tagger.tagger import Tagger, as_sentence, load
-from crossfill.teaching.teacher import Teacher
+from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.server import check_apart
 from crossfill.web.settings import ServeSettings

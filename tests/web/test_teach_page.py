@@ -20,7 +20,7 @@ from crossfill.data.readers import read_corpus
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.tagger.tagger import load
-from crossfill.teaching.teacher import Teacher
+from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.settings import ServeSettings
 from tests.scenarios import small_grid

@@ -1,4 +1,4 @@
-"""INCEpTION: documents as UIMA CAS in XMI, which its external recommenders are sent, through dkpro-cassis.
+"""INCEpTION: documents as UIMA CAS in XMI, which its external recommenders get and learn from, through dkpro-cassis.
 
 Their type system names the layers of a project. dkpro-cassis makes Python classes of it, with the names of features in
 the code: so all names are checked before it may. Offsets count UTF-16 units in XMI, and characters in what it reads.
@@ -7,18 +7,18 @@ the code: so all names are checked before it may. Offsets count UTF-16 units in 
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 from crossfill.data.segmentation import split_text
-from crossfill.data.spans import Bounds
+from crossfill.data.spans import Bounds, Span
 from crossfill.errors import ConfigError, DataError
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.task import TaskKind
-from crossfill.integrations.markup import elements
-from crossfill.integrations.utf16 import Utf16Places
+from crossfill.grid.task import Task, TaskKind
+from crossfill.integrations.annotation_tools import Utf16Places, elements, labelled_sentence, types_of
 from crossfill.prediction.tagging import Tagging
 
 SENTENCE = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Sentence"
@@ -72,12 +72,12 @@ class Document:
         return cls(cas, text, tuple(sentences))
 
     def annotations(self, layer: Layer) -> list[Any]:
-        """The annotations of a layer that are no predictions, and have a value."""
-        found = self.cas.select(_type(self.cas, layer))
-        return [a for a in found if not getattr(a, PREDICTED, None) and getattr(a, layer.feature)]
+        """Select the annotations of a layer that are no predictions, and have a value."""
+        selected = self.cas.select(_type(self.cas, layer))
+        return [a for a in selected if not getattr(a, PREDICTED, None) and getattr(a, layer.feature)]
 
     def predicted(self, taggings: Sequence[Tagging], layer: Layer) -> str:
-        """The document in XMI with predictions, in place of any that it had."""
+        """Write the document as XMI with predictions, in place of any that it had."""
         kind = _type(self.cas, layer)
         for earlier in [a for a in self.cas.select(kind) if getattr(a, PREDICTED, None)]:
             self.cas.remove(earlier)
@@ -88,6 +88,24 @@ class Document:
             values |= {name: value for name, value in more.items() if name in names}
             self.cas.add(kind(begin=start, end=end, **values))
         return str(self.cas.to_xmi())
+
+
+def labelled_sentences(document: Document, layer: Layer, task: Task) -> list[Sentence]:
+    """Read the sentences of a document that are annotated, with the labels of a layer.
+
+    A sentence without annotations may be one that nobody has looked at, so it is left out. So are, in tasks that label
+    every word, sentences with words that have none; and sentences with labels that the task does not have, with
+    annotations that overlap, or with one that goes on in the next sentence.
+    """
+    types = set(types_of(task.labels))
+    spans = sorted(Span(a.begin, a.end, str(getattr(a, layer.feature))) for a in document.annotations(layer))
+    labelled = []
+    for sentence, inside in _with_spans(document.sentences, spans):
+        start, end = sentence.offsets[0][0], sentence.offsets[-1][1]
+        if all(span.label in types and start <= span.start and span.end <= end for span in inside):
+            with suppress(DataError):  # overlapping, or without a word
+                labelled.append(labelled_sentence(document.text, sentence.offsets, inside, task))
+    return [sentence for sentence in labelled if sentence is not None]
 
 
 def read_types(description: str) -> Any:
@@ -113,7 +131,7 @@ def _cassis() -> Any:
 
 
 def _undeclared(xml: str) -> str:
-    """XML without the declaration of an encoding, in which another parser could read something else."""
+    """Remove the declaration of an encoding, in which another parser could read something else."""
     return re.sub(r"\A\s*<\?xml[^>]*\?>", "", xml.removeprefix("\ufeff"))
 
 
@@ -127,7 +145,7 @@ def _third_party(what: str, read: Any) -> Any:
 
 
 def _check_offsets(xmi: str) -> None:
-    """An error for a document type, for any number of texts but one, and for places outside of it."""
+    """Refuse a document type, any number of texts but one, and places outside of it."""
     texts, places = [], set()
     for _, name, attributes in elements(xmi, "the document", _MOST_CHARACTERS):
         if name.rpartition(":")[2] == "Sofa":
@@ -143,14 +161,14 @@ def _check_offsets(xmi: str) -> None:
 
 
 def _bounds(cas: Any, name: str) -> list[Bounds]:
-    """Where the annotations of a type stand, in order; empty if there is no such type."""
+    """List where the annotations of a type are, in order; empty if there is no such type."""
     if not cas.typesystem.contains_type(name):
         return []
     return sorted((a.begin, a.end) for a in cas.select(name))
 
 
 def _split(words: Sequence[Bounds], starts: Sequence[int]) -> Iterator[Sequence[Bounds]]:
-    """The words of each sentence, by where sentences start."""
+    """Split words into those of each sentence, by where sentences start."""
     begins = [start for start, _ in words]
     places = [0, *(bisect_left(begins, start) for start in starts), len(words)]
     for first, end in pairwise(places):
@@ -162,15 +180,17 @@ def _type(cas: Any, layer: Layer) -> Any:
     if not cas.typesystem.contains_type(layer.name):
         raise DataError(f"expected the layer {layer.name[:100]} in the type system, found none of that name")
     kind = cas.typesystem.get_type(layer.name)
-    names = {feature.name for feature in kind.all_features}
+    ranges = {feature.name: feature.rangeType.name for feature in kind.all_features}
     for name in ("begin", layer.feature, PREDICTED):
-        if name not in names:
+        if name not in ranges:
             raise DataError(f"expected the feature {name[:100]} in the layer {layer.name[:100]}, found none")
+    if ranges[layer.feature] != "uima.cas.String":
+        raise DataError(f"expected a feature with text as labels, got {layer.feature}, a {ranges[layer.feature][:100]}")
     return kind
 
 
 def _predictions(taggings: Sequence[Tagging], single: bool) -> Iterator[tuple[int, int, str, float, str]]:
-    """Start, end, label, probability and explanation of each span, or of each word that has a label."""
+    """List start, end, label, probability and explanation of each span, or of each word that has a label."""
     for tagging in taggings:
         if tagging.kind is TaskKind.SPANS and not single:
             for span in tagging.spans:
@@ -178,19 +198,19 @@ def _predictions(taggings: Sequence[Tagging], single: bool) -> Iterator[tuple[in
                 yield span.start_char, span.end_char, span.type, span.confidence, why
             continue
         for i, word in enumerate(tagging.words):
-            if word.label != (tagging.task.absent or "_"):
+            if word.label != tagging.task.absent:
                 label = word.label[2:] if tagging.kind is TaskKind.SPANS else word.label
                 yield word.start_char, word.end_char, label, word.confidence, explanation(tagging, range(i, i + 1))
 
 
 def explanation(tagging: Tagging, words: Sequence[int]) -> str:
-    """Which labels words could have, and how much doubt there is, of which how much more data would remove."""
+    """Say which labels words could have, and how much doubt there is, and how much of it more data would remove."""
     if tagging.sets is not None:
         sets, what = [tagging.label_sets[i] for i in words], f"label set ({1 - ALPHA:.0%})"
     else:
         sets, what = [_probable(tagging.distribution(i)) for i in words], f"labels with {1 - ALPHA:.0%} of probability"
-    own = tagging.kind is TaskKind.SPANS
-    labels = dict.fromkeys(label[2:] or label if own else label for labels in sets for label in labels)
+    is_spans = tagging.kind is TaskKind.SPANS
+    labels = dict.fromkeys(label[2:] or label if is_spans else label for labels in sets for label in labels)
     entropy, epistemic = (
         max(float(values[i]) for i in words) for values in (tagging.entropy, tagging.mutual_information)
     )
@@ -198,10 +218,27 @@ def explanation(tagging: Tagging, words: Sequence[int]) -> str:
 
 
 def _probable(distribution: dict[str, float]) -> list[str]:
-    found, total = [], 0.0
+    labels, total = [], 0.0
     for label, probability in distribution.items():
-        found.append(label)
+        labels.append(label)
         total += probability
         if total >= 1 - ALPHA:
             break
-    return found
+    return labels
+
+
+def _with_spans(sentences: Sequence[Sentence], spans: Sequence[Span]) -> Iterator[tuple[Sentence, list[Span]]]:
+    """Find each sentence that has spans in it, with these spans; both in order."""
+    first = 0
+    for sentence in sentences:
+        start, end = sentence.offsets[0][0], sentence.offsets[-1][1]
+        while first < len(spans) and spans[first].end <= start:
+            first += 1
+        inside = []
+        for span in spans[first:]:
+            if span.start >= end:
+                break
+            if span.end > start:
+                inside.append(span)
+        if inside:
+            yield sentence, inside

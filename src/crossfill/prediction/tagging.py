@@ -223,7 +223,7 @@ class Tagging:
         It is what the pipeline component writes; `vocab` is that of a pipeline, `nlp.vocab`, if given.
         """
         try:
-            from crossfill.integrations.spacy.documents import tagged_doc
+            from crossfill.integrations.spacy.annotations import tagged_doc
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("crossfill"):
                 raise

@@ -54,15 +54,12 @@ class CurvePoint:
 class Estimate:
     """What the corrected sentences say of their cell."""
 
+    score: Score
+    """With all sentences."""
     curve: tuple[CurvePoint, ...]
     """From no sentence (the cell as it was before any) to all but those of one group."""
     worth: Score | None
     """The gain in score that the next `NEXT` sentences promise; none with fewer than two points."""
-
-    @property
-    def score(self) -> Score:
-        """The score with all sentences."""
-        return self.curve[-1].score
 
 
 @torch.no_grad()
@@ -101,7 +98,7 @@ def estimate(
     gold, lengths = examples.labels.numpy(), examples.lengths.numpy()
     counts = np.stack([Labelling(gold, row, task, lengths).counts() for row in chosen])
     curve = tuple(CurvePoint(k, interval(own)) for k, own in zip(budgets, counts, strict=True))
-    return Estimate(curve, worth(budgets, counts))
+    return Estimate(curve[-1].score, curve, worth(budgets, counts))
 
 
 def interval(counts: Int[np.ndarray, "sentences 3"]) -> Score:

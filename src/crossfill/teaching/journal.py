@@ -12,8 +12,9 @@ first line of a block is a comment: a word for what happened, a tab, and a JSON 
     # estimated	{"number": 1, "score": …, "low": …, "high": …}
     # returned	{"number": 1, "who": "anna", "when": "…"}
 
-`glued` are the words that no space follows (CoNLL-U says so itself). What was appended is on disk, and any number of
-processes may append to one file: each holds a lock, and first reads what others have written.
+An entry of an annotation tool has its `source` there, too. `glued` are the words that no space follows (CoNLL-U says so
+itself). What was appended is on disk, and any number of processes may append to one file: each holds a lock, and first
+reads what others have written.
 """
 
 import json
@@ -27,10 +28,12 @@ from typing import Any
 from crossfill.data import bio, conllu
 from crossfill.data.labels import LabelColumn
 from crossfill.data.writers import render_conllu
-from crossfill.errors import DataError
+from crossfill.errors import DataError, unknown
 from crossfill.files import locked
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.task import TaskKind, Unit
+from crossfill.grid.unicode import on_one_line
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Accepted:
     sentence: Sentence = field(default=Sentence(()), repr=False)
     replaces: str | None = None
     """The id of an entry that this one takes the place of."""
+    source: str | None = None
+    """What the sentence is from in an annotation tool, such as `label-studio/12`, annotation 12."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Withdrawn:
 
 @dataclass(frozen=True)
 class Learned:
-    """The cell was adapted to the sentences in force: a state that one can return to."""
+    """The cell was adapted to the sentences that count: a state that one can return to."""
 
     number: int
     when: str
@@ -75,7 +80,7 @@ class Estimated:
 
 @dataclass(frozen=True)
 class Returned:
-    """The sentences in force are again those of an earlier state."""
+    """The sentences that count are again those of an earlier state."""
 
     number: int
     who: str
@@ -93,6 +98,10 @@ _KINDS: dict[str, type[Entry]] = {
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
+MOST_NAME = 80
+"""Most characters in the name of who accepts."""
+
+
 class Journal:
     """The entries of a cell, in a file in a folder."""
 
@@ -108,17 +117,17 @@ class Journal:
         before = self._end
         try:
             with self._open() as file:
-                found = self._read(file)
+                others = self._read(file)
                 head = b"" if self._end else f"# crossfill: sentences accepted for {self.cell}\n\n".encode()
                 append_on_disk(self.path, head + block)
                 self._end = file.seek(0, os.SEEK_END)
         except DataError:
             self._end = before  # what others wrote will be read again
             raise
-        return [*found, *entries]
+        return [*others, *entries]
 
     def read(self) -> list[Entry]:
-        """The entries that are new since the last call."""
+        """Read the entries that are new since the last call."""
         if not self.path.exists() or self.path.stat().st_size == self._end:
             return []
         with self._open() as file:
@@ -134,7 +143,7 @@ class Journal:
             raise DataError(f"{self.path}: expected a file that can be written; {error.strerror}") from None
 
     def _read(self, file: Any) -> list[Entry]:
-        """Entries from where reading ended; a block that a process left unfinished when it was killed is removed."""
+        """Read on from where reading ended; remove a block that a process left unfinished when it was killed."""
         file.seek(self._end)
         new = file.read()
         whole = new.rfind(b"\n\n") + 2 if b"\n\n" in new else 0
@@ -193,7 +202,7 @@ class Journal:
 
 
 def _blocks(content: bytes) -> Iterator[tuple[int, str]]:
-    """Blocks of lines, and the line that each begins at."""
+    """Split into blocks of lines, each with the number of its first line."""
     number = 0
     for block in content.decode().split("\n\n"):
         if block.strip():
@@ -226,3 +235,43 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def check_unit(cell: Cell, unit: Unit) -> None:
+    """Refuse a task that does not label words, as the journal keeps words with their labels."""
+    if unit is not Unit.WORD:
+        raise DataError(
+            f"{cell}: expected a task that labels words, got one that labels {unit}s; write them into a file, one a "
+            "line with its label, and adapt the cell to it (crossfill adapt)"
+        )
+
+
+def check_sentence(cell: Cell, sentence: Sentence, labels: Sequence[str]) -> None:
+    """Refuse a sentence that is not wholly labelled with the labels of the cell's task, or that no file can hold."""
+    if not sentence.words:
+        raise DataError(f"{cell}: expected a sentence with words, got none")
+    if len(sentence.labels) != len(sentence):
+        raise DataError(f"{cell}: expected {len(sentence)} labels, one per word, got {len(sentence.labels)}")
+    for word in sentence.words:
+        if not word.strip() or on_one_line(word) != word or not _is_whole(word):
+            raise DataError(f"{cell}: expected words without tabs and line breaks, got {word[:40]!a}")
+    for label in sentence.labels:
+        if label not in labels:
+            raise DataError(f"{cell}: " + unknown("label", label, labels))
+    if TaskKind.of(labels) is TaskKind.SPANS:
+        for before, label in zip(("O", *sentence.labels), sentence.labels, strict=False):
+            if label.startswith("I-") and before[2:] != label[2:]:
+                raise DataError(
+                    f"{cell}: expected B-{label[2:]} at the start of a span (IOB2), got {label} after {before}"
+                )
+
+
+def check_name(who: str) -> None:
+    """Refuse a name that does not fit on a line."""
+    if len(who) > MOST_NAME or not who.isprintable() or not _is_whole(who):
+        raise DataError(f"expected a name of at most {MOST_NAME} printable characters, got {who[:40]!a}")
+
+
+def _is_whole(text: str) -> bool:
+    """Check that a text has no half of a surrogate pair."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

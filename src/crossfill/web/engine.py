@@ -51,13 +51,12 @@ class Engine:
     ) -> None:
         """`encoding` is held while the encoder is used, if others use it, too."""
         self.tagger, self.settings = tagger, settings
-        self.heads, self._encoding = Heads(tagger), encoding or nullcontext()
+        self.heads, self._encoding = SampledHeads(tagger), encoding or nullcontext()
+        self.samples = min(tagger.config.prediction.samples, settings.max_samples)
+        """The samples that requests have by default."""
 
     def check(self, request: TagRequest) -> int:
-        """Reject a request over the limits or for unknown cells before it is queued; returns its work.
-
-        The work is characters × cells × posterior samples.
-        """
+        """Reject a request over the limits or for unknown cells before it is queued; returns its work."""
         limits = self.settings
         if len(request.cells) > MAX_CELLS:
             raise invalid(f"cells: expected at most {MAX_CELLS}, got {len(request.cells)}; ask in parts")
@@ -74,74 +73,63 @@ class Engine:
         characters = n_characters(request)
         if characters > limits.max_characters:
             raise too_large("characters", limits.max_characters, characters)
-        work = characters * len(request.cells) * max(1, self._samples(request.samples))
+        work = characters * len(request.cells) * max(1, self._samples(request))
         if work > MAX_WORK:
             raise too_large("characters × cells × samples", MAX_WORK, work)
         return work
 
-    def _samples(self, asked: int | None) -> int:
-        default = min(self.tagger.config.prediction.samples, self.settings.max_samples)
-        return default if asked is None else asked
-
-    @property
-    def samples(self) -> int:
-        """The samples that requests have by default."""
-        return self._samples(None)
-
-    def _most_characters(self) -> int:
-        """Characters that may be tagged at once, with the samples that requests have by default."""
-        return max(1, MAX_WORK // max(1, self.samples))
-
     def job(self, request: TagRequest) -> Job:
-        """The job of a request to the API; rejected as by `check`."""
+        """Make the job of a request to the API, or reject it as `check` does."""
         return Job(
             lambda: self._queries(request), lambda taggings: self._answer(request, taggings), self.check(request)
         )
 
     def tagging(self, sentences: Sequence[Sentence], cell: Cell, options: TaggingOptions) -> Job:
-        """The job of tagging sentences in a cell, with the samples that requests have by default."""
+        """Make the job of tagging sentences in a cell, with the samples that requests have by default."""
         characters = sum(len(word) for sentence in sentences for word in sentence.words)
 
         def queries() -> list[Query]:
-            kind = self.tagger.query(Sentence(()), cell, self.samples, options)
-            return [replace(kind, sentence=sentence) for sentence in sentences]
+            query = self.tagger.query(Sentence(()), cell, self.samples, options)
+            return [replace(query, sentence=sentence) for sentence in sentences]
 
         return Job(queries, list, characters * max(1, self.samples))
 
     def parts(self, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
-        """Sentences in parts that are each within the limits of a request; a sentence that is not is rejected."""
-        part, sizes = [], [0, 0]
-        most = (self.settings.max_words, min(self.settings.max_characters, self._most_characters()))
+        """Split sentences into parts that are each within the limits of a request; reject a sentence that is not."""
+        most_words = self.settings.max_words
+        most_characters = min(self.settings.max_characters, max(1, MAX_WORK // max(1, self.samples)))
+        part, words, characters = [], 0, 0
         for sentence in sentences:
-            own = (len(sentence), sum(map(len, sentence.words)))
-            for what, size, limit in zip(("words", "characters"), own, most, strict=True):
-                if size > limit:
-                    raise too_large(f"{what} in a sentence", limit, size)
-            if any(size + more > limit for size, more, limit in zip(sizes, own, most, strict=True)):
+            n_words, n_characters = len(sentence), sum(map(len, sentence.words))
+            if n_words > most_words:
+                raise too_large("words in a sentence", most_words, n_words)
+            if n_characters > most_characters:
+                raise too_large("characters in a sentence", most_characters, n_characters)
+            if words + n_words > most_words or characters + n_characters > most_characters:
                 yield part
-                part, sizes = [], [0, 0]
+                part, words, characters = [], 0, 0
             part.append(sentence)
-            sizes = [size + more for size, more in zip(sizes, own, strict=True)]
+            words, characters = words + n_words, characters + n_characters
         if part:
             yield part
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
-        """The answer to each job, or the exception that prevented it."""
-        asked = [_attempt(job.queries) for job in jobs]
-        found: list[Any] = list(asked)
-        for numbers in self._together([n for n, queries in enumerate(asked) if not isinstance(queries, Exception)]):
+        """Find the answer to each job, or the exception that prevented it."""
+        queries = [_attempt(job.queries) for job in jobs]
+        answers: list[Any] = list(queries)
+        groups = [[n for n, of_job in enumerate(queries) if not isinstance(of_job, Exception)]]
+        if self.tagger.model.heads.vote is not None:  # each alone: votes (BEA) depend on all words that are tagged
+            groups = [[n] for n in groups[0]]
+        for group in groups:
             with self._encoding:
-                taggings = iter(self.tagger.tag_queries([q for n in numbers for q in asked[n]], self.heads.of))
-            for n in numbers:
-                own = [next(taggings) for _ in asked[n]]
-                found[n] = _attempt(lambda n=n, own=own: jobs[n].answer(own))
-        return found
+                taggings = iter(self.tagger.tag_queries([q for n in group for q in queries[n]], self.heads.of))
+            for n in group:
+                of_job = [next(taggings) for _ in queries[n]]
+                answers[n] = _attempt(lambda n=n, of_job=of_job: jobs[n].answer(of_job))
+        return answers
 
-    def _together(self, numbers: list[int]) -> list[list[int]]:
-        """Groups of requests to tag together; each alone if heads vote (BEA), as votes depend on all words tagged."""
-        if self.tagger.model.heads.vote is not None:
-            return [[number] for number in numbers]
-        return [numbers] if numbers else []
+    def _samples(self, request: TagRequest) -> int:
+        return self.samples if request.samples is None else request.samples
 
     def _queries(self, request: TagRequest) -> list[Query]:
         cells = [self.tagger.cell(cell) for cell in request.cells]
@@ -163,16 +151,16 @@ class Engine:
         if n_words > self.settings.max_words:
             raise too_large("words", self.settings.max_words, n_words)
         options = TaggingOptions(interval=INTERVAL) if request.distributions else None
-        kinds = [self.tagger.query(Sentence(()), cell, self._samples(request.samples), options) for cell in cells]
-        return [replace(kind, sentence=sentence) for kind in kinds for sentence in sentences]
+        by_cell = [self.tagger.query(Sentence(()), cell, self._samples(request), options) for cell in cells]
+        return [replace(query, sentence=sentence) for query in by_cell for sentence in sentences]
 
     def _answer(self, request: TagRequest, taggings: Sequence[Tagging]) -> bytes:
         n_sentences = len(taggings) // len(request.cells)
         sentences = [tagging.sentence for tagging in taggings[:n_sentences]]
         parts = [taggings[i : i + n_sentences] for i in range(0, len(taggings), n_sentences)]
-        found = {
+        answer = {
             "version": __version__,
-            "samples": self._samples(request.samples),
+            "samples": self._samples(request),
             "sentences": [
                 {"words": s.words, "spaces": s.spaces or [True] * len(s), "offsets": s.offsets} for s in sentences
             ],
@@ -187,7 +175,7 @@ class Engine:
                 for part in parts
             ],
         }
-        return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+        return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _attempt(call: Callable[[], Any]) -> Any:
@@ -198,39 +186,39 @@ def _attempt(call: Callable[[], Any]) -> Any:
 
 
 def n_characters(request: TagRequest) -> int:
-    """Number of characters in the text of a request."""
+    """Count the characters in the text of a request."""
     if request.text is not None:
         return len(request.text)
     return sum(len(word) for sentence in request.sentences or () for word in sentence)
 
 
-class Heads:
+class SampledHeads:
     """Cache of recently used sampled heads: sampling them is deterministic, and a large part of the work."""
 
     def __init__(self, tagger: Tagger, most_bytes: int = HEAD_BYTES) -> None:
         self._tagger, self._most_bytes, self.n_bytes = tagger, most_bytes, 0
         self._model = tagger.model
-        self._kept: OrderedDict[tuple[Cell, int], Classifier] = OrderedDict()
+        self._heads: OrderedDict[tuple[Cell, int], Classifier] = OrderedDict()
 
     def of(self, cell: Cell, n_samples: int) -> Classifier:
-        """The sampled heads of a cell, as the model has them now."""
+        """Return the sampled heads of a cell, as the model has them now."""
         if self._model is not self._tagger.model:  # a cell was adapted
             self._model, self.n_bytes = self._tagger.model, 0
-            self._kept.clear()
-        if (cell, n_samples) in self._kept:
-            self._kept.move_to_end((cell, n_samples))
-            return self._kept[cell, n_samples]
+            self._heads.clear()
+        if (cell, n_samples) in self._heads:
+            self._heads.move_to_end((cell, n_samples))
+            return self._heads[cell, n_samples]
         head = self._tagger.head(cell, n_samples)
-        self._kept[cell, n_samples] = head
+        self._heads[cell, n_samples] = head
         self.n_bytes += head.n_bytes
         while self.n_bytes > self._most_bytes:
-            self.n_bytes -= self._kept.popitem(last=False)[1].n_bytes
+            self.n_bytes -= self._heads.popitem(last=False)[1].n_bytes
         return head
 
 
 def sentence_values(tagging: Tagging) -> dict[str, Any]:
-    """The tags of a sentence as JSON values."""
-    found: dict[str, Any] = {
+    """Write the tags of a sentence as JSON values."""
+    values: dict[str, Any] = {
         "labels": tagging.labels,
         "confidence": _rounded(tagging.confidence),
         "entropy": _rounded(tagging.entropy),
@@ -238,9 +226,9 @@ def sentence_values(tagging: Tagging) -> dict[str, Any]:
         "spans": [span.as_dict() for span in tagging.spans],
     }
     if tagging.bounds is not None:
-        found["probabilities"] = _rounded(tagging.probabilities)
-        found["low"], found["high"] = map(_rounded, tagging.bounds)
-    return found
+        values["probabilities"] = _rounded(tagging.probabilities)
+        values["low"], values["high"] = map(_rounded, tagging.bounds)
+    return values
 
 
 def _rounded(values: Float[np.ndarray, "..."]) -> list[Any]:

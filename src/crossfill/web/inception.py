@@ -2,21 +2,18 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from importlib.util import find_spec
 
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
+from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task
 from crossfill.integrations import inception
-from crossfill.integrations.inception_training import labelled_sentences
 from crossfill.prediction.tagging import Tagging, TaggingOptions
-from crossfill.web.desk import Desk, Document
-from crossfill.web.lessons import CHANGING_PROBLEMS, Lesson, Lessons
-from crossfill.web.problems import ApiError
-from crossfill.web.reading import CELL_PROBLEMS, body_of, json_body, parse_json
-from crossfill.web.tools import LanguageName, TaskName, cell_of
+from crossfill.web.annotators import AnnotatedSentences, IncomingAnnotations, cell_in_address
+from crossfill.web.problems import CELL_PROBLEMS, CHANGING_PROBLEMS, ApiError, JsonRoute, busy
+from crossfill.web.request_queue import Document, RequestQueue
 
 PATHS = ("predict", "train")
 """What there is for each cell."""
@@ -44,7 +41,7 @@ class DocumentBody(BaseModel):
     user: str = Field(default="", alias="userId")
 
 
-class PredictRequest(BaseModel):
+class DocumentRequest(BaseModel):
     """A document that wants predictions."""
 
     metadata: Metadata
@@ -66,25 +63,25 @@ class TrainRequest(BaseModel):
     type_system: str = Field(alias="typeSystem", description="The type system of all of them, as XML.")
 
 
-def routes(desk: Desk, lessons: Lessons) -> APIRouter:
-    """The addresses of an external recommender for each cell."""
+def routes(queue: RequestQueue, incoming: IncomingAnnotations) -> APIRouter:
+    """Build the addresses of an external recommender for each cell."""
     installed = [Depends(_check_installed)]
-    router = APIRouter(prefix="/inception/{task}/{language}", tags=["INCEpTION"], dependencies=installed)
-    tagger = desk.engine.tagger
-    find = partial(cell_of, tagger)
+    router = APIRouter(
+        prefix="/inception/{task}/{language}", tags=["INCEpTION"], dependencies=installed, route_class=JsonRoute
+    )
+    tagger = queue.engine.tagger
+    cell_named = Depends(cell_in_address(tagger))
 
     @router.post(
         "/predict",
         summary="Predict annotations of a document",
         response_model=PredictAnswer,
         responses=CELL_PROBLEMS,
-        openapi_extra={"requestBody": body_of(PredictRequest)},
     )
-    async def predict(request: Request, task: TaskName, language: LanguageName) -> Response:
-        cell, body = find(task, language), await json_body(request)
-        sets = tagger.calibration is not None and tagger.calibration.of(cell.task, desk.engine.samples) is not None
+    async def predict(request: Request, body: DocumentRequest, cell: Cell = cell_named) -> Response:
+        sets = tagger.calibration is not None and tagger.calibration.of(cell.task, queue.engine.samples) is not None
         options = TaggingOptions(alpha=inception.ALPHA if sets else None)
-        answer = await desk.tag(request, lambda: _document(body, cell.language), cell, options)
+        answer = await queue.tag(request, lambda: _document(body, cell.language), cell, options)
         return Response(answer, media_type="application/json")
 
     @router.post(
@@ -93,15 +90,13 @@ def routes(desk: Desk, lessons: Lessons) -> APIRouter:
         response_class=Response,
         summary="Learn from documents",
         responses=CELL_PROBLEMS | CHANGING_PROBLEMS,
-        openapi_extra={"requestBody": body_of(TrainRequest)},
     )
-    async def train(request: Request, task: TaskName, language: LanguageName) -> None:
-        cell, body = find(task, language), await json_body(request)
-        if lessons.busy(cell):
-            raise ApiError(429, "busy", f"{cell} is learning; try again in a moment", {"Retry-After": "1"})
-        grid_task = tagger.model.inventory.task(cell.task)
-        await lessons.take(cell, lambda: _annotated(body, cell.language, grid_task))
-        await lessons.learn(cell)
+    async def train(body: TrainRequest, cell: Cell = cell_named) -> None:
+        if incoming.busy(cell):
+            raise busy(f"{cell} is learning; try again in a moment")
+        task = tagger.model.inventory.task(cell.task)
+        await incoming.accept(cell, lambda: _annotated(body, cell.language, task))
+        await incoming.learn(cell)
 
     return router
 
@@ -111,20 +106,19 @@ def _check_installed() -> None:
         raise ApiError(404, "not_found", "expected the inception extra; pip install 'crossfill[inception]'")
 
 
-def _annotated(body: bytes, language: str, task: Task) -> list[Lesson]:
-    """The labelled sentences of all documents of a request."""
-    request = parse_json(body, TrainRequest)
-    layer, types, found = request.metadata.named_layer, inception.read_types(request.type_system), []
+def _annotated(request: TrainRequest, language: str, task: Task) -> list[AnnotatedSentences]:
+    """Read the labelled sentences of all documents of a request."""
+    layer, types, annotated = request.metadata.named_layer, inception.read_types(request.type_system), []
     for document in request.documents:
         read = inception.Document.parse(document.xmi, types, language)
-        who = "".join(filter(str.isprintable, document.user))[:60]
-        found.append(Lesson(f"INCEpTION user {who}" if who else "INCEpTION", labelled_sentences(read, layer, task)))
-    return found
+        user = "".join(filter(str.isprintable, document.user))[:60]
+        who = f"INCEpTION user {user}" if user else "INCEpTION"
+        annotated.append(AnnotatedSentences(who, inception.labelled_sentences(read, layer, task)))
+    return annotated
 
 
-def _document(body: bytes, language: str) -> Document:
-    """The sentences of a request's document, and the document with their predictions as its answer."""
-    request = parse_json(body, PredictRequest)
+def _document(request: DocumentRequest, language: str) -> Document:
+    """Read the sentences of a request's document, to be answered with the document and their predictions."""
     layer = request.metadata.named_layer
     types = inception.read_types(request.type_system)
     document = inception.Document.parse(request.document.xmi, types, language)

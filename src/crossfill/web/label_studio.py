@@ -2,23 +2,29 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from crossfill.data.segmentation import split_text
+from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task
-from crossfill.integrations.label_studio import Labelling, prediction
-from crossfill.integrations.label_studio_events import ANNOTATED, START, annotations, labelled_sentences
+from crossfill.integrations.label_studio import (
+    ANNOTATED,
+    DELETED,
+    START,
+    Labelling,
+    annotations,
+    deleted_annotations,
+    labelled_sentences,
+    prediction,
+)
 from crossfill.prediction.tagging import Tagging
-from crossfill.web.desk import Desk, Document
-from crossfill.web.lessons import CHANGING_PROBLEMS, Lesson, Lessons
-from crossfill.web.problems import too_large
-from crossfill.web.reading import CELL_PROBLEMS, body_of, json_body, parse_json, read_json
+from crossfill.web.annotators import AnnotatedSentences, CellVersions, IncomingAnnotations, cell_in_address
+from crossfill.web.problems import CELL_PROBLEMS, CHANGING_PROBLEMS, JsonRoute, too_large
+from crossfill.web.request_queue import Document, RequestQueue
 from crossfill.web.settings import ServeSettings
-from crossfill.web.tools import LanguageName, TaskName, Versions, cell_of
 
 PATHS = ("health", "setup", "predict", "webhook")
 """What there is for each cell."""
@@ -30,7 +36,7 @@ class SetupRequest(BaseModel):
     label_schema: str = Field(alias="schema", description="The project's labelling configuration, as XML.")
 
 
-class PredictRequest(BaseModel):
+class TasksRequest(BaseModel):
     """Tasks that want predictions."""
 
     tasks: list[dict[str, Any]] = Field(description="Tasks; the configuration says where their data has the text.")
@@ -75,84 +81,68 @@ class Event(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    action: str = Field(description="ANNOTATION_CREATED, ANNOTATION_UPDATED, START_TRAINING; others change nothing.")
+    action: str = Field(description="As ANNOTATION_CREATED, ANNOTATIONS_DELETED, START_TRAINING.")
     project: Project | None = None
 
 
 class Learned(BaseModel):
-    """What came of an event."""
+    """The effect of an event."""
 
-    accepted: int = Field(description="Sentences that were new, or labelled anew.")
+    accepted: int = Field(description="Sentences that were new, or have new labels.")
     learning: bool = Field(description="Whether the cell learns now, in the background.")
 
 
-def routes(desk: Desk, lessons: Lessons, versions: Versions) -> APIRouter:
-    """The addresses of an ML backend for each cell."""
-    router = APIRouter(prefix="/label-studio/{task}/{language}", tags=["Label Studio"])
-    tagger = desk.engine.tagger
-    find = partial(cell_of, tagger)
+def routes(queue: RequestQueue, incoming: IncomingAnnotations, versions: CellVersions) -> APIRouter:
+    """Build the addresses of an ML backend for each cell."""
+    router = APIRouter(prefix="/label-studio/{task}/{language}", tags=["Label Studio"], route_class=JsonRoute)
+    inventory = queue.engine.tagger.model.inventory
+    cell_named = Depends(cell_in_address(queue.engine.tagger))
 
     @router.get(
         "/health",
         summary="Whether the backend works",
         responses={code: CELL_PROBLEMS[code] for code in (401, 404, 421)},
     )
-    async def health(task: TaskName, language: LanguageName) -> Up:
-        return Up(model_version=versions.of(find(task, language)))
+    async def health(cell: Cell = cell_named) -> Up:
+        return Up(model_version=versions.of(cell))
 
-    @router.post(
-        "/setup",
-        summary="Check a project's labelling configuration",
-        response_model=Version,
-        responses=CELL_PROBLEMS,
-        openapi_extra={"requestBody": body_of(SetupRequest)},
-    )
-    async def setup(request: Request, task: TaskName, language: LanguageName) -> Version:
-        cell = find(task, language)
-        asked = await read_json(request, SetupRequest)
-        Labelling.parse(asked.label_schema).check(tagger.model.inventory.labels[cell.task])
+    @router.post("/setup", summary="Check a project's labelling configuration", responses=CELL_PROBLEMS)
+    async def setup(body: SetupRequest, cell: Cell = cell_named) -> Version:
+        Labelling.parse(body.label_schema).check(inventory.labels[cell.task])
         return Version(model_version=versions.of(cell))
 
     @router.post(
-        "/predict",
-        summary="Predict the regions of tasks",
-        response_model=Predictions,
-        responses=CELL_PROBLEMS,
-        openapi_extra={"requestBody": body_of(PredictRequest)},
+        "/predict", summary="Predict the regions of tasks", response_model=Predictions, responses=CELL_PROBLEMS
     )
-    async def predict(request: Request, task: TaskName, language: LanguageName) -> Response:
-        cell = find(task, language)
-        body, version = await json_body(request), versions.of(cell)
-        answer = await desk.tag(request, lambda: _tasks(body, cell.language, version), cell)
+    async def predict(request: Request, body: TasksRequest, cell: Cell = cell_named) -> Response:
+        version = versions.of(cell)
+        answer = await queue.tag(request, lambda: _tasks(body, cell.language, version), cell)
         return Response(answer, media_type="application/json")
 
     @router.post(
         "/webhook",
         status_code=201,
         summary="Learn from annotations",
-        response_model=Learned,
         responses=CELL_PROBLEMS | CHANGING_PROBLEMS,
-        openapi_extra={"requestBody": body_of(Event)},
     )
-    async def webhook(request: Request, task: TaskName, language: LanguageName) -> Learned:
-        cell, body = find(task, language), await json_body(request)
-        event = parse_json(body, Event)
-        if event.action == START:
-            return Learned(accepted=0, learning=await lessons.learn(cell))
-        if event.action not in ANNOTATED:
+    async def webhook(event: Event, cell: Cell = cell_named) -> Learned:
+        accepted = 0
+        if event.action in ANNOTATED:
+            accepted = await incoming.accept(
+                cell, lambda: _annotated(event, cell.language, inventory.task(cell.task), queue.settings)
+            )
+        elif event.action == DELETED:
+            await incoming.forget(cell, deleted_annotations(event.model_extra or {}), "Label Studio")
+        elif event.action != START:
             return Learned(accepted=0, learning=False)
-        grid_task = tagger.model.inventory.task(cell.task)
-        return Learned(
-            accepted=await lessons.take(cell, lambda: _annotated(event, cell.language, grid_task, desk.settings)),
-            learning=await lessons.learn(cell),
-        )
+        return Learned(accepted=accepted, learning=await incoming.learn(cell))
 
     return router
 
 
-def _annotated(event: Event, language: str, task: Task, limits: ServeSettings) -> list[Lesson]:
-    """The labelled sentences of all annotations that an event brings."""
-    found = []
+def _annotated(event: Event, language: str, task: Task, limits: ServeSettings) -> list[AnnotatedSentences]:
+    """Read the labelled sentences of all annotations that an event brings."""
+    annotated = []
     for annotation in annotations(event.model_extra or {}):
         labelling = Labelling.parse(event.project.label_config if event.project else "")
         text = labelling.text(annotation.task)
@@ -161,13 +151,12 @@ def _annotated(event: Event, language: str, task: Task, limits: ServeSettings) -
         if len(annotation.result) > limits.max_words:
             raise too_large("regions in a task", limits.max_words, len(annotation.result))
         sentences = labelled_sentences(text, annotation.result, labelling, language, task)
-        found.append(Lesson(annotation.who, sentences))
-    return found
+        annotated.append(AnnotatedSentences(annotation.who, sentences, annotation.source))
+    return annotated
 
 
-def _tasks(body: bytes, language: str, version: str) -> Document:
-    """The sentences of all tasks of a request, and their predictions as its answer."""
-    request = parse_json(body, PredictRequest)
+def _tasks(request: TasksRequest, language: str, version: str) -> Document:
+    """Cut the texts of all tasks of a request into sentences, to be answered with their predictions."""
     labelling = Labelling.parse(request.label_config)
     texts = [labelling.text(task) for task in request.tasks]
     tasks = [list(split_text(text, language)) for text in texts]

@@ -1,7 +1,6 @@
 """The grid of a model as the page shows it: cells with scores, a map of languages, example sentences."""
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -12,7 +11,6 @@ import numpy as np
 from crossfill.adaptation.heads import without_adapted
 from crossfill.data.codes import is_private, language_name, language_tag
 from crossfill.data.parallel_corpus import parallel_languages, parallel_sentences
-from crossfill.evaluation.results import CellResult
 from crossfill.grid.cells import Cell
 from crossfill.measures.projection import pca
 from crossfill.methods.registry import find_method
@@ -58,7 +56,7 @@ def describe(
             )
             for code in inventory.languages
         ],
-        cells=[_cell(tagger, cell, own) for cell, own in _by_cell(tagger).items()],
+        cells=[_cell(tagger, cell) for cell in tagger.cells],
         map_shares=shares,
         limits=schemas.LimitsAnswer(
             characters=settings.max_characters,
@@ -74,7 +72,7 @@ def describe(
 def language_map(
     tagger: Tagger,
 ) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]], list[float]]:
-    """Posteriors of languages along two principal components: means, standard deviations, shares of variance.
+    """Project the posteriors of languages on two principal components: means, standard deviations, shares of variance.
 
     All are empty if the method has no language vectors, or there are fewer than three languages.
     """
@@ -82,25 +80,19 @@ def language_map(
     if read is None or len(languages) < 3:
         return {}, {}, []
     means, variance, factor = (part.cpu().double().numpy() for part in read(without_adapted(tagger.model)))
-    found = pca(means, 2)
-    if found.points.shape[1] < 2:
+    projection = pca(means, 2)
+    if projection.points.shape[1] < 2:
         return {}, {}, []
     # the diagonal of V (diag(δ²) + B Bᵀ) Vᵀ, V the directions
-    across = variance @ (found.directions**2).T + ((found.directions @ factor) ** 2).sum(-1)
-    places = {code: _pair(point) for code, point in zip(languages, found.points, strict=True)}
+    across = variance @ (projection.directions**2).T + ((projection.directions @ factor) ** 2).sum(-1)
+    places = {code: _pair(point) for code, point in zip(languages, projection.points, strict=True)}
     spreads = {code: _pair(np.sqrt(row)) for code, row in zip(languages, across, strict=True)}
-    return places, spreads, found.shares.round(4).tolist()
+    return places, spreads, projection.shares.round(4).tolist()
 
 
-def _by_cell(tagger: Tagger) -> dict[Cell, list[CellResult]]:
-    results: dict[Cell, list[CellResult]] = defaultdict(list)
-    for result in tagger.results:
-        results[result.cell].append(result)
-    return {cell: results.get(cell, []) for cell in tagger.cells}
-
-
-def _cell(tagger: Tagger, cell: Cell, results: Sequence[CellResult]) -> schemas.CellAnswer:
-    """A cell with its mean scores over corpora."""
+def _cell(tagger: Tagger, cell: Cell) -> schemas.CellAnswer:
+    """Describe a cell with its mean scores over corpora."""
+    results = [result for result in tagger.results if result.cell == cell]
     return schemas.CellAnswer(
         cell=str(cell),
         status="seen" if cell in tagger.seen else "unseen",
@@ -112,10 +104,10 @@ def _cell(tagger: Tagger, cell: Cell, results: Sequence[CellResult]) -> schemas.
 
 
 def _expected(tagger: Tagger, cell: Cell) -> schemas.ExpectedAnswer | None:
-    found = tagger.expectations.of(cell) if tagger.expectations is not None else None
-    if tagger.expectations is None or found is None:
+    if tagger.expectations is None or (expected := tagger.expectations.of(cell)) is None:
         return None
-    return schemas.ExpectedAnswer(score=found.score, low=found.low, high=found.high, level=tagger.expectations.level)
+    low, high = expected.low, expected.high
+    return schemas.ExpectedAnswer(score=expected.score, low=low, high=high, level=tagger.expectations.level)
 
 
 def _pair(values: np.ndarray) -> tuple[float, float]:
@@ -124,7 +116,7 @@ def _pair(values: np.ndarray) -> tuple[float, float]:
 
 @cache
 def _known_examples() -> dict[str, list[str]]:
-    """A few sentences in some widely spoken languages, saying the same in each; two are of the parallel corpus."""
+    """Load a few sentences in some widely spoken languages, the same in each; two are of the parallel corpus."""
     known = json.loads(files("crossfill.web").joinpath("examples.json").read_text(encoding="utf-8"))
     for language in parallel_languages():
         sentences = parallel_sentences("ner", language)

@@ -1,35 +1,128 @@
-"""Errors of the API: each has an HTTP status, a name for programs, and a message for people."""
+"""Problems of requests: each has an HTTP status, a name for programs, and a message for people."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from pydantic_core import from_json
+from starlette.exceptions import HTTPException as AnyHTTPException
+
+from crossfill.errors import CrossfillError
+from crossfill.web.schemas import Problem
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    401: {"model": Problem, "description": "No token, or the wrong one"},
+    421: {"model": Problem, "description": "A request for another host"},
+}
+BODY_PROBLEMS: dict[int | str, dict[str, Any]] = PROBLEMS | {
+    400: {"model": Problem, "description": "Not JSON in UTF-8"},
+    408: {"model": Problem, "description": "The request did not arrive in time"},
+    413: {"model": Problem, "description": "More text than the limits allow"},
+    415: {"model": Problem, "description": "Another media type than application/json"},
+    422: {"model": Problem, "description": "Not a request that can be answered: an unknown cell, no text, …"},
+    429: {"model": Problem, "description": "Too many requests wait"},
+    503: {"model": Problem, "description": "No answer in time, or the server is stopping"},
+}
+CELL_PROBLEMS: dict[int | str, dict[str, Any]] = BODY_PROBLEMS | {
+    404: {"model": Problem, "description": "No such cell"},
+}
+CHANGING_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    403: {"model": Problem, "description": "A page of another site"},
+    409: {"model": Problem, "description": "The server does not teach"},
+}
 
 
-@dataclass(eq=False)  # not frozen: Python writes the traceback into it
-class ApiError(Exception):
+class ApiError(HTTPException):
     """An error that is sent to the client as a problem."""
 
-    status: int
-    error: str
-    message: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    def __init__(self, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, message, dict(headers or {}))
+        self.kind, self.message = kind, message
 
 
-def too_large(what: str, most: int, found: int | str) -> ApiError:
-    """A request over a size limit."""
-    number = f"{found:,}" if isinstance(found, int) else found
+def too_large(what: str, most: int, size: int | str) -> ApiError:
+    """Make the error of a request over a size limit."""
+    number = f"{size:,}" if isinstance(size, int) else size
     return ApiError(413, "too_large", f"expected at most {most:,} {what}, got {number}; send the text in parts")
 
 
 def invalid(message: str) -> ApiError:
-    """A request with invalid values."""
+    """Make the error of a request with invalid values."""
     return ApiError(422, "invalid", message)
 
 
-def busy() -> ApiError:
-    """Too many requests at once."""
-    return ApiError(429, "busy", "too many requests are waiting; try again in a second", {"Retry-After": "1"})
+def busy(message: str = "too many requests are waiting; try again in a second") -> ApiError:
+    """Make the error of a request that came while too much is going on."""
+    return ApiError(429, "busy", message, {"Retry-After": "1"})
 
 
 def unavailable(message: str) -> ApiError:
-    """No answer in time, or the server is stopping."""
+    """Make the error of a request without an answer in time, or at a server that is stopping."""
     return ApiError(503, "unavailable", message, {"Retry-After": "5"})
+
+
+class JsonRequest(Request):
+    """A request whose body has to be JSON in UTF-8, and has to say so.
+
+    FastAPI reads any media type, other encodings, and halves of surrogate pairs, which no file could hold.
+    """
+
+    async def body(self) -> bytes:
+        """Read the body."""
+        media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "application/json":
+            raise ApiError(415, "unsupported", f"expected Content-Type application/json, got '{media_type[:100]}'")
+        if not (content := await super().body()):
+            raise ApiError(400, "not_json", "expected JSON in UTF-8, got nothing")
+        return content
+
+    async def json(self) -> Any:
+        """Parse the body."""
+        try:
+            return from_json(await self.body())
+        except ValueError as error:
+            raise ApiError(400, "not_json", f"expected JSON in UTF-8; {error}") from None
+
+
+class JsonRoute(APIRoute):
+    """An address that reads bodies as `JsonRequest` does."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Have FastAPI's handler read a `JsonRequest`."""
+        handle = super().get_route_handler()
+
+        async def handle_json(request: Request) -> Response:
+            return await handle(JsonRequest(request.scope, request.receive))
+
+        return handle_json
+
+
+def answer_problems(app: FastAPI) -> None:
+    """Have an app answer every error with a problem; messages do not repeat what was sent."""
+
+    @app.exception_handler(CrossfillError)
+    async def on_bad_input(_: Request, error: CrossfillError) -> Response:
+        return problem_response(ApiError(422, "invalid", str(error)))
+
+    @app.exception_handler(RequestValidationError)
+    async def on_bad_values(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"][1:]))
+        return problem_response(invalid(f"{where}: {first['msg']}" if where else first["msg"]))
+
+    @app.exception_handler(AnyHTTPException)
+    async def on_http_error(_: Request, error: AnyHTTPException) -> Response:
+        if isinstance(error, ApiError):
+            return problem_response(error)
+        kinds = {404: ("not_found", "nothing is here; /docs lists what there is"), 405: ("not_allowed", "wrong method")}
+        kind, message = kinds.get(error.status_code, ("refused", "the request was refused"))
+        return problem_response(ApiError(error.status_code, kind, message, error.headers))
+
+
+def problem_response(error: ApiError) -> JSONResponse:
+    """Write a problem as JSON."""
+    content = Problem(error=error.kind, message=error.message).model_dump()
+    return JSONResponse(content, error.status_code, headers=dict(error.headers or {}))

@@ -21,10 +21,23 @@ class FirstProblem:
         return schema
 
 
-class TagRequest(BaseModel):
-    """Text to tag, and the cells to tag it in: either `text` or `sentences`, not both."""
+class RequestBody(BaseModel):
+    """What is sent to the API: nothing but the fields that are known."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_other_field(cls, values: Any) -> Any:
+        """Refuse the first unknown field: pydantic would list them all."""
+        known = cls.model_fields
+        if other := next((key for key in values if key not in known), None) if isinstance(values, dict) else None:
+            raise ValueError(f"{other[:100]}: expected {', '.join(known)}, and nothing else")
+        return values
+
+
+class TagRequest(RequestBody):
+    """Text to tag, and the cells to tag it in: either `text` or `sentences`, not both."""
 
     cells: Annotated[list[str], FirstProblem()] = Field(
         min_length=1, description="Cells, as ner/wol; all share one pass through the encoder."
@@ -73,7 +86,7 @@ class Health(Answer):
 
 
 class SpanAnswer(BaseModel):
-    """A name or phrase: words `start` to `end`, the latter not included."""
+    """A name or phrase: words `start` to `end` (exclusive)."""
 
     start: int
     end: int

@@ -14,9 +14,9 @@ from crossfill.errors import ConfigError
 from crossfill.tagger.card import load_examples
 from crossfill.tagger.hub_model import find_model, shown_name
 from crossfill.tagger.tagger import load
-from crossfill.teaching.teacher import Teacher
+from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
-from crossfill.web.logs import log, set_up
+from crossfill.web.security import log, set_up_log
 from crossfill.web.settings import ServeSettings
 
 CONNECTIONS: dict[str, Any] = {
@@ -41,7 +41,7 @@ def serve(
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the model in a folder until the process is told to stop; `ready` is called with the address."""
-    set_up(quiet)
+    set_up_log(quiet)
     tagger = load(folder := find_model(folder), encoder)
     teacher = None
     if settings.teach is not None:

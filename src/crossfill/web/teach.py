@@ -1,119 +1,241 @@
 """The operations of teaching: text comes in, sentences go out tagged and come back corrected, and the cell learns."""
 
-import asyncio
-from collections.abc import Callable
 from io import BytesIO
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Body, FastAPI, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
-from crossfill.data.streams import read_items
+from crossfill.data.streams import Format, read_items
 from crossfill.data.writers import WRITERS
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.prediction.tagging import Tagging, TaggingOptions
-from crossfill.teaching.estimate import Score
-from crossfill.teaching.journal import Accepted
-from crossfill.teaching.lesson import text_key
-from crossfill.teaching.teacher import Teacher
-from crossfill.web import teach_schemas as schemas
-from crossfill.web.desk import Desk
+from crossfill.tagger.annotation import Cost, Strategy
+from crossfill.teaching.estimate import Estimate, Score
+from crossfill.teaching.journal import MOST_NAME, Accepted
+from crossfill.teaching.service import Teacher
+from crossfill.teaching.state import text_key
 from crossfill.web.engine import sentence_values
-from crossfill.web.problems import busy, invalid, too_large, unavailable
-from crossfill.web.reading import BODY_PROBLEMS, PROBLEMS, body_of, read_json
-from crossfill.web.schemas import Problem
+from crossfill.web.problems import BODY_PROBLEMS, CHANGING_PROBLEMS, PROBLEMS, invalid, too_large
+from crossfill.web.request_queue import BackgroundCalls, RequestQueue
+from crossfill.web.schemas import Answer, FirstProblem, RequestBody
 
 RECENT = 20
 """Corrected sentences that an answer shows."""
-_OTHER_SITE = {403: {"model": Problem, "description": "A page of another site"}}
 _FORMATS = {"bio": ".bio", "conllu": ".conllu", "jsonl": ".jsonl"}
-_CHANGES: dict[int | str, dict[str, Any]] = BODY_PROBLEMS | _OTHER_SITE
+_CHANGES: dict[int | str, dict[str, Any]] = BODY_PROBLEMS | {403: CHANGING_PROBLEMS[403]}
 _LOOKS: dict[int | str, dict[str, Any]] = PROBLEMS | {code: BODY_PROBLEMS[code] for code in (422, 429, 503)}
-Made = TypeVar("Made")
 
 
-class Aside:
-    """Work beside the tagging thread: as many requests as may wait for that one may wait here, and as long."""
-
-    def __init__(self, queue: int, timeout: float) -> None:
-        self._queue, self._timeout, self._waiting = queue, timeout, 0
-
-    async def do(self, work: Callable[[], Made]) -> Made:
-        """The result of work in another thread."""
-        if self._waiting >= self._queue:
-            raise busy()
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(self._timeout):
-                return await asyncio.to_thread(work)
-        except TimeoutError:
-            raise unavailable(f"no answer within {self._timeout:g} seconds; try again") from None
-        finally:
-            self._waiting -= 1
+Name = Annotated[str, Field(max_length=MOST_NAME, description="Who corrects, as it will stand in the journal.")]
+Id = Annotated[str, Field(pattern="^[0-9a-f]{12}$", description="Of a sentence that was accepted.")]
+Key = Annotated[str, Field(pattern="^[0-9a-f]{16}$", description="Of a text, however it is cut into words.")]
 
 
-def add_teaching(app: FastAPI, teacher: Teacher, desk: Desk) -> None:
+class CellRequest(RequestBody):
+    """A cell."""
+
+    cell: str = Field(max_length=200, description="A cell, as ner/wol.")
+
+
+class TextRequest(CellRequest):
+    """Text whose sentences are to be corrected."""
+
+    text: str
+    format: Format = Field(default="text", description="Plain text is split by the rules of the cell's language.")
+
+
+class NextRequest(CellRequest):
+    """Which sentence comes next."""
+
+    strategy: Strategy = Field(default="coverage", description="As in `crossfill annotate`.")
+    cost: Cost = Field(default="sentences", description="What effort is counted in.")
+    tab: str = Field(
+        default="",
+        max_length=32,
+        description="Any name; sentences that were given to others are held back for a while.",
+    )
+    skip: Key | None = Field(default=None, description="A sentence to offer again only when no other is left.")
+
+
+class AcceptRequest(CellRequest):
+    """A sentence with its right labels."""
+
+    words: Annotated[list[str], FirstProblem()] = Field(min_length=1)
+    labels: Annotated[list[str], FirstProblem()] = Field(min_length=1, description="One for each word; IOB2 for spans.")
+    spaces: Annotated[list[bool], FirstProblem()] | None = Field(
+        default=None, description="Whether a space follows each word; by default one follows every word."
+    )
+    who: Name = ""
+    replaces: Id | None = None
+
+
+class WithdrawRequest(CellRequest):
+    """A sentence to take back."""
+
+    id: Id
+    who: Name = ""
+
+
+class BackRequest(CellRequest):
+    """A state to return to."""
+
+    number: int = Field(ge=0, le=1_000_000)
+    who: Name = ""
+
+
+class TextAnswer(Answer):
+    """What waits to be corrected."""
+
+    added: int = Field(description="Sentences that are new.")
+    waiting: int
+
+
+class WaitingSentence(BaseModel):
+    """A sentence that waits, tagged; one entry per word."""
+
+    key: str
+    words: list[str]
+    spaces: list[bool]
+    labels: list[str]
+    confidence: list[float]
+    entropy: list[float]
+    mutual_information: list[float]
+    probabilities: list[list[float]] = Field(description="Words × labels, in the order of the task's labels.")
+
+
+class NextAnswer(Answer):
+    """The sentence to correct next."""
+
+    state: str = Field(description="The number of the state that the cell was tagged in.")
+    waiting: int
+    sentence: WaitingSentence | None = Field(description="null: nothing waits.")
+
+
+class AcceptedSentence(BaseModel):
+    """A sentence that counts."""
+
+    id: str
+    who: str
+    when: str
+    words: list[str]
+    labels: list[str]
+    spaces: list[bool]
+
+
+class AcceptAnswer(Answer):
+    """The sentence is on disk."""
+
+    id: str
+    replaced: AcceptedSentence | None = Field(description="The entry of the same text that it replaced.")
+    sentences: int = Field(description="Sentences that count.")
+
+
+class DoneAnswer(Answer):
+    """Whether anything began."""
+
+    begun: bool
+
+
+class SaveAnswer(Answer):
+    """The cell is in the model folder."""
+
+    file: str
+
+
+class StateAnswer(BaseModel):
+    """A state that one can return to."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    number: int
+    when: str
+    sentences: int
+    score: Score | None
+
+
+class ProgressAnswer(Answer):
+    """How far the teaching of a cell has come."""
+
+    cell: str
+    status: Literal["seen", "unseen"]
+    metric: str
+    sentences: int
+    words: int
+    unlearned: int = Field(description="Sentences that the next adaptation will learn.")
+    changed: bool = Field(description="Whether there is anything to learn: new sentences, or some taken back.")
+    waiting: int
+    state: str = Field(description="The number of the state that tags now.")
+    current: int = Field(description="The number of the state whose sentences, and later ones, count.")
+    busy: bool
+    every: int = Field(description="The cell learns by itself after so many new sentences; 0: it does not.")
+    problem: str | None
+    estimate: Estimate | None
+    states: list[StateAnswer]
+    recent: list[AcceptedSentence] = Field(description="The sentences that count and were accepted last, latest first.")
+
+
+def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
     """Add the operations of teaching to an app."""
-    tagger, limits = teacher.tagger, desk.settings
-    aside, cell = Aside(limits.queue, limits.timeout), str(tagger.cells[0])
+    tagger, limits, background = teacher.tagger, queue.settings, BackgroundCalls(queue.settings)
 
-    def operation(path: str, summary: str, body: type[schemas.CellRequest], **example: Any) -> Any:
-        extra = {"requestBody": body_of(body, {"cell": cell, **example})}
-        return app.post(f"/api/teach/{path}", summary=summary, responses=_CHANGES, openapi_extra=extra)
+    def operation(path: str, summary: str) -> Any:
+        return app.post(f"/api/teach/{path}", summary=summary, responses=_CHANGES)
 
-    @operation("text", "Add text to correct", schemas.TextRequest, text="Dakar mooy péeyu Senegaal.")
-    async def text(request: Request) -> schemas.TextAnswer:
-        """The sentences of a text wait to be corrected, but for those that do already or were accepted."""
-        asked = await read_json(request, schemas.TextRequest)
+    def example(**values: Any) -> Any:
+        return Body(examples=[{"cell": str(tagger.cells[0]), **values}])
+
+    @operation("text", "Add text to correct")
+    async def text(asked: Annotated[TextRequest, example(text="Dakar mooy péeyu Senegaal.")]) -> TextAnswer:
+        """The sentences of a text wait to be corrected, except those that wait already or were accepted."""
         if len(asked.text) > limits.max_characters:
             raise too_large("characters", limits.max_characters, len(asked.text))
 
-        def work() -> schemas.TextAnswer:
-            found = tagger.cell(asked.cell)
+        def work() -> TextAnswer:
+            cell = tagger.cell(asked.cell)
             content = asked.text.encode("utf-8", "surrogatepass")
-            items = list(read_items(BytesIO(content), "the text", asked.format, found.language))
+            items = list(read_items(BytesIO(content), "the text", asked.format, cell.language))
             sentences = [item.sentence for item in items]
             for sentence in sentences:
                 if len(sentence) > limits.max_words:
                     raise too_large("words in a sentence", limits.max_words, len(sentence))
-            done = teacher.by_text(found)
-            added = teacher.pool(found).add(sentences, done)
-            return schemas.TextAnswer(added=added, waiting=teacher.pool(found).waiting(done))
+            done = teacher.by_text(cell)
+            added = teacher.queue(cell).add(sentences, done)
+            return TextAnswer(added=added, waiting=teacher.queue(cell).waiting(done))
 
-        return await aside.do(work)
+        return await background.do(work)
 
-    @operation("next", "The sentence to correct next", schemas.NextRequest)
-    async def following(request: Request) -> schemas.NextAnswer:
+    @operation("next", "The sentence to correct next")
+    async def following(request: Request, asked: Annotated[NextRequest, example()]) -> NextAnswer:
         """The waiting sentence that is most worth annotating, tagged."""
-        asked = await read_json(request, schemas.NextRequest)
-        found = tagger.cell(asked.cell)
+        cell = tagger.cell(asked.cell)
 
         def work() -> tuple[tuple[str, Sentence] | None, int, str]:
-            pool, done, version = teacher.pool(found), teacher.by_text(found), teacher.version(found)
+            sentences, done, version = teacher.queue(cell), teacher.by_text(cell), teacher.version(cell)
             if asked.skip is not None:
-                pool.skip(asked.skip)
-            return pool.take(asked.strategy, asked.cost, version, asked.tab, done), pool.waiting(done), version
+                sentences.skip(asked.skip)
+            taken = sentences.take(asked.strategy, asked.cost, version, asked.tab, done)
+            return taken, sentences.waiting(done), version
 
-        taken, waiting, version = await aside.do(work)
+        taken, waiting, version = await background.do(work)
         if taken is None:
-            return schemas.NextAnswer(state=version, waiting=waiting, sentence=None)
+            return NextAnswer(state=version, waiting=waiting, sentence=None)
         key, sentence = taken
-        (tagging,) = await desk.do(request, desk.engine.tagging([sentence], found, TaggingOptions()))
+        (tagging,) = await queue.do(request, queue.engine.tagging([sentence], cell, TaggingOptions()))
         words = {"words": list(sentence.words), "spaces": list(sentence.spaces or [True] * len(sentence))}
-        shown = schemas.WaitingSentence(key=key, **words, **_tagged(tagging))
-        return schemas.NextAnswer(state=version, waiting=waiting, sentence=shown)
+        shown = WaitingSentence(key=key, **words, **_tagged(tagging))
+        return NextAnswer(state=version, waiting=waiting, sentence=shown)
 
-    @operation("clear", "Let nothing wait", schemas.CellRequest)
-    async def clear(request: Request) -> schemas.TextAnswer:
+    @operation("clear", "Let nothing wait")
+    async def clear(asked: Annotated[CellRequest, example()]) -> TextAnswer:
         """Sentences that wait are removed; those that were accepted stay."""
-        asked = await read_json(request, schemas.CellRequest)
-        await aside.do(lambda: teacher.pool(asked.cell).clear())
-        return schemas.TextAnswer(added=0, waiting=0)
+        await background.do(lambda: teacher.queue(asked.cell).clear())
+        return TextAnswer(added=0, waiting=0)
 
-    @operation("accept", "Accept a sentence", schemas.AcceptRequest, **_example(teacher))
-    async def accept(request: Request) -> schemas.AcceptAnswer:
+    @operation("accept", "Accept a sentence")
+    async def accept(asked: Annotated[AcceptRequest, example(**_example(teacher))]) -> AcceptAnswer:
         """Keep a corrected sentence: it is on disk when the answer comes."""
-        asked = await read_json(request, schemas.AcceptRequest)
         if len(asked.words) > limits.max_words:
             raise too_large("words", limits.max_words, len(asked.words))
         if (characters := sum(map(len, asked.words))) > limits.max_characters:
@@ -123,60 +245,55 @@ def add_teaching(app: FastAPI, teacher: Teacher, desk: Desk) -> None:
                 raise invalid(f"expected as many labels and spaces as words, {len(asked.words)}; got {len(values)}")
         spaces = () if asked.spaces is None or all(asked.spaces) else tuple(asked.spaces)
 
-        def work() -> schemas.AcceptAnswer:
+        def work() -> AcceptAnswer:
             sentence = Sentence(tuple(asked.words), tuple(asked.labels), spaces)
             before = teacher.by_text(asked.cell).get(text_key(sentence))
-            (made,) = teacher.accept(asked.cell, [sentence], asked.who, asked.replaces)
+            (entry,) = teacher.accept(asked.cell, [sentence], asked.who, asked.replaces)
             replaced = _shown(before) if before is not None and before.id != asked.replaces else None
-            return schemas.AcceptAnswer(id=made.id, replaced=replaced, sentences=len(teacher.in_force(asked.cell)))
+            return AcceptAnswer(id=entry.id, replaced=replaced, sentences=len(teacher.in_force(asked.cell)))
 
-        return await aside.do(work)
+        return await background.do(work)
 
-    @operation("withdraw", "Take a sentence back", schemas.WithdrawRequest, id="0123456789ab")
-    async def withdraw(request: Request) -> schemas.DoneAnswer:
+    @operation("withdraw", "Take a sentence back")
+    async def withdraw(asked: Annotated[WithdrawRequest, example(id="0123456789ab")]) -> DoneAnswer:
         """A sentence that was accepted no longer counts; the journal keeps it."""
-        asked = await read_json(request, schemas.WithdrawRequest)
-        await aside.do(lambda: teacher.withdraw(asked.cell, [asked.id], asked.who))
-        return schemas.DoneAnswer(begun=True)
+        await background.do(lambda: teacher.withdraw(asked.cell, [asked.id], asked.who))
+        return DoneAnswer(begun=True)
 
-    @operation("learn", "Learn", schemas.CellRequest)
-    async def learn(request: Request) -> schemas.DoneAnswer:
-        """Adapt the cell to the sentences in force, in the background; not if it is busy or nothing is new."""
-        asked = await read_json(request, schemas.CellRequest)
-        return schemas.DoneAnswer(begun=await aside.do(lambda: teacher.learn(asked.cell)))
+    @operation("learn", "Learn")
+    async def learn(asked: Annotated[CellRequest, example()]) -> DoneAnswer:
+        """Adapt the cell to the sentences that count, in the background; not if it is busy or nothing is new."""
+        return DoneAnswer(begun=await background.do(lambda: teacher.learn(asked.cell)))
 
-    @operation("back", "Return to a state", schemas.BackRequest, number=0)
-    async def back(request: Request) -> schemas.DoneAnswer:
+    @operation("back", "Return to a state")
+    async def back(asked: Annotated[BackRequest, example(number=0)]) -> DoneAnswer:
         """Return to an earlier state, or to a later one again, and to the sentences of that time."""
-        asked = await read_json(request, schemas.BackRequest)
-        await aside.do(lambda: teacher.go_back(asked.cell, asked.number, asked.who))
-        return schemas.DoneAnswer(begun=True)
+        await background.do(lambda: teacher.go_back(asked.cell, asked.number, asked.who))
+        return DoneAnswer(begun=True)
 
-    @operation("save", "Save the model", schemas.CellRequest)
-    async def save(request: Request) -> schemas.SaveAnswer:
+    @operation("save", "Save the model")
+    async def save(asked: Annotated[CellRequest, example()]) -> SaveAnswer:
         """Write the adapted cell into the model folder, which nothing else changes."""
-        asked = await read_json(request, schemas.CellRequest)
-        path = await aside.do(lambda: teacher.save_model(asked.cell))
-        return schemas.SaveAnswer(file=f"{path.parent.name}/{path.name}")
+        path = await background.do(lambda: teacher.save_model(asked.cell))
+        return SaveAnswer(file=f"{path.parent.name}/{path.name}")
 
     @app.get("/api/teach/progress", summary="How far a cell has come", responses=_LOOKS)
-    async def progress(cell: str) -> schemas.ProgressAnswer:
+    async def progress(cell: str) -> ProgressAnswer:
         """Sentences, estimated score, learning curve, and the states one can return to."""
-        found = tagger.cell(cell)
-        return await aside.do(lambda: _progress(teacher, found))
+        return await background.do(lambda: _progress(teacher, tagger.cell(cell)))
 
     @app.get("/api/teach/sentences", summary="Corrected sentences", responses=_LOOKS, response_class=Response)
     async def sentences(cell: str, format: Literal["bio", "conllu", "jsonl"] = "bio") -> Response:  # noqa: A002
-        """The sentences in force as a file."""
-        found = tagger.cell(cell)
+        """The sentences that count, as a file."""
+        asked = tagger.cell(cell)
 
         def work() -> bytes:
-            corpus = Corpus.from_sentences(entry.sentence for entry in teacher.in_force(found))
-            return WRITERS[_FORMATS[format]](corpus, found.task, tagger.model.inventory.labels[found.task])
+            corpus = Corpus.from_sentences(entry.sentence for entry in teacher.in_force(asked))
+            return WRITERS[_FORMATS[format]](corpus, asked.task, tagger.model.inventory.labels[asked.task])
 
-        name = f"{found.task.replace(':', '=')}-{found.language}{_FORMATS[format]}"
+        name = f"{asked.task.replace(':', '=')}-{asked.language}{_FORMATS[format]}"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(await aside.do(work), media_type="text/plain; charset=utf-8", headers=headers)
+        return Response(await background.do(work), media_type="text/plain; charset=utf-8", headers=headers)
 
 
 def _tagged(tagging: Tagging) -> dict[str, Any]:
@@ -186,51 +303,21 @@ def _tagged(tagging: Tagging) -> dict[str, Any]:
     }
 
 
-def _progress(teacher: Teacher, cell: Cell) -> schemas.ProgressAnswer:
-    found, in_force = teacher.progress(cell), teacher.in_force(cell)
-    estimate = found.estimate
-    return schemas.ProgressAnswer(
+def _progress(teacher: Teacher, cell: Cell) -> ProgressAnswer:
+    return ProgressAnswer(
+        **vars(teacher.progress(cell)),
         cell=str(cell),
         status="seen" if cell in teacher.tagger.seen else "unseen",
-        metric=found.metric,
-        sentences=found.sentences,
-        words=found.words,
-        unlearned=found.unlearned,
-        changed=found.changed,
-        waiting=teacher.pool(cell).waiting(teacher.by_text(cell)),
-        state=found.version,
-        current=found.current,
-        busy=found.busy,
+        waiting=teacher.queue(cell).waiting(teacher.by_text(cell)),
         every=teacher.every,
-        problem=found.problem,
-        estimate=estimate
-        and schemas.EstimateAnswer(
-            score=_score(estimate.score),
-            curve=[schemas.CurveAnswer(sentences=p.sentences, score=_score(p.score)) for p in estimate.curve],
-            worth=_score(estimate.worth) if estimate.worth else None,
-        ),
-        states=[
-            schemas.StateAnswer(
-                number=state.number,
-                when=state.when,
-                sentences=len(state.ids),
-                score=state.estimate
-                and schemas.ScoreAnswer(value=state.estimate.score, low=state.estimate.low, high=state.estimate.high),
-            )
-            for state in found.states
-        ],
-        recent=[_shown(entry) for entry in in_force[: -RECENT - 1 : -1]],
+        recent=[_shown(entry) for entry in teacher.in_force(cell)[: -RECENT - 1 : -1]],
     )
 
 
-def _score(score: Score) -> schemas.ScoreAnswer:
-    return schemas.ScoreAnswer(value=score.value, low=score.low, high=score.high)
-
-
-def _shown(entry: Accepted) -> schemas.AcceptedSentence:
+def _shown(entry: Accepted) -> AcceptedSentence:
     sentence = entry.sentence
     spaces = list(sentence.spaces or [True] * len(sentence))
-    return schemas.AcceptedSentence(
+    return AcceptedSentence(
         id=entry.id,
         who=entry.who,
         when=entry.when,

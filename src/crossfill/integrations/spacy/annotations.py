@@ -1,14 +1,26 @@
-"""Documents of spaCy as sentences to tag, and taggings as annotations of documents."""
+"""Documents of spaCy as sentences to tag, and taggings as annotations of documents.
+
+What extensions say of documents, spans and tokens:
+
+doc._.crossfill                 by cell: label, confidence, entropy and mutual information of every token
+token._.crossfill               by cell: the same of one token
+token._.crossfill_confidence    the lowest confidence of its labels; none where there are none
+token._.crossfill_doubtful      whether any of its labels should be checked
+span._.crossfill_confidence     the probability of exactly this span; none if it was not found
+span._.crossfill_doubtful       whether any of its tokens should be checked
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spacy.parts_of_speech import IDS as PARTS_OF_SPEECH
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span, SpanGroup, Token
+from spacy.vocab import Vocab
 
 from crossfill.data.docbin import attribute_of
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import Unit
 
 if TYPE_CHECKING:
     from crossfill.prediction.tagging import Tagging
@@ -37,45 +49,45 @@ class Column(NamedTuple):
 
     @classmethod
     def of(cls, doc: Doc, parts: Sequence[Part], taggings: Sequence["Tagging"]) -> "Column | None":
-        """The taggings of a document's sentences; none if it has no sentence."""
+        """Lay out the taggings of a document's sentences; none if it has no sentence."""
         if not taggings:
             return None
         first = taggings[0]
-        found: dict[str, list[Any]] = {
+        values: dict[str, list[Any]] = {
             "label": [label for tagging in taggings for label in tagging.labels],
             "confidence": [value for tagging in taggings for value in tagging.confidence.tolist()],
             "entropy": [value for tagging in taggings for value in tagging.entropy.tolist()],
             "mutual_information": [value for tagging in taggings for value in tagging.mutual_information.tolist()],
         }
         if first.doubtful is not None:
-            found["doubtful"] = [word.doubtful for tagging in taggings for word in tagging.words]
+            values["doubtful"] = [word.doubtful for tagging in taggings for word in tagging.words]
         if first.sets is not None:
-            found["label_set"] = [list(own) for tagging in taggings for own in tagging.label_sets]
+            values["label_set"] = [list(labels) for tagging in taggings for labels in tagging.label_sets]
         places = [i for part in parts for i in part.tokens]
         if len(places) < len(doc):
-            found = {name: _scattered(values, places, len(doc)) for name, values in found.items()}
+            values = {name: _scattered(row, places, len(doc)) for name, row in values.items()}
         spans = [
             (part.tokens[span.start], part.tokens[span.end - 1] + 1, span.type, float(span.confidence))
             for part, tagging in zip(parts, taggings, strict=True)
             for span in tagging.spans
         ]
-        return cls(str(first.cell), first.cell.task, first.label_names, found, spans)
+        return cls(str(first.cell), first.cell.task, first.label_names, values, spans)
 
 
 def sentences(doc: Doc) -> list[Part]:
-    """The sentences of a document, or all of it as one if none are marked; tokens of white space are left out."""
+    """Read the sentences of a document, or all of it as one if none are marked; leave tokens of white space out."""
     marked = doc.has_annotation("SENT_START")
     edges = [*(sentence.start for sentence in doc.sents), len(doc)] if marked else [0, len(doc)]
     texts, blank = [token.text for token in doc], [token.is_space for token in doc]
     spaces = [True] * len(doc) if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc]
-    found = []
+    parts = []
     for start, end in pairwise(edges):
-        kept = [i for i in range(start, end) if not blank[i]]
-        if kept:
-            after = tuple(spaces[i] or (i + 1 < end and blank[i + 1]) for i in kept)
-            words = tuple(texts[i] for i in kept)
-            found.append(Part(Sentence(words, (), () if all(after) else after), kept))
-    return found
+        tokens = [i for i in range(start, end) if not blank[i]]
+        if tokens:
+            after = tuple(spaces[i] or (i + 1 < end and blank[i + 1]) for i in tokens)
+            words = tuple(texts[i] for i in tokens)
+            parts.append(Part(Sentence(words, (), () if all(after) else after), tokens))
+    return parts
 
 
 def write(doc: Doc, columns: Sequence[Column], spans_key: str, overwrite: bool) -> None:
@@ -93,20 +105,44 @@ def write(doc: Doc, columns: Sequence[Column], spans_key: str, overwrite: bool) 
         elif place in _WRITERS and place not in taken:
             _WRITERS[place](doc, column, overwrite)
         taken.add(place)
-    ordered = sorted(group, key=lambda found: (found[0].start, found[0].end))
+    ordered = sorted(group, key=lambda item: (item[0].start, item[0].end))
     attrs = {"scores": [score for _, score, _ in ordered], "cells": [cell for *_, cell in ordered]}
     doc.spans[spans_key] = SpanGroup(doc, name=spans_key, spans=[span for span, *_ in ordered], attrs=attrs)
     doc._.set(RECORD, {column.cell: column.values for column in columns})
 
 
+def tagged_doc(tagging: "Tagging", vocab: Vocab | None = None) -> Doc:
+    """Make a document of the tagged sentence, with its labels, spans and doubt; `vocab` is a pipeline's.
+
+    Where a task labels sentences or pairs, `doc.cats` has the probability of every label.
+    """
+    register_extensions()
+    sentence = tagging.sentence
+    doc = Doc(vocab or Vocab(), list(sentence.words), list(sentence.spaces or (True,) * len(sentence)))
+    if tagging.unit is not Unit.WORD:
+        doc.cats = tagging.distribution(0)
+        return doc
+    column = Column.of(doc, [Part(sentence, list(range(len(doc))))], [tagging])
+    write(doc, [column] if column else [], spans_key=RECORD, overwrite=True)
+    return doc
+
+
+def register_extensions() -> None:
+    """Register the extensions, once for the process."""
+    if not Doc.has_extension(RECORD):
+        Doc.set_extension(RECORD, default=None)
+        Token.set_extension(RECORD, getter=_of_token)
+        Token.set_extension("crossfill_confidence", getter=_token_confidence)
+        Token.set_extension("crossfill_doubtful", getter=_token_doubtful)
+        Span.set_extension("crossfill_confidence", getter=_span_confidence)
+        Span.set_extension("crossfill_doubtful", getter=_span_doubtful)
+
+
 def _write_entities(doc: Doc, column: Column, overwrite: bool) -> None:
-    found = [Span(doc, start, end, kind) for start, end, kind, _ in column.spans]
-    if overwrite:
-        doc.set_ents(found)
-        return
-    kept = list(doc.ents)
-    taken = {i for entity in kept for i in range(entity.start, entity.end)}
-    doc.set_ents([*kept, *(span for span in found if taken.isdisjoint(range(span.start, span.end)))])
+    spans = [Span(doc, start, end, kind) for start, end, kind, _ in column.spans]
+    earlier = [] if overwrite else list(doc.ents)
+    taken = {i for entity in earlier for i in range(entity.start, entity.end)}
+    doc.set_ents([*earlier, *(span for span in spans if taken.isdisjoint(range(span.start, span.end)))])
 
 
 def _write_parts_of_speech(doc: Doc, column: Column, overwrite: bool) -> None:
@@ -135,11 +171,37 @@ def _write_morph(doc: Doc, key: str, labels: Sequence[str | None], overwrite: bo
 
 
 def _scattered(values: Sequence[Any], places: Sequence[int], length: int) -> list[Any]:
-    """A list of this length with values at these places, and none elsewhere."""
-    found: list[Any] = [None] * length
+    """Make a list of this length with values at these places, and none elsewhere."""
+    row: list[Any] = [None] * length
     for place, value in zip(places, values, strict=True):
-        found[place] = value
-    return found
+        row[place] = value
+    return row
+
+
+def _of_token(token: Token) -> dict[str, dict[str, Any]]:
+    record = token.doc._.crossfill or {}
+    by_cell = {cell: {name: row[token.i] for name, row in values.items()} for cell, values in record.items()}
+    return {cell: values for cell, values in by_cell.items() if values["label"] is not None}
+
+
+def _token_confidence(token: Token) -> float | None:
+    return min((values["confidence"] for values in _of_token(token).values()), default=None)
+
+
+def _token_doubtful(token: Token) -> bool:
+    return any(values.get("doubtful", False) for values in _of_token(token).values())
+
+
+def _span_confidence(span: Span) -> float | None:
+    for group in span.doc.spans.values():
+        for other, score in zip(group, group.attrs.get("scores", ()), strict=False):
+            if "cells" in group.attrs and (other.start, other.end, other.label) == (span.start, span.end, span.label):
+                return score
+    return None
+
+
+def _span_doubtful(span: Span) -> bool:
+    return any(_token_doubtful(token) for token in span)
 
 
 _WRITERS = {"ents": _write_entities, "pos": _write_parts_of_speech, "tag": _write_tags}

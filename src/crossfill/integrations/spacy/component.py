@@ -12,14 +12,14 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch, raise_error
 
-from crossfill.integrations.spacy import annotations, extensions
+from crossfill.integrations.spacy import annotations
 
 if TYPE_CHECKING:
     from crossfill.grid.cells import Inventory
     from crossfill.tagger.tagger import Tagger
 
 ErrorHandler = Callable[[str, "Crossfill", list[Doc], Exception], Any]
-"""Told of a component, its name, documents, and what went wrong with them."""
+"""Called with the component's name, the component, documents, and the error."""
 
 
 @Language.factory(
@@ -46,7 +46,7 @@ def make_crossfill(
     overwrite: bool,
     with_encoder: bool,
 ) -> "Crossfill":
-    """The component of these settings; what they mean stands in docs/spacy.md."""
+    """Make the component; docs/spacy.md explains the settings."""
     return Crossfill(name, model, cells, samples, options, encoder, spans_key, overwrite, with_encoder)
 
 
@@ -65,16 +65,19 @@ class Crossfill:
         overwrite: bool = True,
         with_encoder: bool = True,
     ) -> None:
-        """`model` is a model folder, or a name of the Hugging Face hub; `options` are fields of `TaggingOptions`.
+        """Check the settings; the model is loaded later.
 
-        Without `overwrite`, what documents have already is kept; `with_encoder` saves a frozen encoder, too.
+        model: a model folder, or a name of the Hugging Face hub.
+        options: fields of `TaggingOptions`.
+        overwrite: whether annotations that documents have already are replaced.
+        with_encoder: whether `to_disk` saves a frozen encoder, too.
         """
         self.name, self.model, self.encoder = name, model, encoder
         self.cells, self.samples, self.options = list(cells), samples, _checked(dict(options or {}))
         self.spans_key, self.overwrite, self.with_encoder = spans_key, overwrite, with_encoder
         self._tagger: Tagger | None = None
         self._on_error: ErrorHandler = raise_error
-        extensions.register()
+        annotations.register_extensions()
         if Path(model).is_dir():  # else it may come with from_disk, or from the hub
             from crossfill.checkpoint import read_description
 
@@ -123,23 +126,22 @@ class Crossfill:
         return self
 
     def set_error_handler(self, error_handler: ErrorHandler) -> None:
-        """Have errors of documents handled; without, they are raised."""
+        """Set what handles errors of documents; by default they are raised."""
         self._on_error = error_handler
 
     def get_error_handler(self) -> ErrorHandler:
-        """What handles errors of documents."""
+        """Return what handles errors of documents."""
         return self._on_error
 
     def _tag(self, docs: Sequence[Doc]) -> None:
         from crossfill.prediction.tagging import TaggingOptions
 
         parts = [annotations.sentences(doc) for doc in docs]
-        taggings = self.tagger.tag_cells(
-            (part.sentence for own in parts for part in own), self.cells, self.samples, TaggingOptions(**self.options)
-        )
-        for doc, own in zip(docs, parts, strict=True):
-            tagged = [next(taggings) for _ in own]
-            columns = [annotations.Column.of(doc, own, [row[i] for row in tagged]) for i in range(len(self.cells))]
+        sentences = (part.sentence for of_doc in parts for part in of_doc)
+        taggings = self.tagger.tag_cells(sentences, self.cells, self.samples, TaggingOptions(**self.options))
+        for doc, of_doc in zip(docs, parts, strict=True):
+            tagged = [next(taggings) for _ in of_doc]
+            columns = [annotations.Column.of(doc, of_doc, [row[i] for row in tagged]) for i in range(len(self.cells))]
             annotations.write(doc, [column for column in columns if column], self.spans_key, self.overwrite)
 
     def _loaded(self, model: str | Path) -> "Tagger":

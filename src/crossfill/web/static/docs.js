@@ -23,8 +23,9 @@ function fields(schema) {
     ["Field", "Type", "Meaning"].map(name => h("th", { scope: "col" }, name)))), h("tbody", {}, rows)));
 }
 
-function operation(path, method, about) {
-  const body = Object.values(about.requestBody?.content ?? {})[0]?.schema; // a form says the same in two media types
+function operation(path, method, about, schemas) {
+  const sent = about.requestBody?.content?.["application/json"]?.schema;
+  const body = sent && { ...schemas[schemaName(sent)], ...sent };
   const done = Object.keys(about.responses).find(status => status.startsWith("2"));
   const answers = Object.entries(about.responses).filter(([status]) => status !== done);
   const answer = about.responses[done]?.content?.["application/json"]?.schema;
@@ -48,9 +49,10 @@ try {
   if (!answer.ok) throw new Error((await answer.json()).message);
   const found = await answer.json();
   byId("about").textContent = `HTTP API, version ${found.info.version}. ${found.info.description}`;
+  const known = found.components?.schemas ?? {};
   const paths = Object.entries(found.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, about]) => operation(path, method, about)));
-  const schemas = Object.entries(found.components?.schemas ?? {}).map(([name, schema]) =>
+    Object.entries(methods).map(([method, about]) => operation(path, method, about, known)));
+  const schemas = Object.entries(known).map(([name, schema]) =>
     h("section", { id: name }, h("h3", {}, name), h("p", {}, schema.description ?? ""), fields(schema)));
   byId("operations").replaceChildren(...paths, h("h2", {}, "Objects"), ...schemas);
 } catch (error) {

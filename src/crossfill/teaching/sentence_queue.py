@@ -21,7 +21,7 @@ from crossfill.prediction.predict import encode, predict_features
 from crossfill.tagger.annotation import Candidates, Cost, Strategy, choose
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.journal import append_on_disk
-from crossfill.teaching.lesson import text_key
+from crossfill.teaching.state import text_key
 
 MOST_SENTENCES, MOST_WORDS = 2_000, 30_000
 """Sentences that may wait, and their words: their features are kept in memory."""
@@ -40,8 +40,8 @@ class _Order:
     keys: tuple[str, ...]
 
 
-class Pool:
-    """The waiting sentences of a cell; on disk as JSON lines beside the cell's journal."""
+class SentenceQueue:
+    """The waiting sentences of a cell; on disk as JSON lines next to the cell's journal."""
 
     def __init__(self, folder: Path, cell: Cell, tagger: Tagger, encoding: threading.Lock) -> None:
         self.cell, self._tagger, self._encoding = cell, tagger, encoding
@@ -61,7 +61,7 @@ class Pool:
             return sum(key not in done for key in self._sentences)
 
     def add(self, sentences: Iterable[Sentence], done: Container[str]) -> int:
-        """Let sentences wait, but for those that do already or are done; how many are new."""
+        """Let sentences wait that do not yet and are not done; returns how many are new."""
         with self._changed:
             self._drop([key for key in self._sentences if key in done])
             new = {text_key(s): Sentence(s.words, (), s.spaces) for s in sentences if len(s)}
@@ -96,7 +96,7 @@ class Pool:
     def take(
         self, strategy: Strategy, cost: Cost, version: str, tab: str, done: Container[str]
     ) -> tuple[str, Sentence] | None:
-        """The sentence most worth annotating that is not done, nor shown by another tab if any other is left."""
+        """Choose the sentence most worth annotating that is not done; one that another tab shows comes last."""
         with self._changed:
             if all(key in done for key in self._sentences):
                 return None
@@ -120,11 +120,11 @@ class Pool:
 
     def _drop(self, keys: Iterable[str]) -> None:
         for key in keys:
-            for kept in (self._sentences, self._features, self._skipped, self._held):
-                kept.pop(key, None)
+            for by_key in (self._sentences, self._features, self._skipped, self._held):
+                by_key.pop(key, None)
 
     def _ranked(self, strategy: Strategy, cost: Cost, version: str) -> tuple[str, ...]:
-        """All encoded sentences; the order stays until the cell has learned, or more are encoded."""
+        """Rank all encoded sentences; the order stays until the cell has learned, or more are encoded."""
         n = len(self._features)
         if self._order is None or self._order.by[:3] != (version, strategy, cost) or self._order.by[3] < n:
             keys = [key for key in self._sentences if key in self._features]
@@ -132,8 +132,8 @@ class Pool:
             model, settings = self._tagger.model, self._tagger.config.prediction  # another model may take its place
             given = features if model.encoder.n_extra else features[:, :-N_CUES]
             prediction = predict_features(model, given, self.cell, settings.samples, settings.seed)
-            pool = Candidates.of([self._sentences[key] for key in keys], prediction)
-            chosen = choose(pool, len(keys), strategy, cost)
+            candidates = Candidates.of([self._sentences[key] for key in keys], prediction)
+            chosen = choose(candidates, len(keys), strategy, cost)
             self._order = _Order((version, strategy, cost, n), tuple(keys[i] for i in chosen))
         return self._order.keys
 
@@ -160,8 +160,8 @@ class Pool:
             return
         for line in self.path.read_text(encoding="utf-8").split("\n"):
             try:
-                found = json.loads(line)
-                sentence = Sentence(tuple(map(str, found["words"])), (), tuple(map(bool, found["spaces"])))
+                values = json.loads(line)
+                sentence = Sentence(tuple(map(str, values["words"])), (), tuple(map(bool, values["spaces"])))
             except (ValueError, KeyError, TypeError, DataError):
                 continue  # half a line, of a process that was killed: it was never acknowledged
             self._sentences[text_key(sentence)] = sentence

@@ -13,7 +13,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.tagger.tagger import Tagger, load
 from crossfill.teaching.journal import Journal
-from crossfill.teaching.teacher import Teacher
+from crossfill.teaching.service import Teacher
 
 Begin = Callable[..., Teacher]
 

@@ -9,8 +9,8 @@ import crossfill
 from crossfill.errors import ConfigError
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
+from crossfill.web.security import HEADERS
 from crossfill.web.settings import ServeSettings
-from crossfill.web.shield import HEADERS
 
 SECRET = "zebra-crossing"
 TEXT = f"Dakar mooy péeyu {SECRET}. Dakar!"
@@ -137,7 +137,7 @@ def test_logs_say_what_happened_and_not_what_was_sent(client: TestClient, caplog
         tag(client, cells=["pos/wol"], text=TEXT)
         client.get(f"/{SECRET}?text={SECRET}")
         client.post("/api/tag", content=SECRET, headers={"content-type": "application/json"})
-    from crossfill.web.logs import JsonFormatter
+    from crossfill.web.security import JsonFormatter
 
     lines = [json.loads(JsonFormatter().format(record)) for record in caplog.records]
     assert [(line["path"], line["status"]) for line in lines] == [("/api/tag", 200), ("other", 404), ("/api/tag", 400)]

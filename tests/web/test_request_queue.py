@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from crossfill.web.batching import Batcher, OverloadedError, StoppingError
+from crossfill.web.request_queue import Batcher, OverloadedError, StoppingError
 
 
 class Work:

@@ -1,0 +1,313 @@
+"""The teacher: takes corrected sentences, keeps them on disk, and adapts their cells while these are served.
+
+    accept(cell, sentences, who)     keep sentences with labels, on disk when it returns; every n, the cell learns
+    withdraw(cell, ids, who)         take accepted sentences back
+    learn(cell)                      adapt in the background; false if the cell is busy, or nothing is new
+    busy(cell), wait(cell)           whether that goes on; wait until it ends
+    version(cell)                    the number of the state that tags now, as text: new with every adaptation
+    go_back(cell, number)            return to an earlier or later state, and to the sentences of that time
+    progress(cell)                   sentences, estimated score, learning curve, what the next 20 are worth, states
+    queue(cell)                      the sentences that wait to be corrected
+    save_model(cell)                 write the adapted cell into the model folder, which nothing else changes
+
+Cells may be given as text (`ner/wol`). All calls are safe from any thread, and return at once but for `wait`; bad input
+is a `DataError`. The encoder is used under the lock `encoding`, which whoever tags with the same tagger also holds.
+"""
+
+import secrets
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.heads import without_adapted
+from crossfill.adaptation.own import Own
+from crossfill.adaptation.storage import save_adapted
+from crossfill.errors import CrossfillError, DataError
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import Metric
+from crossfill.tagger.tagger import Tagger
+from crossfill.teaching.estimate import Estimate, estimate
+from crossfill.teaching.journal import (
+    Accepted,
+    Estimated,
+    Journal,
+    Learned,
+    Returned,
+    Withdrawn,
+    check_name,
+    check_sentence,
+    check_unit,
+)
+from crossfill.teaching.sentence_queue import SentenceQueue
+from crossfill.teaching.state import CellState, TaughtCell, corpus_of
+
+EVERY = 10
+"""New sentences after which a cell learns by itself."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the teaching of a cell has come."""
+
+    sentences: int
+    words: int
+    unlearned: int
+    """Sentences that wait for the next adaptation."""
+    changed: bool
+    """Whether the next adaptation would differ: there are new sentences, or some were taken back."""
+    state: str
+    """The number of the state that tags now."""
+    busy: bool
+    metric: Metric
+    estimate: Estimate | None
+    """Of the last adaptation; none before the first."""
+    states: tuple[CellState, ...]
+    """All states that the cell was in, oldest first."""
+    current: int
+    """The number of the state whose sentences, and later ones, are in force."""
+    problem: str | None
+    """Why the last adaptation failed."""
+
+
+class Teacher:
+    """Teaches the cells of a tagger; see the top of this file."""
+
+    def __init__(self, tagger: Tagger, folder: str | Path, every: int = EVERY, model: Path | None = None) -> None:
+        """Continue from the journals in `folder`.
+
+        `every`: how many new sentences make a cell learn by itself; 0 leaves that to `learn`.
+        `model`: the folder of the tagger's model, which `save_model` writes to.
+        """
+        self.tagger, self.folder, self.every, self.model = tagger, Path(folder), every, model
+        self.encoding = threading.Lock()
+        self._lock = threading.Lock()
+        self._taught: dict[Cell, TaughtCell] = {}
+        self._queues: dict[Cell, SentenceQueue] = {}
+        self._closed = False
+        self._learner = ThreadPoolExecutor(1, thread_name_prefix="learning")
+        self._estimator = ThreadPoolExecutor(1, thread_name_prefix="estimating")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"{folder}: expected a folder for corrected sentences; {error.strerror}") from None
+        for taught in map(self._taught_cell, tagger.cells):
+            if taught.state.current:  # what was learned before is learned again
+                self._begin(taught, taught.state.current)
+
+    def accept(
+        self,
+        cell: str | Cell,
+        sentences: Sequence[Sentence],
+        who: str = "",
+        replaces: str | None = None,
+        source: str | None = None,
+    ) -> list[Accepted]:
+        """Keep sentences with their labels; each replaces an entry with the same text, and the one `replaces` names.
+
+        `source` names the annotation in another program that they are from.
+        """
+        taught = self._taught_cell(cell)
+        check_unit(taught.cell, self.tagger.model.inventory.unit(taught.cell.task))
+        check_name(who)
+        for sentence in sentences:
+            check_sentence(taught.cell, sentence, self._labels(taught.cell))
+        entries = [Accepted(secrets.token_hex(6), who, _now(), s, replaces, source) for s in sentences]
+        with taught.lock:
+            if replaces is not None and replaces not in taught.refresh().accepted:
+                raise DataError(f"{taught.cell}: expected the id of an accepted sentence, got '{replaces[:20]}'")
+            if entries:
+                taught.write(*entries)
+            is_time = 0 < self.every <= taught.state.unlearned
+        if is_time:
+            self.learn(taught.cell)
+        return entries
+
+    def withdraw(self, cell: str | Cell, ids: Sequence[str], who: str = "") -> None:
+        """Take accepted sentences back; the next adaptation does without them."""
+        taught = self._taught_cell(cell)
+        check_name(who)
+        with taught.lock:
+            in_force = {entry.id for entry in taught.refresh().in_force}
+            if wrong := next((name for name in ids if name not in in_force), None):
+                raise DataError(f"{taught.cell}: expected the id of a sentence in force, got '{wrong[:20]}'")
+            if ids:
+                taught.write(*(Withdrawn(name, who, _now()) for name in ids))
+
+    def learn(self, cell: str | Cell) -> bool:
+        """Adapt the cell to the sentences in force, in the background.
+
+        False if nothing is new, or if the cell is busy: then it will learn what is new when it is done.
+        """
+        taught = self._taught_cell(cell)
+        with taught.lock:
+            return taught.refresh().changed and self._begin(taught, None)
+
+    def busy(self, cell: str | Cell) -> bool:
+        """Whether the cell is being adapted, or waits for another one."""
+        learning = self._taught_cell(cell).learning
+        return learning is not None and not learning.done()
+
+    def wait(self, cell: str | Cell, timeout: float | None = None) -> None:
+        """Wait until the cell is adapted and its score estimated; TimeoutError after `timeout` seconds each."""
+        taught = self._taught_cell(cell)
+        if taught.learning is not None:
+            taught.learning.result(timeout)
+        if taught.estimating is not None:
+            taught.estimating.result(timeout)
+
+    def version(self, cell: str | Cell) -> str:
+        """Return the number of the state that tags now; 0 for the model as it was loaded."""
+        return str(self._taught_cell(cell).serving)
+
+    def in_force(self, cell: str | Cell) -> list[Accepted]:
+        """List the sentences that count, in order of acceptance."""
+        taught = self._taught_cell(cell)
+        with taught.lock:
+            return taught.refresh().in_force
+
+    def by_text(self, cell: str | Cell) -> dict[str, Accepted]:
+        """Find the sentences that count by `text_key` of their words."""
+        taught = self._taught_cell(cell)
+        with taught.lock:
+            return taught.refresh().by_text
+
+    def queue(self, cell: str | Cell) -> SentenceQueue:
+        """Return the queue of sentences that wait to be corrected."""
+        cell = self.tagger.cell(cell)
+        with self._lock:
+            if cell not in self._queues:
+                self._queues[cell] = SentenceQueue(self.folder, cell, self.tagger, self.encoding)
+            return self._queues[cell]
+
+    def go_back(self, cell: str | Cell, number: int, who: str = "") -> None:
+        """Return to a state, earlier or later; sentences that it did not know stay in the journal, but do not count."""
+        taught = self._taught_cell(cell)
+        check_name(who)
+        with taught.lock:
+            if self.busy(taught.cell):
+                raise DataError(f"{taught.cell}: expected a cell that is not being adapted; wait a moment")
+            if number not in [state.number for state in taught.refresh().states]:
+                last = len(taught.state.states) - 1
+                raise DataError(f"{taught.cell}: expected a state from 0 to {last}, got {number}")
+            taught.write(Returned(number, who, _now()))
+            self._begin(taught, number)
+
+    def progress(self, cell: str | Cell) -> Progress:
+        """Report how far the teaching of the cell has come."""
+        taught = self._taught_cell(cell)
+        with taught.lock:
+            state = taught.refresh()
+            in_force = state.in_force
+            return Progress(
+                sentences=len(in_force),
+                words=sum(len(entry.sentence) for entry in in_force),
+                unlearned=state.unlearned,
+                changed=state.changed,
+                state=str(taught.serving),
+                busy=self.busy(taught.cell),
+                metric=self.tagger.model.inventory.task(taught.cell.task).metric,
+                estimate=taught.estimate,
+                states=tuple(state.states),
+                current=state.current,
+                problem=taught.problem,
+            )
+
+    def save_model(self, cell: str | Cell) -> Path:
+        """Write the adapted cell into the model folder, as `crossfill adapt` does; returns the file."""
+        taught = self._taught_cell(cell)
+        if taught.learning is not None:
+            taught.learning.result()
+        adapted = self.tagger.adapted.get(taught.cell)
+        if self.model is None or adapted is None:
+            what = "a cell that has learned" if self.model else "a tagger from a model folder"
+            raise DataError(f"{taught.cell}: expected {what} to save, got none")
+        return save_adapted(self.model, adapted)
+
+    def close(self) -> None:
+        """End what is running, and start nothing more."""
+        self._closed = True
+        for worker in (self._learner, self._estimator):
+            worker.shutdown(cancel_futures=True)
+        for queue in self._queues.values():
+            queue.close()
+
+    def _taught_cell(self, cell: str | Cell) -> TaughtCell:
+        cell = self.tagger.cell(cell)
+        with self._lock:
+            if cell not in self._taught:
+                journal = Journal(self.folder, cell, self._labels(cell))
+                self._taught[cell] = TaughtCell(cell, journal, self.tagger.adapted.get(cell))
+                self._taught[cell].refresh()
+            return self._taught[cell]
+
+    def _labels(self, cell: Cell) -> tuple[str, ...]:
+        return self.tagger.model.inventory.labels[cell.task]
+
+    def _begin(self, taught: TaughtCell, number: int | None) -> bool:
+        """Adapt in the background to the sentences of a state, or with no number to those that count, a new state."""
+        with taught.lock:
+            taught.again = self.busy(taught.cell)
+            if not taught.again:
+                taught.learning = self._learner.submit(self._learn, taught, number)
+            return not taught.again
+
+    def _learn(self, taught: TaughtCell, number: int | None) -> None:
+        while True:
+            examples = None
+            try:
+                examples = self._adapt(taught, number)
+            except CrossfillError as error:
+                taught.problem = str(error)
+            if examples is not None and not taught.again:
+                adapted = self.tagger.adapted_to(examples, taught.cell)
+                with self.encoding:  # features and heads of a model belong together
+                    self.tagger.replace_adapted(taught.cell, adapted)
+            with taught.lock:
+                if not (taught.again and taught.state.changed):
+                    return
+                taught.again, number = False, None
+
+    def _adapt(self, taught: TaughtCell, number: int | None) -> Examples | None:
+        """Refit the head now, keeping the old temperature and offset; returns the examples used."""
+        with taught.lock:
+            state = taught.refresh()
+            if number is None:
+                number = len(state.states)
+                taught.write(Learned(number, _now()))  # from here on, new sentences are for the next state
+            names = state.at(number).ids
+        for name in names:
+            if name not in taught.encoded:
+                corpus = corpus_of(state.accepted[name])
+                with self.encoding:
+                    taught.encoded[name] = Examples.of(without_adapted(self.tagger.model), taught.cell, corpus)
+        examples, before = taught.examples(names), self.tagger.adapted.get(taught.cell)
+        adapted = None
+        if examples is not None:
+            adapted = self.tagger.adapted_to(examples, taught.cell, own=before.own if before is not None else Own())
+        with taught.lock, self.encoding:
+            self.tagger.replace_adapted(taught.cell, adapted)
+            taught.serving, taught.problem = number, None
+            taught.estimating = self._estimator.submit(self._estimate, taught, number, examples)
+        return examples
+
+    def _estimate(self, taught: TaughtCell, number: int, examples: Examples | None) -> None:
+        def given_up() -> bool:
+            return self._closed or taught.serving != number
+
+        base = without_adapted(self.tagger.model)
+        result = estimate(base, taught.cell, examples, given_up) if examples is not None else None
+        with taught.lock:
+            if not given_up():
+                taught.estimate = result
+            if result is not None and taught.state.at(number).estimate is None:
+                score = result.score
+                taught.write(Estimated(number, score.value, score.low, score.high))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

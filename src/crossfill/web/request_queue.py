@@ -1,0 +1,221 @@
+"""The queue of requests: bounded in length and in time, emptied in batches by one thread."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+from fastapi import Request
+
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Sentence
+from crossfill.prediction.tagging import Tagging, TaggingOptions
+from crossfill.web.engine import Engine, Job
+from crossfill.web.problems import ApiError, busy, unavailable
+from crossfill.web.settings import BATCH_WORK, ServeSettings
+
+Value = TypeVar("Value")
+
+
+class OverloadedError(Exception):
+    """The queue is full."""
+
+
+class StoppingError(Exception):
+    """The server is stopping."""
+
+
+class _Waiting(NamedTuple):
+    job: Any
+    cost: int
+    future: asyncio.Future[Any]
+
+
+class Batcher:
+    """Runs jobs in batches of whatever arrived during the last batch, so that a single client is served at once.
+
+    `run` returns a result or an exception for each job. If it raises, the jobs of the batch are run one by one, so that
+    one bad job does not fail the others.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[Any]], Sequence[Any]],
+        capacity: int,
+        most_jobs: int,
+        most_cost: int,
+    ) -> None:
+        self._run, self.capacity, self._most_jobs, self._most_cost = run, capacity, most_jobs, most_cost
+        self._waiting: deque[_Waiting] = deque()
+        self._arrived = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tagging")
+        self._worker: asyncio.Task[None] | None = None
+        self.n_batches = self.n_jobs = 0
+
+    @property
+    def n_waiting(self) -> int:
+        """Number of jobs that are not yet in a batch."""
+        return len(self._waiting)
+
+    def start(self) -> None:
+        """Start to process jobs; needs a running event loop."""
+        self._worker = asyncio.create_task(self._work())
+
+    async def close(self) -> None:
+        """Finish the current batch, and have waiting jobs fail with StoppingError."""
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+            self._worker = None
+        while self._waiting:
+            _settle(self._waiting.popleft().future, StoppingError())
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
+
+    async def submit(self, job: Any, cost: int, timeout: float) -> Any:
+        """Wait for the result of a job; OverloadedError if the queue is full, TimeoutError after `timeout` seconds."""
+        if self._worker is None or self._worker.done():
+            raise StoppingError
+        if len(self._waiting) >= self.capacity:
+            raise OverloadedError
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(job, cost, future))
+        self._arrived.set()
+        return await asyncio.wait_for(future, timeout)
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._arrived.wait()
+            await asyncio.sleep(0)  # let other ready clients submit before the batch is formed
+            if batch := self._next_batch():
+                self.n_batches, self.n_jobs = self.n_batches + 1, self.n_jobs + len(batch)
+                running = loop.run_in_executor(self._thread, self._run_batch, [waiting.job for waiting in batch])
+                try:
+                    await asyncio.shield(running)
+                finally:  # also if this task is cancelled: a batch that was begun is finished
+                    for waiting, result in zip(batch, await running, strict=True):
+                        _settle(waiting.future, result)
+            if not self._waiting:
+                self._arrived.clear()
+
+    def _next_batch(self) -> list[_Waiting]:
+        """Take the jobs that have waited longest, as many as fit; drop those that timed out or were cancelled."""
+        batch, cost = [], 0
+        while self._waiting and len(batch) < self._most_jobs:
+            if self._waiting[0].future.done():
+                self._waiting.popleft()
+                continue
+            if batch and cost + self._waiting[0].cost > self._most_cost:
+                break
+            batch.append(self._waiting.popleft())
+            cost += batch[-1].cost
+        return batch
+
+    def _run_batch(self, jobs: Sequence[Any]) -> Sequence[Any]:
+        try:
+            return self._run(jobs)
+        except Exception as error:
+            if len(jobs) == 1:
+                return [error]
+            return [result for job in jobs for result in self._run_batch([job])]
+
+
+def _settle(future: asyncio.Future[Any], result: Any) -> None:
+    if future.done():
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
+
+
+class Document(NamedTuple):
+    """Text that another program sent, and how it wants the answer."""
+
+    sentences: Sequence[Sentence]
+    answer: Callable[[Sequence[Tagging]], bytes]
+
+
+class RequestQueue:
+    """Takes jobs of requests, and waits for their answers."""
+
+    def __init__(self, engine: Engine, settings: ServeSettings) -> None:
+        self.engine, self.settings = engine, settings
+        self.batcher: Batcher = Batcher(engine.run, settings.queue, settings.batch_requests, BATCH_WORK)
+
+    async def do(self, request: Request, job: Job) -> Any:
+        """Wait for the answer to a job."""
+        return await self._within(request, self._submit(job))
+
+    async def tag(
+        self, request: Request, read: Callable[[], Document], cell: Cell, options: TaggingOptions | None = None
+    ) -> bytes:
+        """Read a document, tag it in a cell, and write the answer.
+
+        Its sentences may be more than a request to the API can have: they are tagged in parts, between which others
+        have their turn.
+        """
+
+        async def work() -> Any:
+            document: Document = await self._submit(_call(read))
+            taggings: list[Tagging] = []
+            for part in self.engine.parts(document.sentences):
+                taggings += await self._submit(self.engine.tagging(part, cell, options or TaggingOptions()))
+            return await self._submit(_call(lambda: document.answer(taggings)))
+
+        return await self._within(request, work())
+
+    async def _submit(self, job: Job) -> Any:
+        return await self.batcher.submit(job, job.work, self.settings.timeout)
+
+    async def _within(self, request: Request, answer: Coroutine[Any, Any, Any]) -> Any:
+        """Wait for an answer within the limit of time, unless the client goes away: then nobody works on it."""
+        seconds = self.settings.timeout
+        ready, gone = asyncio.create_task(answer), asyncio.create_task(_disconnect(request))
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.wait((ready, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                raise ApiError(499, "gone", "the client went away")
+            return ready.result()
+        except OverloadedError:
+            raise busy() from None
+        except TimeoutError:
+            raise unavailable(f"no answer within {seconds:g} seconds; send less, or try again") from None
+        except StoppingError:
+            raise unavailable("the server is stopping") from None
+        finally:
+            ready.cancel()
+            gone.cancel()
+
+
+class BackgroundCalls:
+    """Runs blocking calls in threads, with the same queue length and timeout as tagging."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self._queue, self._timeout, self._waiting = settings.queue, settings.timeout, 0
+
+    async def do(self, work: Callable[[], Value]) -> Value:
+        """Wait for the result of work in another thread."""
+        if self._waiting >= self._queue:
+            raise busy()
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await asyncio.to_thread(work)
+        except TimeoutError:
+            raise unavailable(f"no answer within {self._timeout:g} seconds; try again") from None
+        finally:
+            self._waiting -= 1
+
+
+def _call(work: Callable[[], Any]) -> Job:
+    """Make a job that tags nothing."""
+    return Job(tuple, lambda _: work())
+
+
+async def _disconnect(request: Request) -> None:
+    """Wait until the client goes away."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

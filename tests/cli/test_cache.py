@@ -72,12 +72,12 @@ def test_without_a_terminal_it_needs_to_be_told(cache: FeatureCache, monkeypatch
 
 
 def test_damaged_corpora_are_named(tmp_path: Path, monkeypatch, capsys):
-    data = write(tmp_path / "data", {"ner/wol/train.bio": bio([("Dakar", "B-LOC")])})
-    load_grid(data, cache=tmp_path / "cache")
+    monkeypatch.setenv("CROSSFILL_CACHE", str(tmp_path / "cache"))
+    load_grid(write(tmp_path / "data", {"ner/wol/train.bio": bio([("Dakar", "B-LOC")])}))
     (entry,) = (tmp_path / "cache" / "corpora").iterdir()
     for damage, code in ((b"", 0), (b"\xff", 1)):
         entry.write_bytes(entry.read_bytes()[: -len(damage) or None] + damage)
-        monkeypatch.setattr(sys, "argv", ["crossfill", "cache", "check", "--cache", str(tmp_path / "cache")])
+        monkeypatch.setattr(sys, "argv", ["crossfill", "cache", "check"])
         with pytest.raises(SystemExit) as ended:
             main()
         assert ended.value.code == code

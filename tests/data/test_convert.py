@@ -95,9 +95,7 @@ def test_a_span_that_cuts_a_word_splits_it_and_is_reported_with_its_line(tmp_pat
     assert Path(out).read_text().endswith("un\tO\nLondon\tB-LOC\n\n")
     folder = write(tmp_path / "data", {"ner/eng/train.jsonl": lines})
     for _ in range(2):  # the second time from the cache
-        told = [
-            p for p in read_folder(folder, ReadOptions(cache=tmp_path / "cache")).problems if "unLondon" in p.message
-        ]
+        told = [p for p in read_folder(folder, ReadOptions(cache=tmp_path / "cache")).problems if "unLondon" in p.text]
         assert [(p.level, p.where) for p in told] == [("note", "ner/eng/train.jsonl:2")]
     given = cut | {"tokens": [{"start": 0, "end": 8}]}
     with pytest.raises(DataError, match=r"x:1: expected spans of whole words, got 'London' .*, which cuts 'unLondon'"):

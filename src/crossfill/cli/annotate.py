@@ -85,6 +85,6 @@ def _render(item: "Item", tagging: "Tagging", form: str, number: int) -> str:
 
 def _table(taggings: "Iterable[Tagging]") -> str:
     """Sentences or pairs with predicted labels under a header, ready to be corrected and trained on."""
-    from crossfill.data.tables import as_row, render
+    from crossfill.data.text_tables import as_row, render
 
     return render(({**as_row(t.sentence), "label": t.labels[0]} for t in taggings), "\t").decode()

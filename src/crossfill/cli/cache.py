@@ -70,7 +70,7 @@ def _list(store: "FeatureCache", entries: "list[Entry]") -> None:
 
 
 def _check(store: "FeatureCache", entries: "list[Entry]") -> None:
-    from crossfill.data.cache import is_intact
+    from crossfill.data.corpus_cache import is_intact
 
     corpora = sorted(store.folder.parent.glob("corpora/*.safetensors")) if store.folder else []
     damaged = [entry.path for entry in entries if not store.is_whole(entry)]

@@ -11,7 +11,7 @@ import typer
 from crossfill.cli.options import AsJson, DataFolder, Tasks
 
 if TYPE_CHECKING:
-    from crossfill.data.messages import Problem
+    from crossfill.data.messages import Message
     from crossfill.grid.cells import Cell, Grid
 
 
@@ -56,7 +56,7 @@ def _label_counts(grid: "Grid", task: str) -> Counter[str]:
     return counts
 
 
-def _as_json(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> dict[str, Any]:
+def _as_json(data: Path, grid: "Grid", problems: "Sequence[Message]") -> dict[str, Any]:
     from crossfill.data.codes import language_name
     from crossfill.grid.bridges import bridge_note, bridges
     from crossfill.grid.cells import Cell
@@ -89,11 +89,11 @@ def _as_json(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> dict[st
         ],
         "bridges": {f"{first} {second}": shared for (first, second), shared in bridges(grid.cells).items()},
         "notes": [note] if note else [],
-        "problems": [{"level": p.level, "where": p.where, "message": p.message} for p in problems],
+        "problems": [{"level": p.level, "where": p.where, "message": p.text} for p in problems],
     }
 
 
-def _show(data: Path, grid: "Grid", problems: "Sequence[Problem]") -> None:
+def _show(data: Path, grid: "Grid", problems: "Sequence[Message]") -> None:
     from rich.console import Console
     from rich.text import Text
 

@@ -12,7 +12,7 @@ from crossfill.cli.options import QUIET
 from crossfill.cli.terminal import visible
 from crossfill.data.folder import FolderReading, ReadOptions, read_folder
 from crossfill.data.layout import SourceFile
-from crossfill.data.messages import Level, Problem, check_grid, grouped
+from crossfill.data.messages import Level, Message, check_grid, grouped
 from crossfill.grid.cells import Grid
 from crossfill.progress import ProgressBar
 
@@ -53,7 +53,7 @@ def read_to_train(data: Path, options: ReadOptions, silent: bool = False) -> Gri
     return grid
 
 
-def problems_table(problems: Sequence[Problem]) -> RenderableType:
+def problems_table(problems: Sequence[Message]) -> RenderableType:
     """Lay out all problems: each message once, with all its places."""
     groups: list[RenderableType] = []
     shown = grouped(problems)
@@ -61,7 +61,7 @@ def problems_table(problems: Sequence[Problem]) -> RenderableType:
         messages: dict[str, list[str]] = {}
         for problem in shown:
             if problem.level == level:
-                messages.setdefault(problem.message, []).append(problem.where)
+                messages.setdefault(problem.text, []).append(problem.where)
         if not messages:
             continue
         table = Table.grid(padding=(0, 2))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossfill.data.hints import ReadingHints
 from crossfill.data.lines import OnBadLine, check_printable
-from crossfill.data.tables import ItemColumns, as_row, find_columns, read_item
+from crossfill.data.text_tables import ItemColumns, as_row, find_columns, read_item
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit

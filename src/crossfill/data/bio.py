@@ -153,10 +153,10 @@ def parse(data: bytes, where: str) -> Iterator[Sentence]:
     kept here; `without_prefix` removes it.
     """
     table = TokenRows.of(decode(data, where))
-    return sentences(table, choose_columns(table, where=where), where)
+    return tagged_sentences(table, choose_columns(table, where=where), where)
 
 
-def sentences(
+def tagged_sentences(
     table: TokenRows, columns: Columns, where: str, on_bad_line: OnBadLine | None = None
 ) -> Iterator[Sentence]:
     """Yield the words and tags in these columns; a bad line is an error, or costs its sentence."""

@@ -38,7 +38,7 @@ class ConlluSentence:
                 end = int(last)
             elif "." in first or int(first) <= end:
                 continue
-            parts.append(row[1] + " " * _space_after(row))
+            parts.append(row[1] + (" " if _space_after(row) else ""))
         return "".join(parts).rstrip(" ")
 
     def sentence(self, label: LabelColumn) -> Sentence:

@@ -39,7 +39,7 @@ _WIKIANN = "https://s3.amazonaws.com/datasets.huggingface.co/wikiann/1.1.0/panx_
 
 
 @dataclass(frozen=True)
-class Source:
+class OfficialCorpus:
     """A corpus that can be downloaded: its archive, and how to unpack it."""
 
     name: str
@@ -49,11 +49,11 @@ class Source:
     licence: str
 
 
-def ud(release: str = PAPER_RELEASE) -> Source:
+def ud(release: str = PAPER_RELEASE) -> OfficialCorpus:
     """Universal Dependencies, a whole release, from LINDAT; each treebank has its own licence."""
     if release not in UD_RELEASES:
         raise DataError(unknown("UD release", release, UD_RELEASES))
-    return Source(
+    return OfficialCorpus(
         "ud",
         f"{_LINDAT}/{UD_RELEASES[release]}/ud-treebanks-v{release}.tgz",
         _unpack_treebanks,
@@ -61,12 +61,14 @@ def ud(release: str = PAPER_RELEASE) -> Source:
     )
 
 
-def wikiann() -> Source:
+def wikiann() -> OfficialCorpus:
     """WikiANN (Pan et al. 2017) in the balanced splits of Rahimi et al. 2019: one file with an archive per language."""
-    return Source("wikiann", _WIKIANN, _unpack_wikiann, "derived from Wikipedia, CC BY-SA; cite Pan et al. 2017")
+    return OfficialCorpus(
+        "wikiann", _WIKIANN, _unpack_wikiann, "derived from Wikipedia, CC BY-SA; cite Pan et al. 2017"
+    )
 
 
-SOURCES: dict[str, Callable[[], Source]] = {"ud": ud, "wikiann": wikiann}
+SOURCES: dict[str, Callable[[], OfficialCorpus]] = {"ud": ud, "wikiann": wikiann}
 
 
 def no_progress(done: int, total: int | None) -> None:
@@ -74,7 +76,7 @@ def no_progress(done: int, total: int | None) -> None:
 
 
 def fetch(
-    source: Source, out: Path, languages: Collection[str] = (), url: str = "", progress: Progress = no_progress
+    source: OfficialCorpus, out: Path, languages: Collection[str] = (), url: str = "", progress: Progress = no_progress
 ) -> Path:
     """Download a source into `out/<name>`, which appears only when complete; the archive is then removed."""
     target = out / source.name
@@ -121,7 +123,7 @@ def download(url: str, target: Path, progress: Progress = no_progress) -> None:
         raise DataError(f"{url}: could not be written to {target}; {error.strerror or error}; run again") from None
 
 
-def _unpack(source: Source, archive: Path, target: Path, languages: Collection[str]) -> None:
+def _unpack(source: OfficialCorpus, archive: Path, target: Path, languages: Collection[str]) -> None:
     """Unpack into a temporary folder, then rename it, so that `target` is always complete."""
     work = target.parent / f".{source.name}.{secrets.token_hex(4)}"
     work.mkdir()

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from crossfill.data import cache as corpus_cache
-from crossfill.data import messages
+from crossfill.data import corpus_cache, messages
 from crossfill.data.codes import find_language
 from crossfill.data.hints import find_hints
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, find_sources
 from crossfill.data.leakage import separate_evaluation_text
 from crossfill.data.lines import GZIP, decode, unpacked
-from crossfill.data.messages import Problem
+from crossfill.data.messages import Message
 from crossfill.data.readers import VERSION, Reading, read_corpus
 from crossfill.data.segmentation import split_text
 from crossfill.data.splits import capped, eighty_ten_ten
@@ -53,10 +52,10 @@ class FolderReading:
     """A grid, and all problems found while reading its folder."""
 
     grid: Grid
-    problems: tuple[Problem, ...]
+    problems: tuple[Message, ...]
 
     @property
-    def errors(self) -> tuple[Problem, ...]:
+    def errors(self) -> tuple[Message, ...]:
         return tuple(problem for problem in self.problems if problem.level == "error")
 
     def checked(self) -> Grid:
@@ -100,10 +99,10 @@ def read_folder(
     texts, about_texts = read_texts(root)
     unread = [problem for problem in unread if problem.where != TEXT_FOLDER or not texts]
     names = corpus_names(sources, root)
-    problems: list[Problem] = list(about_texts)
+    problems: list[Message] = list(about_texts)
     readings: dict[tuple[Cell, str], list[tuple[SourceFile, Reading]]] = {}
     for source in watch(sources):
-        for task in tasks_of(source, wanted):
+        for task in tasks_in(source, wanted):
             cell, place = Cell(task, source.language), str(source.path.relative_to(root))
             try:
                 reading = read_source(source, task, f"{cell} {place}", root, store)
@@ -133,8 +132,8 @@ def read_folder(
     corpora = {cell: several for cell, several in limited.items() if several}
     for task in wanted:
         if not options.allow_missing and not any(cell.task == task for cell in corpora):
-            known = {known for source in sources for known in tasks_of(source, ())}
-            problems.append(Problem("error", str(root), unknown("task", task, sorted(known))))
+            known = {known for source in sources for known in tasks_in(source, ())}
+            problems.append(Message("error", str(root), unknown("task", task, sorted(known))))
     all_problems = messages.without_repeats([*problems, *unread])
     if not corpora:
         lines = [str(problem) for problem in messages.grouped(all_problems) if problem.level != "note"]
@@ -146,16 +145,16 @@ def read_folder(
     return FolderReading(Grid(corpora, texts), all_problems)
 
 
-def read_texts(root: Path) -> tuple[dict[str, Corpus], list[Problem]]:
+def read_texts(root: Path) -> tuple[dict[str, Corpus], list[Message]]:
     """Read the text of each language under `text/`, and say what is wrong with it."""
     texts: dict[str, Corpus] = {}
-    problems: list[Problem] = []
+    problems: list[Message] = []
     folder = root / TEXT_FOLDER
     for home in sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ():
         where, language = f"{TEXT_FOLDER}/{home.name}", find_language(home.name)
         files = sorted(path for path in home.iterdir() if path.name.lower().endswith((".txt", ".txt.gz")))
         if language is None:
-            problems.append(Problem("warning", where, "not read: expected a folder named by an ISO 639 code"))
+            problems.append(Message("warning", where, "not read: expected a folder named by an ISO 639 code"))
             continue
         try:
             corpus = Corpus.from_text(islice(_sentences(files, language), MOST_SENTENCES))
@@ -164,9 +163,9 @@ def read_texts(root: Path) -> tuple[dict[str, Corpus], list[Problem]]:
             continue
         if len(corpus):
             texts[language] = corpus
-            problems.append(Problem("note", where, f"{len(corpus):,} sentences of unlabelled text"))
+            problems.append(Message("note", where, f"{len(corpus):,} sentences of unlabelled text"))
         else:
-            problems.append(Problem("warning", where, "has no text in files *.txt"))
+            problems.append(Message("warning", where, "has no text in files *.txt"))
     return texts, problems
 
 
@@ -185,7 +184,7 @@ def _sentences(files: list[Path], language: str) -> Iterator[Sentence]:
         yield from split_text("\n".join(decode(content, str(path))), language)
 
 
-def tasks_of(source: SourceFile, wanted: Sequence[str]) -> list[str]:
+def tasks_in(source: SourceFile, wanted: Sequence[str]) -> list[str]:
     """Return the tasks that a file is read for; a treebank's without `wanted` is `pos`."""
     if source.task != UD:
         return [source.task] if not wanted or source.task in wanted else []
@@ -214,7 +213,7 @@ def read_source(
         state = corpus_cache.file_state(source.path)
         key = (VERSION, source.suffix, str(source.packed), task, repr(hints))
         entry = None if store is None else corpus_cache.entry_path(store, source.path, *key)
-        if entry and (reading := corpus_cache.load(entry, state)) is not None:
+        if entry and (reading := corpus_cache.load_reading(entry, state)) is not None:
             return reading
         data = source.path.read_bytes()
     except OSError as error:
@@ -222,13 +221,13 @@ def read_source(
     reading = read_corpus(data, where, task, hints, source.suffix, source.packed)
     if entry:
         with suppress(OSError):  # a cache that cannot be written only costs time
-            corpus_cache.save(entry, state, reading)
+            corpus_cache.save_reading(entry, state, reading)
     return reading
 
 
-def _error(error: DataError) -> Problem:
+def _error(error: DataError) -> Message:
     where, _, message = str(error).partition(": ")
-    return Problem("error", where, message)
+    return Message("error", where, message)
 
 
 def _check_strict(reading: Reading, where: str) -> None:
@@ -241,34 +240,34 @@ def _check_strict(reading: Reading, where: str) -> None:
         raise DataError(f"{where}:{line}: {problem} ({bad}without strict, {counted} left out)")
 
 
-def _not_asked_for(sources: Sequence[SourceFile], wanted: Sequence[str], root: Path) -> list[Problem]:
+def _not_asked_for(sources: Sequence[SourceFile], wanted: Sequence[str], root: Path) -> list[Message]:
     """Make one line for each folder of a task that was not asked for."""
-    left = Counter((source.home, source.task) for source in sources if not tasks_of(source, wanted))
+    left = Counter((source.home, source.task) for source in sources if not tasks_in(source, wanted))
     return [
-        Problem(
+        Message(
             "unread", str(home.relative_to(root)), f"{n:,} {'file' if n == 1 else 'files'} of {task}: not asked for"
         )
         for (home, task), n in sorted(left.items())
     ]
 
 
-def _unusable(cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]], root: Path) -> Problem | None:
+def _unusable(cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]], root: Path) -> Message | None:
     """Say why the files of a corpus cannot be used together, if they cannot."""
     if not any(reading.corpus.labels.distinct() - {"_"} for _, reading in files):
-        return Problem("note", str(cell), f"{name} has no labels for {cell.task}: left out")
+        return Message("note", str(cell), f"{name} has no labels for {cell.task}: left out")
     if len({source.split == "whole" for source, _ in files}) == 2:
         paths = ", ".join(sorted(str(source.path.relative_to(root)) for source, _ in files))
         message = f"expected {name} in files by split (train, dev, test) or in one without, got both: {paths}; "
-        return Problem("error", str(cell), message + "remove one, or name it <corpus>-train")
+        return Message("error", str(cell), message + "remove one, or name it <corpus>-train")
     if len(units := {reading.corpus.unit for _, reading in files if len(reading.corpus)}) > 1:
         message = f"expected {name} with labels of one unit, got {' and '.join(sorted(units))}s; separate its files"
-        return Problem("error", str(cell), message)
+        return Message("error", str(cell), message)
     return None
 
 
 def _splits(
     cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]], seed: int
-) -> tuple[Splits, list[Problem]]:
+) -> tuple[Splits, list[Message]]:
     """Make the splits of one corpus, and a note if they had to be drawn."""
     parts: dict[str, list[Corpus]] = defaultdict(list)
     for source, reading in files:
@@ -278,7 +277,7 @@ def _splits(
     whole = Corpus.joined(parts["whole"])
     train, dev, test = eighty_ten_ten(whole, seed)
     note = f"{name} comes without splits: {len(whole):,} sentences parted 80–10–10 by seed {seed}"
-    return Splits(name, train, dev, test), [Problem("note", str(cell), note)]
+    return Splits(name, train, dev, test), [Message("note", str(cell), note)]
 
 
 def _capped(corpora: Iterable[Splits], max_train: int | None, seed: int) -> tuple[Splits, ...]:

@@ -3,7 +3,7 @@
 Read as they are exported: Prodigy (`text`, `spans`, `tokens`, `answer`), Doccano (`text`, `label` or `entities`), Label
 Studio (`data`, `annotations`; or its short form, `text` and `label`), and words with labels (`words` or `tokens`;
 `labels`, `tags` or `<task>_tags`). Text with one label is a labelled sentence (`text`, `label`), and `premise` and
-`hypothesis` with one are a pair (`tables` has all names).
+`hypothesis` with one are a pair (`text_tables` has all names).
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 from crossfill.data.hints import ReadingHints
 from crossfill.data.lines import OnBadLine, check_printable, decode
 from crossfill.data.spans import Span, cut_with_spans, sentences_with_spans, spans_of
-from crossfill.data.tables import as_row, find_columns, read_item
+from crossfill.data.text_tables import as_row, find_columns, read_item
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit

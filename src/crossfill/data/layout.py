@@ -10,7 +10,7 @@ from typing import Literal
 from crossfill.data.codes import find_language
 from crossfill.data.hints import COLUMNS_FILE, is_hint_file, label_files
 from crossfill.data.labels import task_name
-from crossfill.data.messages import KNOWN_FOLDERS, Level, Problem, skip_reason
+from crossfill.data.messages import KNOWN_FOLDERS, Level, Message, skip_reason
 from crossfill.data.readers import PLAIN, READERS
 from crossfill.errors import DataError
 
@@ -67,7 +67,7 @@ class SourceFile:
         return path[: len(path) - len(self.suffix)]
 
 
-def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile], list[Problem]]:
+def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile], list[Message]]:
     """Find the corpus files under a folder, in a fixed order, and why others are not read; `cache` is not entered.
 
     Recognised: `<task>/<language>/{train,dev,test,surplus}.*`, one file per language (`<task>/<language>.bio`), UD
@@ -95,7 +95,7 @@ def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile
     for path in hints:
         if not _applies_to_any(path, sources):
             left.append((path, "unread", "names columns or labels of no corpus here"))
-    return sources, [Problem(level, str(path.relative_to(root)), why) for path, level, why in sorted(left)]
+    return sources, [Message(level, str(path.relative_to(root)), why) for path, level, why in sorted(left)]
 
 
 def _walk(

@@ -49,15 +49,15 @@ _WRITING = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK", "B
 
 
 @dataclass(frozen=True, order=True)
-class Problem:
-    """One problem with a cell or a file, or a note on it."""
+class Message:
+    """A problem with a cell or a file, or a note on it."""
 
     level: Level
     where: str
-    message: str
+    text: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.message}"
+        return f"{self.where}: {self.text}"
 
 
 def skip_reason(path: Path, suffix: str, named: bool, in_language: bool) -> tuple[Level, str]:
@@ -81,20 +81,20 @@ def skip_reason(path: Path, suffix: str, named: bool, in_language: bool) -> tupl
     return "unread", "no corpus by its ending"
 
 
-def about_file(where: str, reading: Reading) -> list[Problem]:
+def about_file(where: str, reading: Reading) -> list[Message]:
     """Say what was left out of a file, which words were split where a span cuts them, and that it is empty."""
-    problems = [Problem("warning", f"{where}:{line}", f"sentence left out: {why}") for line, why in reading.lost]
+    problems = [Message("warning", f"{where}:{line}", f"sentence left out: {why}") for line, why in reading.lost]
     if more := reading.n_lost - len(reading.lost):
-        problems.append(Problem("warning", where, f"{more:,} more {_sentences(more)} left out, each for a bad line"))
-    problems += [Problem("note", f"{where}:{line}", why) for line, why in reading.cut]
+        problems.append(Message("warning", where, f"{more:,} more {_sentences(more)} left out, each for a bad line"))
+    problems += [Message("note", f"{where}:{line}", why) for line, why in reading.cut]
     if more := reading.n_cut - len(reading.cut):
-        problems.append(Problem("note", where, f"words split where spans begin or end on {more:,} more lines"))
+        problems.append(Message("note", where, f"words split where spans begin or end on {more:,} more lines"))
     if not len(reading.corpus):
-        problems.append(Problem("warning", where, "has no sentences"))
+        problems.append(Message("warning", where, "has no sentences"))
     return problems
 
 
-def about_columns(files: Sequence[tuple[str, Reading]]) -> list[Problem]:
+def about_columns(files: Sequence[tuple[str, Reading]]) -> list[Message]:
     """Say which columns of a corpus were read, where there are more than two: once for all files that are alike."""
     alike: dict[str, list[tuple[str, Reading]]] = {}
     for where, reading in files:
@@ -105,12 +105,12 @@ def about_columns(files: Sequence[tuple[str, Reading]]) -> list[Problem]:
         where, reading = group[0]
         others = f" (and {len(group) - 1} more like it)" if len(group) > 1 else ""
         problems.append(
-            Problem("recognised", where + others, f"{how}; first sentence: {first_sentence(reading.corpus)}")
+            Message("recognised", where + others, f"{how}; first sentence: {first_sentence(reading.corpus)}")
         )
     return problems
 
 
-def about_corpus(cell: Cell, readings: Sequence[Reading]) -> list[Problem]:
+def about_corpus(cell: Cell, readings: Sequence[Reading]) -> list[Message]:
     """Say what was changed in the words and tags of a corpus."""
     messages: list[tuple[Level, str]] = []
     schemes = Counter(reading.scheme for reading in readings if len(reading.corpus))
@@ -128,10 +128,10 @@ def about_corpus(cell: Cell, readings: Sequence[Reading]) -> list[Problem]:
         messages.append(("note", f"prefix {', '.join(prefixes)} taken off every word"))
     if normalised := sum(reading.normalised for reading in readings):
         messages.append(("note", f"{normalised:,} words composed (NFC)"))
-    return [Problem(level, str(cell), message) for level, message in messages]
+    return [Message(level, str(cell), message) for level, message in messages]
 
 
-def about_leakage(reports: Iterable[LeakageReport], corpora: Mapping[Cell, Sequence[Splits]]) -> list[Problem]:
+def about_leakage(reports: Iterable[LeakageReport], corpora: Mapping[Cell, Sequence[Splits]]) -> list[Message]:
     """Say which sentences were left out or moved because they are evaluation text; warn where none are left."""
     problems = []
     for report in reports:
@@ -153,10 +153,10 @@ def about_leakage(reports: Iterable[LeakageReport], corpora: Mapping[Cell, Seque
                 f"{moved:,} of {moved + n_test:,} test sentences train, {n_test:,} evaluate{named}: the text is also "
                 "test text of another corpus of the language"
             )
-        problems += [Problem("note", str(cell), message) for message in messages]
+        problems += [Message("note", str(cell), message) for message in messages]
         if not any(map(len, splits.parts.values())):
             message = f"{splits.name} left out: all its text is dev or test text of {_tasks(report)}"
-            problems.append(Problem("warning", str(cell), f"{message}; give corpora of one text the same splits"))
+            problems.append(Message("warning", str(cell), f"{message}; give corpora of one text the same splits"))
     return problems
 
 
@@ -168,30 +168,30 @@ def first_sentence(corpus: Corpus) -> str:
     return f"{shown} …" if len(pairs) > _SHOWN_WORDS else shown
 
 
-def without_repeats(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def without_repeats(problems: Iterable[Message]) -> tuple[Message, ...]:
     """Keep each problem once: a treebank read for several tasks has the same bad line in each."""
     return tuple(dict.fromkeys(problems))
 
 
-def grouped(problems: Iterable[Problem]) -> list[Problem]:
+def grouped(problems: Iterable[Message]) -> list[Message]:
     """Put more than a few files of one kind in one folder that are not read for one reason into one line.
 
     `cache/a.bin`, `cache/b.bin`, … become `cache/*.bin (212 files)`.
     """
-    groups: dict[Problem, list[Problem]] = {}
+    groups: dict[Message, list[Message]] = {}
     for problem in problems:
         path = PurePath(problem.where)
         kind = str(path.parent / f"*{path.suffix}") if problem.level == "unread" else problem.where
-        groups.setdefault(Problem(problem.level, kind, problem.message), []).append(problem)
+        groups.setdefault(Message(problem.level, kind, problem.text), []).append(problem)
     lines = []
     for group, members in groups.items():
         if group.level == "unread" and len(members) > _MOST_NAMED:
-            members = [Problem("unread", f"{group.where} ({len(members):,} files)", group.message)]
+            members = [Message("unread", f"{group.where} ({len(members):,} files)", group.text)]
         lines += members
     return lines
 
 
-def check_grid(grid: Grid) -> list[Problem]:
+def check_grid(grid: Grid) -> list[Message]:
     """Warn about data that looks wrong, and about languages whose tasks are written in different scripts."""
     warnings = []
     main_scripts: dict[str, dict[str, list[str]]] = {}
@@ -207,19 +207,19 @@ def check_grid(grid: Grid) -> list[Problem]:
                 *_missing(cell, splits),
                 *_mixed(scripts),
             )
-            warnings += [Problem("warning", _where(cell, splits, corpora), message) for message in messages]
+            warnings += [Message("warning", _where(cell, splits, corpora), message) for message in messages]
         for script, _ in letters.most_common(1):
             main_scripts.setdefault(cell.language, {}).setdefault(script, []).append(cell.task)
-    for language, tasks_of in sorted(main_scripts.items()):
-        if len(tasks_of) > 1:
-            shown = "; ".join(f"{', '.join(tasks)} in {script}" for script, tasks in tasks_of.items())
-            warnings.append(Problem("warning", language, f"different scripts: {shown}"))
+    for language, tasks_in in sorted(main_scripts.items()):
+        if len(tasks_in) > 1:
+            shown = "; ".join(f"{', '.join(tasks)} in {script}" for script, tasks in tasks_in.items())
+            warnings.append(Message("warning", language, f"different scripts: {shown}"))
     return warnings
 
 
 def with_one_unit(
     corpora: Mapping[Cell, tuple[Splits, ...]],
-) -> tuple[dict[Cell, tuple[Splits, ...]], list[Problem]]:
+) -> tuple[dict[Cell, tuple[Splits, ...]], list[Message]]:
     """Keep the cells of each task with the unit that most of them have; an error for each of the others."""
     units = {cell: _unit(splits) for cell, splits in corpora.items()}
     kept: dict[Cell, tuple[Splits, ...]] = {}
@@ -231,7 +231,7 @@ def with_one_unit(
             kept[cell] = splits
             continue
         message = f"expected labels of {usual}s, as other corpora of {cell.task} have; got labels of {units[cell]}s; "
-        errors.append(Problem("error", str(cell), message + "give it a task of its own"))
+        errors.append(Message("error", str(cell), message + "give it a task of its own"))
     return kept, errors
 
 
@@ -252,7 +252,7 @@ def _unseen_labels(splits: Splits) -> Iterable[str]:
         labels: Counter[str] = getattr(splits, name).labels.counts()
         if new := sorted(set(labels) - known):
             n, unit = sum(labels[label] for label in new), getattr(splits, name).unit
-            yield f"{_listed(new)} only in {name} ({n:,} {unit}{'s' * (n != 1)})"
+            yield f"{_listed(new)} only in {name} ({n:,} {unit if n == 1 else f'{unit}s'})"
 
 
 def _not_upos(cell: Cell, splits: Splits) -> Iterable[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any
 
-from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, tables
+from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, text_tables
 from crossfill.data.hints import NO_HINTS, ReadingHints
 from crossfill.data.labels import LabelColumn, Scheme, iob2, recased, scheme, split_tag
 from crossfill.data.lines import GZIP, BadLines, decode, unpacked
@@ -72,21 +72,21 @@ def read_conllu(data: bytes, where: str, task: str, hints: ReadingHints = NO_HIN
             f"{where}: expected parts of speech in column 4 (UPOS), got {problem} ({shown}); put columns in the order "
             "of CoNLL-U, or give the labels as word<TAB>label in .bio files"
         )
-    return replace(composed(corpus), **_lost(bad))
+    return replace(composed_reading(corpus), **_lost(bad))
 
 
 def read_columns(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
     """Read words and labels from token columns; span tags of any scheme and case become IOB2.
 
-    A table with a header and a sentence or a pair in every row is read as such: see `tables`.
+    A table with a header and a sentence or a pair in every row is read as such: see `text_tables`.
     """
     lines, bad = decode(data, where), BadLines(where)
-    if tables.holds_items(lines, task, hints):
-        table = tables.TextTable.of(lines, "\t")
-        return _collected(tables.parse(table, where, task, hints, bad), task, bad)
+    if text_tables.holds_items(lines, task, hints):
+        table = text_tables.TextTable.of(lines, "\t")
+        return _collected(text_tables.parse(table, where, task, hints, bad), task, bad)
     rows = bio.TokenRows.of(lines)
     columns = bio.choose_columns(rows, task, hints, where)
-    reading = _collected(bio.sentences(rows, columns, where, bad), task, bad)
+    reading = _collected(bio.tagged_sentences(rows, columns, where, bad), task, bad)
     corpus = reading.corpus
     words, prefix = bio.without_prefix(corpus.words)
     if prefix:
@@ -96,11 +96,11 @@ def read_columns(data: bytes, where: str, task: str, hints: ReadingHints = NO_HI
 
 def read_comma_separated(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
     """Read sentences or pairs with their labels from a table with a header, whose columns commas separate."""
-    bad, table = BadLines(where), tables.TextTable.of(decode(data, where), ",", where)
-    return _collected(tables.parse(table, where, task, hints, bad), task, bad)
+    bad, table = BadLines(where), text_tables.TextTable.of(decode(data, where), ",", where)
+    return _collected(text_tables.parse(table, where, task, hints, bad), task, bad)
 
 
-def read_json(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
+def read_json_objects(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
     """Read words and labels, text and spans, or sentences or pairs with their labels, from JSON objects."""
     bad, cut = BadLines(where), BadLines(where)
     sentences = json_corpora.parse(data, where, task, hints, bad, cut)
@@ -128,7 +128,7 @@ def read_docbin(data: bytes, where: str, task: str, hints: ReadingHints = NO_HIN
 def labelled(corpus: Corpus, task: str) -> Reading:
     """Bring a corpus into its normal form: span tags of any scheme and case become IOB2, words NFC."""
     if corpus.unit is not Unit.WORD or not len(corpus.labels):
-        return composed(corpus)
+        return composed_reading(corpus)
     counts = corpus.labels.counts()
     upper = recased(counts, task)
     labels = corpus.labels.map(lambda tag: upper.get(tag, tag)) if upper else corpus.labels
@@ -139,10 +139,10 @@ def labelled(corpus: Corpus, task: str) -> Reading:
     if kind not in ("none", "IOB2"):
         labels = Column.of(chain.from_iterable(map(iob2, tags)))
     corpus = Corpus(corpus.words, labels, corpus.spaces, corpus.offsets)
-    return replace(composed(corpus), scheme=kind, repaired=repaired, recased=sum(counts[tag] for tag in upper))
+    return replace(composed_reading(corpus), scheme=kind, repaired=repaired, recased=sum(counts[tag] for tag in upper))
 
 
-def composed(corpus: Corpus) -> Reading:
+def composed_reading(corpus: Corpus) -> Reading:
     """Return the corpus with its words in composed form (NFC), and the number of words that were not."""
     changed = corpus.composed()
     n_changed = 0
@@ -187,5 +187,5 @@ READERS: dict[str, Reader] = {
     ".spacy": read_docbin,
     **dict.fromkeys((*COLUMNS, *PLAIN), read_columns),
     ".csv": read_comma_separated,
-    **dict.fromkeys(JSON, read_json),
+    **dict.fromkeys(JSON, read_json_objects),
 }

@@ -13,7 +13,7 @@ from crossfill.data.conllu import ConlluSentence, parse_blocks
 from crossfill.data.labels import LabelColumn
 from crossfill.data.lines import MOST_WORDS, blocks, stream
 from crossfill.data.segmentation import split_at_spaces, split_text, split_words
-from crossfill.data.tables import PAIR_NAMES, find_columns
+from crossfill.data.text_tables import PAIR_NAMES, find_columns
 from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit

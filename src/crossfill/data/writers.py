@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, messages, tables
-from crossfill.data.folder import corpus_names, read_source, tasks_of
+from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, messages, text_tables
+from crossfill.data.folder import corpus_names, read_source, tasks_in
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import SourceFile, find_sources
-from crossfill.data.messages import Problem
+from crossfill.data.messages import Message
 from crossfill.data.readers import READERS, Reading
 from crossfill.errors import DataError, unknown
 from crossfill.files import write_atomically
@@ -54,12 +54,12 @@ def render_conllu(corpus: Corpus, task: str, labels: Collection[str] = ()) -> by
 
 def render_tsv(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
     """Write a sentence or pair and its label on every line, tabs between, under a header."""
-    return tables.render(map(tables.as_row, corpus), "\t")
+    return text_tables.render(map(text_tables.as_row, corpus), "\t")
 
 
 def render_csv(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
     """Write a sentence or pair and its label on every line, commas between, under a header."""
-    return tables.render(map(tables.as_row, corpus), ",")
+    return text_tables.render(map(text_tables.as_row, corpus), ",")
 
 
 WRITERS: dict[str, Writer] = {
@@ -121,7 +121,7 @@ def convert(source: Path, out: Path, cell: Cell, force: bool = False, split_word
 
 def convert_folder(
     root: Path, out: Path, suffix: str, tasks: Sequence[str] = (), split_words: bool = True
-) -> tuple[dict[Path, Corpus], list[Problem]]:
+) -> tuple[dict[Path, Corpus], list[Message]]:
     """Write every corpus of a data folder to another folder, split by split; returns files and messages.
 
     `tasks` keeps only these, and may name further columns of UD treebanks. If a file cannot be read, nothing is
@@ -133,13 +133,13 @@ def convert_folder(
     sources, problems = find_sources(root)
     names, parts = corpus_names(sources, root), dict[Path, tuple[str, list[Corpus]]]()
     for source in sources:
-        for task in tasks_of(source, tuple(map(task_name, tasks))):
+        for task in tasks_in(source, tuple(map(task_name, tasks))):
             place = str(source.path.relative_to(root))
             try:
                 reading = read_source(source, task, place, root, split_words=split_words)
             except DataError as error:
                 where, _, message = str(error).partition(": ")
-                problems.append(Problem("error", where, message))
+                problems.append(Message("error", where, message))
                 continue
             problems += [*messages.about_file(place, reading), *messages.about_columns([(place, reading)])]
             path = out / f"{_place(source, task, names[source])}{suffix}"

@@ -35,7 +35,7 @@ def file_state(source: Path) -> str:
     return f"{status.st_size} {status.st_mtime_ns}"
 
 
-def load(path: Path, state: str) -> Reading | None:
+def load_reading(path: Path, state: str) -> Reading | None:
     """Open an entry; none if it is missing or cut off, or if the file was not in this state when it was read."""
     try:
         about, columns = _opened(path)
@@ -56,7 +56,7 @@ def load(path: Path, state: str) -> Reading | None:
     return Reading(corpus, **changes)
 
 
-def save(path: Path, state: str, reading: Reading) -> None:
+def save_reading(path: Path, state: str, reading: Reading) -> None:
     """Write an entry to a temporary file, then rename it, so that readers never see a partial one."""
     corpus = reading.corpus
     columns = {

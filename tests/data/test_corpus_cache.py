@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.data import cache, folder
+from crossfill.data import corpus_cache, folder
 from crossfill.data.readers import READERS, Reading
 from crossfill.grid.sentence import EMPTY, Corpus, Sentence
 from tests.data.folders import bio, numbered, write
@@ -22,8 +22,8 @@ READING = Reading(CORPUS, scheme="IOB1", normalised=2, prefix="wo:")
 
 def test_an_entry_gives_back_what_was_saved(tmp_path: Path):
     for reading in (READING, Reading(EMPTY), Reading(Corpus.from_sentences([Sentence(("a", "b"))]))):
-        cache.save(tmp_path / "x.safetensors", "state", reading)
-        found = cache.load(tmp_path / "x.safetensors", "state")
+        corpus_cache.save_reading(tmp_path / "x.safetensors", "state", reading)
+        found = corpus_cache.load_reading(tmp_path / "x.safetensors", "state")
         assert found is not None
         assert list(found.corpus) == list(reading.corpus)
         assert list(found.corpus) == list(reading.corpus)
@@ -32,21 +32,21 @@ def test_an_entry_gives_back_what_was_saved(tmp_path: Path):
 
 def test_an_entry_that_is_cut_off_is_never_taken_for_whole(tmp_path: Path):
     path = tmp_path / "x.safetensors"
-    cache.save(path, "state", READING)
+    corpus_cache.save_reading(path, "state", READING)
     whole = path.read_bytes()
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
-        assert cache.load(path, "state") is None, size
+        assert corpus_cache.load_reading(path, "state") is None, size
     path.write_bytes(whole)
-    assert cache.load(path, "state") is not None
-    assert cache.load(path, "another") is None
-    assert cache.load(tmp_path / "missing", "state") is None
+    assert corpus_cache.load_reading(path, "state") is not None
+    assert corpus_cache.load_reading(path, "another") is None
+    assert corpus_cache.load_reading(tmp_path / "missing", "state") is None
 
 
 def test_other_damage_is_found_on_request(tmp_path: Path):
     path = tmp_path / "x.safetensors"
-    cache.save(path, "state", READING)
-    assert cache.is_intact(path)
+    corpus_cache.save_reading(path, "state", READING)
+    assert corpus_cache.is_intact(path)
     whole = path.read_bytes()
     rng = random.Random(0)
     start = 8 + int.from_bytes(whole[:8], "little")
@@ -54,8 +54,8 @@ def test_other_damage_is_found_on_request(tmp_path: Path):
         damaged = bytearray(whole)
         damaged[rng.randrange(start, len(whole))] ^= 1 << rng.randrange(8)
         path.write_bytes(damaged)
-        assert not cache.is_intact(path)
-    assert not cache.is_intact(tmp_path / "missing")
+        assert not corpus_cache.is_intact(path)
+    assert not corpus_cache.is_intact(tmp_path / "missing")
 
 
 def test_an_entry_that_is_cut_off_is_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -65,7 +65,7 @@ def test_an_entry_that_is_cut_off_is_built_again(tmp_path: Path, monkeypatch: py
     (entry,) = (store / "corpora").iterdir()
     entry.write_bytes(entry.read_bytes()[:-3])
     again = folder.load_grid(data, cache=store)
-    assert cache.is_intact(entry)
+    assert corpus_cache.is_intact(entry)
     assert [list(first.training(c)) for c in first.cells] == [list(again.training(c)) for c in again.cells]
 
     def read_columns(*_: object) -> None:
@@ -95,11 +95,11 @@ def test_many_may_write_and_read_at_once(tmp_path: Path):
 
     def work(i: int) -> bool:
         if i % 2:
-            cache.save(path, "state", READING)
-        found = cache.load(path, "state")
+            corpus_cache.save_reading(path, "state", READING)
+        found = corpus_cache.load_reading(path, "state")
         return found is None or list(found.corpus) == list(CORPUS)
 
-    cache.save(path, "state", READING)
+    corpus_cache.save_reading(path, "state", READING)
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(100)))
     assert [p.name for p in tmp_path.iterdir()] == ["x.safetensors"]

@@ -129,7 +129,7 @@ def _results(tagger: "Tagger", grid: "Grid", alpha: float) -> "list[CellResult]"
 def _show(report: dict[str, Any]) -> None:
     from rich.console import Console
 
-    from crossfill.cli.tables import print_table
+    from crossfill.cli.terminal import print_table
 
     console = Console(highlight=False)
     results, alpha = report["results"], report["alpha"]
@@ -140,11 +140,11 @@ def _show(report: dict[str, Any]) -> None:
         flat = {f"{kind}_{name}": value for kind in ("plug_in", "averaged") for name, value in entry[kind].items()}
         names = [entry["cell"], entry["corpus"]] if several else [entry["cell"]]
         _add(table, [_mark(entry), *names, f"{entry['n_words']:,}"], entry | flat, alpha is not None)
-    print_table(console, table, keys=3 if several else 2)
+    print_table(console, table)
     table = _table("Means over corpora", ["task"], alpha, counted="corpora")
     for mean in report["means"]:
         _add(table, [_mark(mean), mean["task"], str(mean["corpora"])], mean, alpha is not None)
-    print_table(console, table, keys=2)
+    print_table(console, table)
     if "expected" in report:
         _show_expected(console, report["expected"])
     console.print(
@@ -156,7 +156,7 @@ def _show(report: dict[str, Any]) -> None:
 def _show_expected(console: "Console", expected: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from crossfill.cli.tables import print_table
+    from crossfill.cli.terminal import print_table
 
     table = Table("", "cell", title="Expected of cells without test data")
     for name in ("expected", "from", "to"):
@@ -167,7 +167,7 @@ def _show_expected(console: "Console", expected: dict[str, Any]) -> None:
         f"As {expected['held_out']} seen cells did that were held out in turn when the model was trained: the score "
         f"lies between the bounds with a probability of {expected['level']:.0%}."
     )
-    print_table(console, table, keys=2)
+    print_table(console, table)
 
 
 def _mark(entry: dict[str, Any]) -> str:

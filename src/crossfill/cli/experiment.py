@@ -66,7 +66,7 @@ def _show_plan(checked: "CheckedStudy", run: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from crossfill.cli.tables import print_table
+    from crossfill.cli.terminal import print_table
     from crossfill.studies.run import encoding_jobs, missing_jobs
 
     missing = missing_jobs(checked, run)
@@ -87,7 +87,7 @@ def _show_plan(checked: "CheckedStudy", run: Path) -> None:
             f"{job.config.training.steps:,}" if job.id in todo else "done",
         )
     console = Console(highlight=False)
-    print_table(console, table, keys=2)
+    print_table(console, table)
     steps = sum(checked.plan.jobs[job].config.training.steps for job in todo)
     console.print(
         f"{len(checked.plan.jobs)} jobs for {len(checked.plan.entries)} entries, {len(todo)} to do: "

@@ -23,8 +23,8 @@ def report(
     """Make the tables and figures of a study, and one page of all of them; anew in the run's own folder."""
     from rich.console import Console
 
-    from crossfill.cli.tables import print_table
-    from crossfill.report.rendering import numeric, terminal
+    from crossfill.cli.terminal import print_table
+    from crossfill.report.rendering import terminal
     from crossfill.report.report import write_report
 
     if out is None or out.resolve() == run.resolve():
@@ -37,7 +37,7 @@ def report(
     for table in () if QUIET.get() else made.tables:
         if len(table.rows) <= LONGEST:
             shown = table if styled else _starred(table)
-            print_table(console, terminal(shown), keys=max(1, (*numeric(table), True).index(True)))
+            print_table(console, terminal(shown))
     folder = out or run
     if made.missing:
         typer.echo(f"{made.missing} jobs have no result yet; run the same crossfill experiment again", err=True)

@@ -27,7 +27,7 @@ from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
 
-SHARD_KILOBYTES = 20
+FILE_KILOBYTES = 20
 
 
 def make_model(folder: Path, corpus: Corpus, layers: int, hidden: int) -> tuple[Path, float]:
@@ -56,7 +56,7 @@ def measure(model: Path, source: Path, out: Path, executor: str, jobs: int) -> d
         "--samples",
         "0",
     ]
-    given += ["--executor", executor, "--jobs", str(jobs), "--shard-size", str(SHARD_KILOBYTES), "--out", str(out)]
+    given += ["--executor", executor, "--jobs", str(jobs), "--out", str(out)]
     started = time.time()
     subprocess.run([sys.executable, "-m", "crossfill", *given], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     seconds = time.time() - started
@@ -92,8 +92,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
             model, pieces = make_model(folder, corpus, layers, hidden)
-            source = folder / "in.txt"
-            source.write_text("".join(lines * -(-arguments.words // corpus.n_words)), encoding="utf-8")
+            source = folder / "in"
+            source.mkdir()
+            made = lines * -(-arguments.words // corpus.n_words)
+            step = max(1, len(made) * 1000 * FILE_KILOBYTES // len("".join(made).encode()))
+            for start in range(0, len(made), step):
+                part = "".join(made[start : start + step])
+                (source / f"{start:08}.txt").write_text(part, encoding="utf-8")
             for turn in range(arguments.rounds):
                 for executor in arguments.executors:
                     for jobs in (1, 2):

@@ -1,4 +1,4 @@
-"""Shards of files: all records once and in order, whatever their size, and bad ones with their line."""
+"""Shards of files: all records once and in order, and bad ones with their line."""
 
 import gzip
 import json
@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from crossfill.bulk.places import Place
-from crossfill.bulk.shards import Shard, cut, read, source_format
+from crossfill.bulk.shards import Address, Shard, SourceFormat, find_shards, read_shard, source_format
 from crossfill.data.lines import LONGEST_LINE
 from crossfill.data.streams import Format, Item, read_items
 from crossfill.errors import DataError
@@ -38,31 +37,56 @@ def written(form: str, n: int) -> str:
 
 
 def items(shards: list[Shard]) -> tuple[list[Item], list[tuple[int, str, str]]]:
-    aside: list[tuple[int, str, str]] = []
-    found = [item for shard in shards for _, item in read(shard, "wol", "words", lambda *told: aside.append(told))]
-    return found, aside
+    bad: list[tuple[int, str, str]] = []
+    read = (read_shard(shard, "wol", "words", lambda *record: bad.append(record)) for shard in shards)
+    return [item for part in read for _, item in part], bad
+
+
+def shards_of(path: Path, form: SourceFormat) -> list[Shard]:
+    return find_shards(Address(str(path)), path.name, form)
 
 
 @pytest.mark.parametrize("form", get_args(Format))
-@pytest.mark.parametrize("size", [1, 37, 400, 10**6])
-def test_shards_hold_what_the_file_holds(form: Format, size: int, tmp_path: Path):
+def test_a_shard_holds_what_its_file_holds(form: Format, tmp_path: Path):
     path = tmp_path / f"in.{form}"
     path.write_bytes(written(form, 40).encode())
-    shards = cut(Place(str(path)), path.name, form, size)
+    [shard] = shards_of(path, form)
     expected = list(read_items(BytesIO(path.read_bytes()), str(path), form, "wol", "words"))
-    assert items(shards) == (expected, [])
-    assert [shard.start for shard in shards] == [0, *(shard.end for shard in shards)][: len(shards)]
-    assert len({shard.name for shard in shards}) == len(shards)
-    assert (len(shards) == 1) == (size == 10**6)
-    assert all(shard.bytes < size + 200 for shard in shards)
+    assert items([shard]) == (expected, [])
+    assert (shard.bytes, shard.lines) == (path.stat().st_size, path.read_bytes().count(b"\n"))
+    path.write_bytes(b"")
+    assert shards_of(path, form) == []
 
 
-def test_rows_of_parquet_and_files_in_gzip(tmp_path: Path):
+@pytest.mark.parametrize("name", ["in.txt", "in.txt.gz", "in.parquet"])
+@pytest.mark.parametrize("change", ["emptied", "shorter", "longer", "as long"])
+def test_a_file_that_changes_after_the_plan_is_noticed(name: str, change: str, tmp_path: Path):
+    path = tmp_path / name
+
+    def write(words: list[list[str]]) -> None:
+        content = "".join(" ".join(sentence) + "\n" for sentence in words).encode()
+        if name == "in.parquet":
+            parquet.write_table(pa.table({"tokens": words}), path, row_group_size=2)
+        else:
+            path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+
+    words = [["Dakar", "mooy"], ["péeyu", "Senegaal"], ["Dafa", "tàng"]]
+    write(words)
+    shards = shards_of(path, "parquet" if name == "in.parquet" else "text")
+    assert len(items(shards)[0]) == 3
+    changed = {"shorter": words[:1], "longer": [*words, ["a"]], "as long": [["Dakar", "mooz"], *words[1:]]}
+    write(changed[change]) if change in changed else path.write_bytes(b"")
+    with pytest.raises(DataError, match=r"the file has changed|expected a Parquet file|expected gzip"):
+        items(shards)
+
+
+def test_row_groups_of_parquet_and_files_in_gzip(tmp_path: Path):
     words = [random.Random(i).choice(SENTENCES) for i in range(50)]
     path = tmp_path / "in.parquet"
     parquet.write_table(pa.table({"tokens": words, "id": list(range(50))}), path, row_group_size=20)
-    shards = cut(Place(str(path)), path.name, "parquet", path.stat().st_size // 7)
-    assert 7 <= len(shards) <= 9
+    shards = shards_of(path, "parquet")
+    assert [shard.name for shard in shards] == [f"in-0000{i}-of-00003" for i in (1, 2, 3)]
+    assert [(shard.first, shard.lines) for shard in shards] == [(1, 20), (21, 20), (41, 10)]
     found, _ = items(shards)
     assert [list(item.sentence.words) for item in found] == words
     assert [item.fields["id"] for item in found] == list(range(50))
@@ -70,16 +94,15 @@ def test_rows_of_parquet_and_files_in_gzip(tmp_path: Path):
     packed = tmp_path / "in.jsonl.gz"
     packed.write_bytes(gzip.compress(written("jsonl", 30).encode()))
     assert source_format(packed.name, None) == "jsonl"
-    [shard] = cut(Place(str(packed)), packed.name, "jsonl", 10)
+    [shard] = shards_of(packed, "jsonl")
     assert shard.name == "in"
     assert [item.fields["id"] for item in items([shard])[0]] == list(range(30))
 
     with pytest.raises(DataError, match="expected a Parquet file"):
-        cut(Place(str(packed)), "x.parquet", "parquet", 10)
+        shards_of(packed, "parquet")
 
 
-@pytest.mark.parametrize("size", [1, 60, 10**6])
-def test_bad_lines_are_set_aside_with_their_place(size: int, tmp_path: Path):
+def test_bad_lines_are_set_aside_with_their_place(tmp_path: Path):
     good = b'{"words": ["a"]}\n'
     bad = [
         b"\xff\n",
@@ -90,7 +113,7 @@ def test_bad_lines_are_set_aside_with_their_place(size: int, tmp_path: Path):
     ]
     path = tmp_path / "in.jsonl"
     path.write_bytes(b"".join(good + line for line in bad) + good)
-    found, aside = items(cut(Place(str(path)), path.name, "jsonl", size))
+    found, aside = items(shards_of(path, "jsonl"))
     assert len(found) == 6
     assert [line for line, _, _ in aside] == [2, 4, 6, 8, 10]
     reasons = ["expected UTF-8", "JSON object", '"words" as a list', "at most 1,000,000 bytes", "surrogate"]
@@ -104,7 +127,7 @@ def test_a_bad_line_takes_its_sentence_with_it_and_no_other(tmp_path: Path):
     lines[1] = lines[1].replace("\t_", " _", 1)
     path = tmp_path / "in.conllu"
     path.write_text("\n\n".join(lines))
-    found, [(line, problem, text)] = items(cut(Place(str(path)), path.name, "conllu", 1))
+    found, [(line, problem, text)] = items(shards_of(path, "conllu"))
     assert [item.conllu.comments[0] for item in found if item.conllu] == ["# sent_id = 0", "# sent_id = 2"]
     first = path.read_text().split("# sent_id = 1")[0].count("\n") + 1
     assert line == first
@@ -121,7 +144,7 @@ def test_a_line_that_never_ends_takes_no_memory(tmp_path: Path):
             file.write(b"a" * 2**20)
         file.write(b"\na b\n")
     tracemalloc.start()
-    shards = cut(Place(str(path)), path.name, "text", 1000)
+    shards = shards_of(path, "text")
     found, aside = items(shards)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -134,18 +157,18 @@ def test_addresses_folders_and_patterns(tmp_path: Path):
     for name in ("a/x.txt", "b/x.txt", "b/y.jsonl", "b/.hidden"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("a\n")
-    assert sorted(Place(str(tmp_path)).matches()) == ["a/x.txt", "b/x.txt", "b/y.jsonl"]
-    assert sorted(Place(f"{tmp_path}/*/x.txt").matches()) == ["a/x.txt", "b/x.txt"]
-    assert list(Place(f"{tmp_path}/b/x.txt").matches()) == ["x.txt"]
+    assert sorted(Address(str(tmp_path)).matches()) == ["a/x.txt", "b/x.txt", "b/y.jsonl"]
+    assert sorted(Address(f"{tmp_path}/*/x.txt").matches()) == ["a/x.txt", "b/x.txt"]
+    assert list(Address(f"{tmp_path}/b/x.txt").matches()) == ["x.txt"]
     with pytest.raises(DataError, match="expected files to read, found none"):
-        Place(f"{tmp_path}/c*").matches()
+        Address(f"{tmp_path}/c*").matches()
     with pytest.raises(DataError, match="expected an address that can be read"):
-        Place("nosuchscheme://a").matches()
+        Address("nosuchscheme://a").matches()
 
-    elsewhere = Place("memory://corpora/news")
+    elsewhere = Address("memory://corpora/news")
     (elsewhere / "x.txt").write(b"a b\nc\n")
     assert elsewhere.sizes() == {"x.txt": 6}
-    [(name, place)] = Place("memory://corpora/news/*.txt").matches().items()
+    [(name, place)] = Address("memory://corpora/news/*.txt").matches().items()
     assert name == "x.txt"
-    found, _ = items(cut(place, name, "text", 1))
+    found, _ = items(find_shards(place, name, "text"))
     assert [item.sentence.words for item in found] == [("a", "b"), ("c",)]

@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -16,7 +18,7 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app, main
 from crossfill.executors import base
-from crossfill.executors.base import attempt
+from crossfill.executors.base import Work, attempt
 from tests.bulk.conftest import CELL, GRID
 from tests.executors.inline import InlineExecutor
 from tests.executors.processes import children, command_of, descendants
@@ -42,20 +44,29 @@ def tagged(out: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
-    path = tmp_path / "in.txt"
-    path.write_text("".join(line + "\n" for line in LINES))
-    return path
+    """A folder of text, in ten files."""
+    return written(tmp_path / "in", 10)
+
+
+def written(folder: Path, n_files: int, n_times: int = 1) -> Path:
+    folder.mkdir()
+    lines = LINES * n_times
+    for i in range(n_files):
+        part = lines[i * len(lines) // n_files : (i + 1) * len(lines) // n_files]
+        (folder / f"{i:03}.txt").write_text("".join(line + "\n" for line in part))
+    return folder
 
 
 @pytest.mark.usefixtures("inline")
 def test_a_bulk_run_says_what_predict_says(model: Path, text: Path, tmp_path: Path):
-    alone = RUN.invoke(app, ["predict", str(model), str(text), "--from", "words", "--cell", CELL, "--format", "jsonl"])
-    told = bulk(model, str(text), "--from", "words", "--jobs", "1", "--shard-size", "1", "--out", str(tmp_path / "out"))
+    whole = tmp_path / "whole.txt"
+    whole.write_text("".join(line + "\n" for line in LINES))
+    alone = RUN.invoke(app, ["predict", str(model), str(whole), "--from", "words", "--cell", CELL, "--format", "jsonl"])
+    told = bulk(model, str(text), "--from", "words", "--jobs", "1", "--out", str(tmp_path / "out"))
     found = tagged(tmp_path / "out")
-    assert len(found) > 1
+    assert len(found) == 10
     joined = b"".join(found[name] for name in sorted(found)).decode()
     ours, theirs = ([json.loads(line) for line in part.splitlines()] for part in (joined, alone.stdout))
-    assert [o["line"] for o in ours] == list(range(1, len(LINES) + 1))
     assert [o["words"] for o in ours] == [o["words"] for o in theirs]
     assert [o["tags"][CELL]["labels"] for o in ours] == [o["tags"][CELL]["labels"] for o in theirs]
     for one, other in zip(ours, theirs, strict=True):
@@ -69,7 +80,7 @@ def test_other_formats_have_whole_files_and_unique_names_of_sentences(
     model: Path, text: Path, tmp_path: Path, form: str
 ):
     out = tmp_path / "out"
-    bulk(model, str(text), "--from", "words", "--jobs", "1", "--shard-size", "1", "--format", form, "--out", str(out))
+    bulk(model, str(text), "--from", "words", "--jobs", "1", "--format", form, "--out", str(out))
     whole = b"".join(tagged(out).values()).decode()
     assert whole.count("\n\n") == len(LINES)
     if form == "conllu":
@@ -96,7 +107,7 @@ def test_a_run_is_taken_up_and_another_is_not_mixed_with_it(
     model: Path, text: Path, tmp_path: Path, capsys, monkeypatch
 ):
     out = tmp_path / "out"
-    given = [str(text), "--from", "words", "--jobs", "1", "--shard-size", "1", "--out", str(out)]
+    given = [str(text), "--from", "words", "--jobs", "1", "--out", str(out)]
     bulk(model, *given)
     whole, times = tagged(out), {path: path.stat().st_mtime_ns for path in (out / "tagged").iterdir()}
     first, second, *_ = sorted((out / "tagged").iterdir())
@@ -117,14 +128,38 @@ def test_a_run_is_taken_up_and_another_is_not_mixed_with_it(
         return capsys.readouterr().err
 
     assert "found one that differs in samples" in refused("--samples", "3")
-    text.write_text("something else\n")
+    (text / "000.txt").write_text("something else\n")
     assert "found one that differs in its inputs" in refused()
+    for path in text.glob("*[1-9].txt"):
+        path.unlink()
     bulk(model, *given, "--force")
-    assert sorted(tagged(out)) == ["tagged/in.jsonl"]
+    assert sorted(tagged(out)) == ["tagged/000.jsonl"]
     shutil.rmtree(out)
     out.mkdir()
     (out / "thesis.txt").write_text("")
     assert "expected a new or empty folder, found thesis.txt" in refused()
+
+
+def test_a_file_that_is_emptied_during_the_run_ends_it_with_an_error(
+    model: Path, text: Path, tmp_path: Path, capsys, monkeypatch
+):
+    class EmptyingExecutor(InlineExecutor):
+        def run(self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]):
+            (text / "003.txt").write_bytes(b"")
+            return super().run(work, jobs, after)
+
+    monkeypatch.setattr(base, "build_executor", lambda _: EmptyingExecutor())
+    out = tmp_path / "out"
+    given = ["predict-files", str(model), str(text), "--from", "words", "--out", str(out), "--cell", CELL]
+    monkeypatch.setattr(sys, "argv", ["crossfill", "--quiet", *given])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    message = capsys.readouterr().err
+    assert "1 of 10 shards failed; the others are done" in message
+    assert "003.txt: expected the" in message
+    assert "the file has changed" in message
+    assert len(tagged(out)) == 9
 
 
 @pytest.mark.usefixtures("inline")
@@ -164,7 +199,7 @@ def test_what_cannot_be_done_is_told_before_any_work(model: Path, tmp_path: Path
 
 
 def command(model: Path, text: Path, out: Path, executor: str = "local") -> list[str]:
-    options = ["--from", "words", "--cell", CELL, "--executor", executor, "--jobs", "2", "--shard-size", "1"]
+    options = ["--from", "words", "--cell", CELL, "--executor", executor, "--jobs", "2"]
     return [
         sys.executable,
         "-m",
@@ -202,21 +237,21 @@ def _written(out: Path) -> dict[str, int]:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
-def test_killed_and_taken_up_it_gives_the_same_bytes(model: Path, text: Path, tmp_path: Path):
-    text.write_text(text.read_text() * 20)
+def test_killed_and_taken_up_it_gives_the_same_bytes(model: Path, tmp_path: Path):
+    text = written(tmp_path / "more", 60, 20)
     for victim in ("run", "worker"):
         out = tmp_path / victim
         kill_and_resume(command(model, text, out), out, [3, 12], victim)
     assert tagged(tmp_path / "run") == tagged(tmp_path / "worker")
     joined = b"".join(content for _, content in sorted(tagged(tmp_path / "run").items()))
-    assert [json.loads(line)["line"] for line in joined.splitlines()] == list(range(1, 20 * len(LINES) + 1))
+    assert joined.count(b"\n") == 20 * len(LINES)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install -c constraints.txt '.[ray]'")
-def test_ray_gives_the_same_bytes_whoever_is_killed(model: Path, text: Path, tmp_path: Path):
-    text.write_text(text.read_text() * 20)
+def test_ray_gives_the_same_bytes_whoever_is_killed(model: Path, tmp_path: Path):
+    text = written(tmp_path / "more", 60, 20)
     subprocess.run(command(model, text, tmp_path / "local"), check=True)
     whole = tagged(tmp_path / "local")
     subprocess.run(command(model, text, tmp_path / "ray", "ray"), check=True)

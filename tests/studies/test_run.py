@@ -20,7 +20,7 @@ from crossfill.config import Config
 from crossfill.errors import OutputError
 from crossfill.evaluation.results import CellResult
 from crossfill.executors.base import Event, Executor, Work, attempt
-from crossfill.executors.run import LOCK
+from crossfill.executors.jobs import LOCK
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
 from crossfill.report.held_out import held_out_table

@@ -1,182 +1,311 @@
-"""Shards of files: runs of lines, of blocks of lines, or of a table's rows, of about the same number of bytes."""
+"""Files to tag, by path or by address (any that fsspec knows, such as s3://bucket/news/*.jsonl), and their shards.
+
+A shard is a file, or a row group of a Parquet file. It has the size and a digest of its bytes as they were planned: if
+they are others when it is tagged, the file has changed meanwhile, and the shard fails.
+"""
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from io import BufferedIOBase, BytesIO
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
-from crossfill.bulk.places import Place
-from crossfill.data.arrow_tables import count_rows, read_rows
+from crossfill.data.arrow_tables import opened_parquet
 from crossfill.data.lines import LONGEST_LINE, MOST_WORDS, unpacked
 from crossfill.data.streams import Cutting, Format, Item, check_length, format_of, read_items, row_items
 from crossfill.errors import DataError
+from crossfill.files import replacing
 from crossfill.grid.task import Unit
 
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+    from pyarrow.parquet import ParquetFile
+
 SourceFormat = Format | Literal["parquet"]
-SetAside = Callable[[int, str, str], None]
-"""Told the line (or row) where a bad record begins, what is wrong with it, and its first characters."""
+OnBadRecord = Callable[[int, str, str], None]
+"""Called with the line (or row) where a bad record begins, what is wrong with it, and its first characters."""
+_PATTERN = re.compile(r"[*?\[]")
 _BLOCKS: tuple[SourceFormat, ...] = ("conllu", "bio")
 """Formats whose records end at a blank line, not at each line."""
 _LONGEST_BLOCK = 3 * MOST_WORDS * 1000
 _PIECE = 2**16
 """Bytes that are read at a time."""
 _SHOWN = 1000
-"""Bytes of a bad record that are told."""
+"""Bytes of a bad record that are shown."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """The path or address of a file or folder."""
+
+    text: str
+
+    @classmethod
+    def of(cls, text: str) -> "Address":
+        """Make an address; a path becomes absolute."""
+        return cls(text if "://" in text else str(Path(text).absolute()))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __truediv__(self, name: str) -> "Address":
+        return Address(f"{self.text.rstrip('/')}/{name}")
+
+    @property
+    def local(self) -> Path | None:
+        """Its path, if it is on this machine's file system."""
+        return None if "://" in self.text else Path(self.text)
+
+    @contextmanager
+    def opened(self) -> Iterator[BufferedIOBase]:
+        """Open the file for reading."""
+        with self._resolved() as (files, path):
+            file = files.open(path, "rb") if self.local is None else Path(path).open("rb")  # noqa: SIM115
+        with file:
+            yield cast("BufferedIOBase", file)
+
+    def read(self) -> bytes | None:
+        """Read all bytes of the file; None if there is no such file."""
+        with self._resolved() as (files, path):
+            return cast("bytes", files.cat_file(path)) if files.isfile(path) else None
+
+    @contextmanager
+    def writing(self) -> Iterator[BinaryIO]:
+        """Open the file for writing, as a whole or not at all: it is put into place when the block ends."""
+        if self.local is not None:
+            with replacing(self.local) as file:
+                yield file
+            return
+        with NamedTemporaryFile() as file:
+            yield cast("BinaryIO", file)
+            file.flush()
+            with self._resolved() as (files, path):
+                files.makedirs(str(PurePosixPath(path).parent), exist_ok=True)
+                files.put_file(file.name, path)
+
+    def write(self, content: bytes) -> None:
+        """Write the file as a whole or not at all."""
+        with self.writing() as file:
+            file.write(content)
+
+    def remove(self) -> None:
+        """Delete the file."""
+        with self._resolved() as (files, path):
+            files.rm_file(path)
+
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes of all files in the folder, by their names in it; none if there is no such folder."""
+        with self._resolved() as (files, path):
+            found = cast("dict[str, dict[str, Any]]", files.find(path, detail=True) if files.isdir(path) else {})
+            return {str(PurePosixPath(name).relative_to(path)): int(info["size"]) for name, info in found.items()}
+
+    def matches(self) -> dict[str, "Address"]:
+        """Find the files that are meant, by short names: one, all in a folder, or all that match a pattern."""
+        with self._resolved() as (files, path):
+            pattern = _PATTERN.search(path) if self.local is None or not self.local.exists() else None
+            if pattern:
+                root = path[: pattern.start()].rpartition("/")[0]
+                names = [name for name in sorted(map(str, files.glob(path))) if files.isfile(name)]
+            elif files.isdir(path):
+                root, names = path, sorted(cast("list[str]", files.find(path)))
+                names = [name for name in names if not PurePosixPath(name).name.startswith(".")]
+            else:
+                root, names = str(PurePosixPath(path).parent), [path] if files.isfile(path) else []
+            if not names:
+                raise DataError(f"{self}: expected files to read, found none; check the path")
+            full = str if self.local is not None else files.unstrip_protocol
+            return {str(PurePosixPath(name).relative_to(root or "/")): Address(full(name)) for name in names}
+
+    @contextmanager
+    def _resolved(self) -> "Iterator[tuple[AbstractFileSystem, str]]":
+        """Find the file system and the path in it; errors of both become errors of data."""
+        from fsspec.core import url_to_fs
+
+        try:
+            yield url_to_fs(self.text)
+        except ImportError as error:
+            raise DataError(f"{self}: expected a file system that is installed; {error}") from None
+        except ValueError as error:
+            raise DataError(f"{self}: expected an address that can be read; {error}") from None
+        except OSError as error:
+            raise DataError(f"{self}: expected a readable file or folder; {error.strerror or error}") from None
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a file that is worked on as a whole: only whole lines, sentences or rows."""
+    """A file, or a row group of a Parquet file, which is tagged as a whole."""
 
     name: str
     """Name of what is made of it, without suffix."""
     file: str
     form: SourceFormat
-    start: int
-    """First byte, or first row of a table."""
-    end: int
-    first: int
-    """Number of its first line (or row) in the file, from 1."""
     bytes: int
     digest: str
-    """Hash of its bytes; of the whole file, if that is a table or compressed."""
-    packed: bool = False
-    """Whether the file is compressed with gzip; it is then one shard."""
+    """Hash of its bytes."""
+    lines: int
+    """Number of its lines or rows, as far as line ends are seen: a file in gzip has fewer."""
+    group: int = 0
+    """Number of the row group."""
+    first: int = 1
+    """Number of its first line or row in the file."""
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the shard as JSON values."""
         return asdict(self)
 
 
 def source_format(name: str, named: str | None) -> SourceFormat:
-    """The format of a file: the one that is named, else by its ending, with or without .gz."""
+    """Return the format of a file: the one that is named, else by its ending, with or without .gz."""
     path = Path(name.removesuffix(".gz"))
     if named == "parquet" or (named is None and path.suffix.lower() == ".parquet"):
         return "parquet"
     return format_of(path, named)
 
 
-def cut(place: Place, name: str, form: SourceFormat, size: int) -> list[Shard]:
-    """The shards of a file, of about `size` bytes each; the file is read once."""
-    packed = name.endswith(".gz")
-    if packed and form == "parquet":
-        raise DataError(f"{place}: expected a Parquet file as it is, got one packed with gzip; unpack it")
-    with place.opened() as file:
-        whole = _rows if form == "parquet" else _packed if packed else _runs
-        parts = list(whole(file, str(place), form, size))
+def find_shards(address: Address, name: str, form: SourceFormat) -> list[Shard]:
+    """Read a file once, and return its shards; an empty file has none."""
     stem = str(PurePosixPath(name.removesuffix(".gz")).with_suffix(""))
-    n = len(parts)
-    names = [stem if n == 1 else f"{stem}-{i:05}-of-{n:05}" for i in range(1, n + 1)]
-    return [Shard(own, str(place), form, *part, packed) for own, part in zip(names, parts, strict=True)]
+    with address.opened() as file:
+        if form != "parquet":
+            content = _contents(file)
+            return [Shard(stem, str(address), form, *content)] if content.bytes else []
+        if name.endswith(".gz"):
+            raise DataError(f"{address}: expected a Parquet file as it is, got one packed with gzip; unpack it")
+        shards, first = [], 1
+        with opened_parquet(file, str(address)) as table:
+            n_groups = table.num_row_groups
+            for group in range(n_groups):
+                own = stem if n_groups == 1 else f"{stem}-{group + 1:05}-of-{n_groups:05}"
+                content = _contents(file, *_extent(table, group))
+                n_rows = table.metadata.row_group(group).num_rows
+                shards.append(Shard(own, str(address), form, content.bytes, content.digest, n_rows, group, first))
+                first += n_rows
+        return shards
 
 
-_Part = tuple[int, int, int, int, str]
-"""Start, end, first line, bytes and digest of a shard."""
-
-
-def _runs(file: BufferedIOBase, _where: str, form: SourceFormat, size: int) -> Iterator[_Part]:
-    """Runs of whole records, in constant memory however long a line is."""
-    start = place = 0
-    first = line = 1
-    digest, blank = blake2b(digest_size=16), True
-    while piece := file.readline(_PIECE):
-        digest.update(piece)
-        place += len(piece)
-        blank = blank and not piece.strip()
-        if piece.endswith(b"\n"):
-            line += 1
-            if place - start >= size and (blank or form not in _BLOCKS):
-                yield start, place, first, place - start, digest.hexdigest()
-                start, first, digest = place, line, blake2b(digest_size=16)
-            blank = True
-    if place > start:
-        yield start, place, first, place - start, digest.hexdigest()
-
-
-def _packed(file: BufferedIOBase, _where: str, _form: SourceFormat, _size: int) -> Iterator[_Part]:
-    n_bytes, digest = _hashed(file)
-    yield 0, 0, 1, n_bytes, digest
-
-
-def _rows(file: BufferedIOBase, where: str, _form: SourceFormat, size: int) -> Iterator[_Part]:
-    n_rows = count_rows(file, where)
-    n_bytes, digest = _hashed(file)
-    step = max(1, n_rows * size // max(1, n_bytes))
-    for start in range(0, n_rows, step):
-        end = min(n_rows, start + step)
-        yield start, end, start + 1, n_bytes * (end - start) // n_rows, digest
-
-
-def _hashed(file: BufferedIOBase) -> tuple[int, str]:
-    """The number of bytes of a file, and their hash."""
-    digest, n_bytes = blake2b(digest_size=16), 0
-    file.seek(0)
-    while block := file.read(2**20):
-        digest.update(block)
-        n_bytes += len(block)
-    return n_bytes, digest.hexdigest()
-
-
-def read(
-    shard: Shard, language: str, cutting: Cutting, set_aside: SetAside, unit: Unit = Unit.WORD
+def read_shard(
+    shard: Shard, language: str, cutting: Cutting, on_bad_record: OnBadRecord, unit: Unit = Unit.WORD
 ) -> Iterator[tuple[int, Item]]:
-    """The sentences of a shard, each with the line (or row) where its record begins; bad records are set aside."""
-    with Place(shard.file).opened() as file:
+    """Yield the sentences of a shard, each with the line (or row) where its record begins.
+
+    DataError at the end if its bytes are not those that were planned.
+    """
+    with Address(shard.file).opened() as file:
         if shard.form == "parquet":
-            yield from _row_items(file, shard, language, cutting, set_aside)
-            return
-        if shard.packed:
-            data = unpacked(file.read(), shard.file)
-            records = _records(BytesIO(data), shard, len(data))
+            with opened_parquet(file, shard.file) as table:
+                if shard.group < table.num_row_groups:
+                    rows = (row for part in table.iter_batches(row_groups=[shard.group]) for row in part.to_pylist())
+                    yield from _row_items(rows, shard, language, cutting, on_bad_record)
+                    content = _contents(file, *_extent(table, shard.group))
+                    _check(shard, content.bytes, content.digest)
+                    return
+            _check(shard, 0, "")
+        hashing = _HashingReader(file)
+        if shard.file.endswith(".gz"):
+            records = _records(BytesIO(unpacked(hashing.read(), shard.file)), shard.form)
         else:
-            file.seek(shard.start)
-            records = _records(file, shard, shard.end - shard.start)
+            records = _records(hashing, shard.form)
         for line, record, n_bytes in records:
             if n_bytes > len(record):
                 shown = record[:_SHOWN].decode(errors="replace")
-                set_aside(line, f"expected lines of at most {LONGEST_LINE:,} bytes, got {n_bytes:,}", shown)
+                on_bad_record(line, f"expected lines of at most {LONGEST_LINE:,} bytes, got {n_bytes:,}", shown)
                 continue
             try:
-                made = read_items(BytesIO(record), shard.file, shard.form, language, cutting, unit=unit, first=line)
-                items = list(made)
+                items = list(
+                    read_items(BytesIO(record), shard.file, shard.form, language, cutting, unit=unit, first=line)
+                )
             except DataError as error:
-                set_aside(line, str(error), record[:_SHOWN].decode(errors="replace"))
+                on_bad_record(line, str(error), record[:_SHOWN].decode(errors="replace"))
             else:
                 yield from ((line, item) for item in items)
+        _check(shard, hashing.n_bytes, hashing.digest.hexdigest())
 
 
-def _records(file: BufferedIOBase, shard: Shard, left: int) -> Iterator[tuple[int, bytes, int]]:
-    """The first line of each record, its bytes, and their number; of one that is too long, only the first bytes."""
-    most = _LONGEST_BLOCK if shard.form in _BLOCKS else LONGEST_LINE + 2
-    first = line = shard.first
-    kept, n_bytes, blank = [], 0, True
-    while left and (piece := file.readline(min(_PIECE, left))):
-        left -= len(piece)
+class _HashingReader:
+    """A file that is hashed as it is read."""
+
+    def __init__(self, file: BufferedIOBase) -> None:
+        self.file, self.n_bytes, self.digest = file, 0, blake2b(digest_size=16)
+
+    def readline(self, size: int) -> bytes:
+        return self._note(self.file.readline(size))
+
+    def read(self) -> bytes:
+        return self._note(self.file.read())
+
+    def _note(self, piece: bytes) -> bytes:
+        self.n_bytes += len(piece)
+        self.digest.update(piece)
+        return piece
+
+
+def _check(shard: Shard, n_bytes: int, digest: str) -> None:
+    if (n_bytes, digest) != (shard.bytes, shard.digest):
+        raise DataError(
+            f"{shard.file}: expected the {shard.bytes:,} bytes that were there when the run began, got others "
+            f"({n_bytes:,} bytes): the file has changed; run the command again with --force"
+        )
+
+
+class _Content(NamedTuple):
+    bytes: int
+    digest: str
+    lines: int
+
+
+def _contents(file: BufferedIOBase, start: int = 0, end: int | None = None) -> _Content:
+    """Return the number of bytes of a file, or of a part of it, their hash, and the number of line ends."""
+    digest, n_bytes, n_lines = blake2b(digest_size=16), 0, 0
+    file.seek(start)
+    while block := file.read(2**20 if end is None else min(2**20, end - start - n_bytes)):
+        digest.update(block)
+        n_bytes += len(block)
+        n_lines += block.count(b"\n")
+    return _Content(n_bytes, digest.hexdigest(), max(1, n_lines))
+
+
+def _records(file: "_HashingReader | BytesIO", form: SourceFormat) -> Iterator[tuple[int, bytes, int]]:
+    """Yield the first line of each record, its first bytes (all, if it is not too long), and their number."""
+    most = _LONGEST_BLOCK if form in _BLOCKS else LONGEST_LINE + 2
+    first = line = 1
+    pieces, n_bytes, blank = [], 0, True
+    while piece := file.readline(_PIECE):
         if n_bytes + len(piece) <= most:
-            kept.append(piece)
+            pieces.append(piece)
         n_bytes += len(piece)
         blank = blank and not piece.strip()
         if piece.endswith(b"\n"):
             line += 1
-            if blank or shard.form not in _BLOCKS:
-                yield first, b"".join(kept), n_bytes
-                kept, n_bytes, first = [], 0, line
+            if blank or form not in _BLOCKS:
+                yield first, b"".join(pieces), n_bytes
+                pieces, n_bytes, first = [], 0, line
             blank = True
     if n_bytes:
-        yield first, b"".join(kept), n_bytes
+        yield first, b"".join(pieces), n_bytes
 
 
 def _row_items(
-    file: BufferedIOBase, shard: Shard, language: str, cutting: Cutting, set_aside: SetAside
+    rows: Iterator[dict[str, Any]], shard: Shard, language: str, cutting: Cutting, on_bad_record: OnBadRecord
 ) -> Iterator[tuple[int, Item]]:
-    for number, row in enumerate(read_rows(file, shard.file, shard.start, shard.end), start=shard.first):
+    for number, row in enumerate(rows, start=shard.first):
         try:
             plain = json.loads(json.dumps(row, default=str))  # dates and the like as text, as JSON lines have them
             items = [check_length(item, shard.file) for item in row_items(plain, language, cutting)]
         except (DataError, ValueError) as error:
-            set_aside(number, str(error), str(row))
+            on_bad_record(number, str(error), str(row))
         else:
             yield from ((number, item) for item in items)
+
+
+def _extent(table: "ParquetFile", group: int) -> tuple[int, int]:
+    """Return the first byte of a row group, and the one after its last."""
+    metadata = table.metadata.row_group(group)
+    columns = [metadata.column(i) for i in range(metadata.num_columns)]
+    starts = [column.dictionary_page_offset or column.data_page_offset for column in columns]
+    ends = [start + column.total_compressed_size for start, column in zip(starts, columns, strict=True)]
+    return min(starts), max(ends)

@@ -44,8 +44,7 @@ def encode(
     from crossfill.encoders.frozen import FrozenEncoder
     from crossfill.errors import EncoderError
     from crossfill.executors.base import ExecutionSettings, Failed, Finished, build_executor
-    from crossfill.executors.run import Jobs as JobList
-    from crossfill.executors.run import run_jobs
+    from crossfill.executors.jobs import JobList, run_jobs
     from crossfill.files import default_cache
     from crossfill.grid.typology import vectors_beside
     from crossfill.settings import parse_assignments

@@ -10,7 +10,7 @@ from crossfill.cli.paths import check_writable
 
 if TYPE_CHECKING:
     from crossfill.studies.plan import CheckedStudy
-    from crossfill.studies.run import Outcome
+    from crossfill.studies.run import StudyOutcome
 
 _SHOWN_DIGITS = 8
 """Of a job's name: enough to tell jobs apart, and to find its folder."""
@@ -99,7 +99,7 @@ def _show_plan(checked: "CheckedStudy", run: Path) -> None:
         console.print(f"{total:,} words: {n_missing:,} to encode, {total - n_missing:,} in the cache")
 
 
-def _show_end(outcome: "Outcome", run: Path) -> None:
+def _show_end(outcome: "StudyOutcome", run: Path) -> None:
     from crossfill.errors import StudyError
     from crossfill.studies.run_folder import LOG, ROWS, job_folder
 

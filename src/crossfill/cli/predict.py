@@ -105,12 +105,9 @@ def writer(out: Path | None, form: str, whole: bool) -> "Iterator[Callable[[Item
                 running.write(item, taggings)
             case "conllu" if not item.sentence:
                 return
-            case "conllu":
-                put(render.conllu(item, taggings, whole, n_written + 1))
-            case "bio":
-                put(("" if n_written else render.header(taggings, whole)) + render.columns(taggings, whole))
             case _:
-                put(render.json_line(item, taggings, whole))
+                header = render.header(taggings, whole) if form == "bio" and not n_written else ""
+                put(header + render.tagged(form, item, taggings, whole, n_written + 1))
         n_written += 1
         if target.isatty():
             target.flush()

@@ -1,8 +1,8 @@
 """`crossfill predict-files MODEL IN… --cell ner/wol --out FOLDER`: tag many files, on many cores or machines."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -27,15 +27,14 @@ from crossfill.cli.options import (
     WriteAs,
 )
 from crossfill.cli.paths import check_writable
-from crossfill.errors import DataError, OutputError, unknown
+from crossfill.errors import DataError, unknown
 
 if TYPE_CHECKING:
-    from crossfill.bulk.places import Place
-    from crossfill.bulk.plan import Plan
+    from crossfill.bulk.shards import Address
+    from crossfill.bulk.tag_files import TaggingPlan
     from crossfill.data.streams import Cutting
+    from crossfill.executors.jobs import JobProgress
     from crossfill.prediction.tagging import TaggingOptions
-
-_KILOBYTE = 1000
 
 
 class BulkSettings(NamedTuple):
@@ -67,16 +66,16 @@ def predict_files(
     executor: Executor = "local",
     jobs: Jobs = 0,
     gpus: Gpus = 0,
-    shard_size: Annotated[int, typer.Option(min=1, help="Kilobytes of input per shard.")] = 512,
     force: Force = False,
 ) -> None:
-    """Tag many files on many cores or machines; the same command again does only what is missing."""
-    from crossfill.bulk.places import Place
-    from crossfill.bulk.plan import plan_tagging, take_up
-    from crossfill.bulk.tagging import tag_shard
+    """Tag many files on many cores or machines; the same command again does only what is missing.
+
+    A file is tagged by one worker, a Parquet file by its row groups: cut a very large text file first.
+    """
+    from crossfill.bulk.shards import Address
+    from crossfill.bulk.tag_files import plan_tagging, resume, tag_shard
     from crossfill.executors.base import ExecutionSettings, build_executor
-    from crossfill.executors.run import Amount, run_jobs
-    from crossfill.executors.run import Jobs as JobList
+    from crossfill.executors.jobs import Amount, JobList, only_run, run_jobs
     from crossfill.prediction.tagging import TaggingOptions
 
     if "-" in files:
@@ -91,34 +90,33 @@ def predict_files(
         form,
         distribution,
     )
-    place = Place(out if "://" in out else str(Path(out).absolute()))
-    if place.local is not None:
-        check_writable(place.local)
-    absolute = [address if "://" in address else str(Path(address).absolute()) for address in files]
-    plan = plan_tagging(absolute, _settled(given, absolute, read), read, _KILOBYTE * shard_size)
+    folder = Address.of(out)
+    if folder.local is not None:
+        check_writable(folder.local)
+    absolute = [str(Address.of(file)) for file in files]
+    plan = plan_tagging(absolute, _settled(given, absolute, read), read)
     try:
-        with _alone(place):
-            finished = take_up(plan, place, force)
+        with only_run(folder.local, "predict-files") if folder.local is not None else nullcontext():
+            finished = resume(plan, folder, force)
             todo = [shard for shard in plan.shards if shard.name not in finished]
-            todo.sort(key=lambda shard: -shard.bytes)  # longest first, so that no long one runs alone at the end
-            values = {"settings": dict(plan.settings), "out": str(place)}
-            work = {shard.name: {**values, "shard": shard.as_dict()} for shard in todo}
-            amounts = {shard.name: Amount("Tagging", 1, "shards") for shard in todo}
+            todo.sort(key=lambda shard: -shard.bytes)  # longest first: none runs alone at the end
+            shared = {"settings": dict(plan.settings), "out": str(folder)}
+            values = {shard.name: {**shared, "shard": shard.as_dict()} for shard in todo}
+            amounts = {shard.name: Amount("Tagging", shard.lines, "lines") for shard in todo}
             execution = ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
-            progress = run_jobs(JobList(tag_shard, work, amounts), build_executor(execution), QUIET.get())
-            _show_end(plan, place, progress)
+            progress = run_jobs(JobList(tag_shard, values, amounts), build_executor(execution), QUIET.get())
+            _show_end(plan, folder, progress)
     except KeyboardInterrupt:
         typer.echo("interrupted; the same command continues it", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
 def _settled(given: BulkSettings, inputs: Sequence[str], read: str | None) -> dict[str, Any]:
-    """The settings as JSON values, after a look at the model; the output format is the inputs', JSON lines for text."""
+    """Return the settings as JSON values, checked with the model; text is written as JSON lines."""
     from dataclasses import asdict
 
-    from crossfill.bulk.plan import model_digest
     from crossfill.bulk.shards import source_format
-    from crossfill.bulk.tagging import SUFFIXES
+    from crossfill.bulk.tag_files import SUFFIXES, model_digest
     from crossfill.grid.sentence import Sentence
     from crossfill.grid.task import Unit
     from crossfill.tagger.tagger import load
@@ -150,35 +148,19 @@ def _settled(given: BulkSettings, inputs: Sequence[str], read: str | None) -> di
     }
 
 
-def _show_end(plan: "Plan", out: "Place", progress: Any) -> None:
-    from crossfill.bulk.plan import ASIDE, write_aside
-    from crossfill.bulk.tagging import TAGGED
+def _show_end(plan: "TaggingPlan", out: "Address", progress: "JobProgress") -> None:
+    from crossfill.bulk.tag_files import SET_ASIDE, TAGGED, collect_records
 
     if progress.failed:
         lines = [f"{len(progress.failed)} of {len(plan.shards)} shards failed; the others are done:"]
         lines += [f"  {name}: {message.splitlines()[0]}" for name, message in list(progress.failed.items())[:20]]
-        raise DataError("\n".join([*lines, "fix what is wrong and run the same command again"]))
-    n_sentences, n_words, n_aside = write_aside(plan, out)
+        raise DataError("\n".join([*lines, "fix this and run the same command again"]))
+    n_sentences, n_words, n_bad = collect_records(plan, out)
     pace = f", {progress.words_per_second:,.0f} words/s" if progress.words else ""
     typer.echo(
         f"{out / TAGGED}: {len(plan.shards):,} shards, {n_sentences:,} sentences, {n_words:,} words{pace}", err=True
     )
-    if n_aside:
-        typer.echo(f"{n_aside:,} records could not be read and were set aside: {out / ASIDE}", err=True)
+    if n_bad:
+        typer.echo(f"{n_bad:,} records could not be read and were set aside: {out / SET_ASIDE}", err=True)
         if not n_sentences:
             raise DataError("expected text to tag, got bad records alone; is --from right?")
-
-
-@contextmanager
-def _alone(out: "Place") -> Iterator[None]:
-    """Keep other processes of this machine from tagging into the same folder."""
-    from crossfill.bulk.plan import LOCK
-    from crossfill.files import locked
-
-    if out.local is None:
-        yield
-        return
-    with locked(out.local / LOCK, wait=False) as held:
-        if not held:
-            raise OutputError(f"{out}: another crossfill predict-files is writing here; wait for it, or end it")
-        yield

@@ -1,12 +1,8 @@
-"""Hugging Face datasets as tables of Arrow: Parquet files, and what `save_to_disk` writes; no script is ever run.
-
-Rows of Parquet files that are only tagged are read a run at a time.
-"""
+"""Hugging Face datasets as tables of Arrow: Parquet files, and what `save_to_disk` writes; no script is ever run."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any
 
 from crossfill.data.hints import ReadingHints
@@ -29,7 +25,7 @@ def parse_parquet(
 ) -> Iterator[Sentence]:
     """Read a Parquet file; labels that are numbers have the names next to it, if the file has none."""
     arrow = _pyarrow()
-    with _opened(arrow.BufferReader(data), where) as file:
+    with opened_parquet(arrow.BufferReader(data), where) as file:
         table = file.read()
         table.validate(full=True)
     return _sentences(table, where, task, hints, on_bad_line)
@@ -47,24 +43,6 @@ def parse_arrow(data: bytes, where: str, task: str, hints: ReadingHints, on_bad_
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{where}: expected an Arrow file; {_first_line(error)}; save it again") from None
     return _sentences(table, where, task, hints, on_bad_line)
-
-
-def count_rows(file: BufferedIOBase, where: str) -> int:
-    """Count the rows of an open Parquet file; `where` names it in errors."""
-    with _opened(file, where) as table:
-        return int(table.metadata.num_rows)
-
-
-def read_rows(file: BufferedIOBase, where: str, start: int, end: int) -> Iterator[dict[str, Any]]:
-    """Yield rows `start` to `end` (exclusive) of an open Parquet file; only the row groups that hold them are read."""
-    with _opened(file, where) as table:
-        place = 0
-        for group in range(table.num_row_groups):
-            n_rows = int(table.metadata.row_group(group).num_rows)
-            first, last = max(start, place) - place, min(end, place + n_rows) - place
-            if first < last:
-                yield from table.read_row_group(group).slice(first, last - first).to_pylist()
-            place += n_rows
 
 
 def render_parquet(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
@@ -206,7 +184,8 @@ def _names_of(table: "pyarrow.Table", column: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _opened(file: Any, where: str) -> "Iterator[ParquetFile]":
+def opened_parquet(file: Any, where: str) -> "Iterator[ParquetFile]":
+    """Open a Parquet file to read it; `where` names it in errors."""
     arrow = _pyarrow(f"{where}: ")
     from pyarrow import parquet
 

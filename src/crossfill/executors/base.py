@@ -12,12 +12,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from crossfill.errors import ConfigError
+from crossfill.progress import Report
 from crossfill.settings import Settings
 
 RETRIES = 3
 """How often a job is started again when its worker is lost."""
-Report = Callable[[int, str], None]
-"""Told how far a job is, such as the training step, and a note."""
 _NEEDED = "a job that it needs has failed: "
 Work = Callable[[Mapping[str, Any], int, Report | None], dict[str, Any]]
 """Does a job: takes its values, the number of threads and where to report progress; returns JSON values."""

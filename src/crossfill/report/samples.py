@@ -9,7 +9,7 @@ from crossfill.evaluation.results import Place, PredictionKind, average, place_m
 from crossfill.measures import significance
 from crossfill.report.comparisons import Training, compare
 from crossfill.report.rendering import Datum
-from crossfill.studies.run_folder import Entry, Results
+from crossfill.studies.run_folder import ResultEntry, Results
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Sample:
 
     @classmethod
     def of(
-        cls, results: Results, entries: Iterable[Entry], tasks: Sequence[str], kind: PredictionKind = "plug_in"
+        cls, results: Results, entries: Iterable[ResultEntry], tasks: Sequence[str], kind: PredictionKind = "plug_in"
     ) -> "Sample":
         """The sample of these entries; the mean of a seed weighs all tasks equally."""
-        by_seed: dict[int, list[Entry]] = {}
+        by_seed: dict[int, list[ResultEntry]] = {}
         for entry in entries:
             by_seed.setdefault(entry.seed, []).append(entry)
         means = []

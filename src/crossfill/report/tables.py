@@ -16,7 +16,7 @@ from crossfill.report.few_shot import few_shot_tables
 from crossfill.report.held_out import held_out_table
 from crossfill.report.rendering import Datum, Table, shown
 from crossfill.report.samples import Sample, compared, deviation, score_datum, with_best_in_bold
-from crossfill.studies.run_folder import Entry, Results, is_subset
+from crossfill.studies.run_folder import ResultEntry, Results, is_subset
 
 MEASURES = {"nll": "NLL", "brier": "Brier", "ece": "ECE", "ece_adaptive": "adaptive ECE", "aurc": "AURC"}
 METRICS = {
@@ -65,7 +65,7 @@ def main_table(results: Results, group: str, kind: PredictionKind = "plug_in") -
     )
 
 
-def _evidence(results: Results, entries: Mapping[str, Sequence[Entry]]) -> str:
+def _evidence(results: Results, entries: Mapping[str, Sequence[ResultEntry]]) -> str:
     """How many gold spans stand behind the average of each task with spans, and where there are fewest."""
     first = next(iter(entries.values()), [])
     spans: dict[str, dict[Cell, int]] = {}
@@ -254,7 +254,7 @@ def cost_table(results: Results) -> Table:
     return Table("costs", "Costs", names, tuple(rows), caption)
 
 
-def _tasks(results: Results, entries: Sequence[Entry]) -> list[str]:
+def _tasks(results: Results, entries: Sequence[ResultEntry]) -> list[str]:
     return sorted({result.cell.task for result in results.unseen(entries)})
 
 
@@ -265,7 +265,7 @@ def _by_task_and_method(results: Results) -> Iterable[tuple[str, str, list[CellR
                 yield task, method, found
 
 
-def _change(results: Results, entries: Sequence[Entry], base: Sequence[Entry]) -> Datum:
+def _change(results: Results, entries: Sequence[ResultEntry], base: Sequence[ResultEntry]) -> Datum:
     mean, before = (Sample.of(results, part, _tasks(results, part)).mean for part in (entries, base))
     return Datum(f"{100 * (mean - before):+.1f}".replace("-", "−"), mean - before)
 

@@ -15,14 +15,14 @@ import numpy as np
 from crossfill.config import EncoderConfig
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import EncoderError
-from crossfill.executors.base import Report
-from crossfill.executors.run import Amount
+from crossfill.executors.jobs import Amount
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import EMPTY, Column, Corpus
 from crossfill.methods.registry import find_method
+from crossfill.progress import Report
 from crossfill.studies.grids import StudyGrid
 from crossfill.studies.job import training_grid
-from crossfill.studies.plan import Job
+from crossfill.studies.plan import StudyJob
 
 ENCODE = "encode"
 
@@ -105,7 +105,7 @@ def all_texts(grid: Grid) -> Iterator[Corpus]:
             yield from grid.evaluation(cell, seen).values()
 
 
-def texts_of_job(job: Job, part: StudyGrid) -> Iterator[Corpus]:
+def texts_of_job(job: StudyJob, part: StudyGrid) -> Iterator[Corpus]:
     """Yield the text that a job over a frozen encoder encodes, and the trainings that hold out its seen cells."""
     grid, config = training_grid(part, job.config.method), job.config
     seen = frozenset(map(Cell.parse, job.seen))

@@ -9,12 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crossfill.executors.base import Report
-from crossfill.executors.run import LOCK
+from crossfill.executors.jobs import LOCK
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
+from crossfill.progress import Report
 from crossfill.studies.grids import StudyGrid, load_study_grid, typology_folder
-from crossfill.studies.plan import Job
+from crossfill.studies.plan import StudyJob
 from crossfill.studies.run_folder import FORMAT, LOG, TRAINING, TYPOLOGY, held_out_folder, job_folder
 from crossfill.studies.study import DataSettings
 
@@ -42,7 +42,7 @@ class JobSetting(NamedTuple):
     """The pretrained encoder; None if the model builds its own from the seed."""
 
 
-def prepare_job(job: Job, run: Path) -> JobSetting:
+def prepare_job(job: StudyJob, run: Path) -> JobSetting:
     """Read the grid of a job and build its encoder."""
     part = _study_grid(job.data.model_dump_json()).only(job.languages)
     grid = training_grid(part, job.config.method)
@@ -56,13 +56,13 @@ def training_grid(part: StudyGrid, method: str) -> Grid:
     return part.with_sources() if find_method(method).uses_outside_languages else part.grid
 
 
-def train_job(job: Job, run: Path, threads: int = 1, report: Report | None = None) -> dict[str, Any]:
+def train_job(job: StudyJob, run: Path, threads: int = 1, report: Report | None = None) -> dict[str, Any]:
     """Train and evaluate, resuming an attempt that was killed; returns the result as JSON values."""
     with exclusive(job_folder(run, job.id)):
         return _train_job(job, run, threads, report)
 
 
-def _train_job(job: Job, run: Path, threads: int, report: Report | None) -> dict[str, Any]:
+def _train_job(job: StudyJob, run: Path, threads: int, report: Report | None) -> dict[str, Any]:
     from crossfill.evaluation.scoring import evaluate
     from crossfill.model import n_parameters
     from crossfill.studies.few_shot import few_shot_points
@@ -138,7 +138,7 @@ def as_trained(model: "Model", config: "Config", method: str) -> "tuple[Model, C
     return (model, config) if method == config.method else as_method(model, config, method)
 
 
-def load_calibrations(job: Job, run: Path) -> "dict[str, Calibration]":
+def load_calibrations(job: StudyJob, run: Path) -> "dict[str, Calibration]":
     """Load what was fitted on held-out cells for each of a job's methods; nothing for a study without folds."""
     from crossfill.prediction.calibration import load_calibration
 
@@ -158,7 +158,7 @@ def _rules(calibration: "Calibration") -> dict[str, Any]:
     }
 
 
-def _settings(job: Job, run: Path) -> "Config":
+def _settings(job: StudyJob, run: Path) -> "Config":
     """The job's config with the path of typological vectors; jobs leave it out, as results do not depend on it."""
     vectors = str(run / TYPOLOGY) if job.data.synthetic is not None else typology_folder(job.data)
     if vectors is None or job.config.sources.vectors is not None:
@@ -172,7 +172,7 @@ def _study_grid(data: str) -> StudyGrid:
     return load_study_grid(DataSettings.model_validate_json(data))
 
 
-def _encoder(job: Job, grid: Grid) -> "Encoder | None":
+def _encoder(job: StudyJob, grid: Grid) -> "Encoder | None":
     """The pretrained encoder; None if the model builds its own from the seed."""
     encoder = job.config.encoder
     if encoder.name == "compact":

@@ -25,7 +25,7 @@ from crossfill.grid.partition import (
 from crossfill.methods.registry import all_methods, find_method
 from crossfill.settings import merged
 from crossfill.studies.grids import StudyGrid, check_study_grid, language_similarity
-from crossfill.studies.run_folder import FOCUS, FORMAT, Entry
+from crossfill.studies.run_folder import FOCUS, FORMAT, ResultEntry
 from crossfill.studies.study import (
     DataSettings,
     FewShotSettings,
@@ -53,7 +53,7 @@ class StudyPartition:
 
 
 @dataclass(frozen=True)
-class Job:
+class StudyJob:
     """One training, and the evaluation of every method that shares it (ns and bea share their heads)."""
 
     id: str
@@ -87,7 +87,7 @@ class Job:
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | models | {"few_shot": few_shot}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Job":
+    def from_dict(cls, values: Mapping[str, Any]) -> "StudyJob":
         """The job from the output of `as_dict`."""
         lists = {name: tuple(values[name]) for name in ("methods", "seen", "unseen", "posteriors")}
         data = DataSettings.model_validate(values["data"])
@@ -97,11 +97,11 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """The jobs of a study, and the table entries that use their results."""
 
-    jobs: dict[str, Job] = field(default_factory=dict)
-    entries: tuple[Entry, ...] = ()
+    jobs: dict[str, StudyJob] = field(default_factory=dict)
+    entries: tuple[ResultEntry, ...] = ()
     similarity: dict[str, Any] | None = None
     """Similarity of the grid's languages by typology; None if no typology is available."""
 
@@ -120,7 +120,7 @@ class CheckedStudy:
 
     study: StudyConfig
     grid: StudyGrid
-    plan: Plan
+    plan: StudyPlan
 
 
 def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
@@ -200,10 +200,10 @@ def make_plan(
     grid: StudyGrid,
     partitions: Sequence[StudyPartition],
     similarity: dict[str, Any] | None = None,
-) -> Plan:
+) -> StudyPlan:
     """The jobs of a study: methods × partitions × seeds, then every variant of every ablation."""
-    trainings: dict[str, Job] = {}
-    entries: list[Entry] = []
+    trainings: dict[str, StudyJob] = {}
+    entries: list[ResultEntry] = []
     languages = grid.grid.languages
     chosen = [find_language_in(name, languages) for name in study.posteriors] or _default_posteriors(languages)
     for ablation, variant, overrides, only in _variants(study):
@@ -214,9 +214,9 @@ def make_plan(
                     known = trainings.setdefault(job.id, job)
                     if method not in known.methods:
                         trainings[job.id] = replace(known, methods=(*known.methods, method))
-                    entries.append(Entry(method, part.name, part.group, seed, ablation, variant, job.id))
+                    entries.append(ResultEntry(method, part.name, part.group, seed, ablation, variant, job.id))
     names = {key: _hash([key, *sorted(job.methods)]) for key, job in trainings.items()}
-    return Plan(
+    return StudyPlan(
         {names[key]: replace(job, id=names[key]) for key, job in trainings.items()},
         tuple(replace(entry, job=names[entry.job]) for entry in entries),
         similarity,
@@ -237,7 +237,7 @@ def _job(
     config: Config,
     posteriors: Sequence[str],
     similarity: dict[str, Any] | None,
-) -> Job:
+) -> StudyJob:
     seen, unseen = (tuple(map(str, sorted(cells))) for cells in (part.partition.seen, part.partition.unseen))
     chosen = tuple(language for language in posteriors if language in part.languages)
     training = config.change({"method": find_method(config.method).training})
@@ -252,7 +252,7 @@ def _job(
         "posteriors": chosen,
         **({"few_shot": few_shot.model_dump(mode="json")} if few_shot else {}),
     } | ({"folds": study.folds, "fold_seed": study.seeds[0]} if study.folds else {})
-    return Job(
+    return StudyJob(
         _hash(depends),
         training,
         (config.method,),

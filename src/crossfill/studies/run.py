@@ -12,14 +12,14 @@ from typing import Any
 from crossfill.config import EncoderConfig
 from crossfill.errors import StudyError
 from crossfill.executors.base import Executor, Failed, Finished, Report
-from crossfill.executors.run import LOCK, Amount, Jobs, only_run, run_jobs
+from crossfill.executors.jobs import LOCK, Amount, JobList, only_run, run_jobs
 from crossfill.grid.sentence import Corpus
 from crossfill.progress import duration
-from crossfill.studies import held_out, run_folder
+from crossfill.studies import folds, run_folder
 from crossfill.studies.encoding import ENCODE, EncodingJobs, encode_part, texts_of_job
 from crossfill.studies.grids import write_vectors
 from crossfill.studies.job import train_job
-from crossfill.studies.plan import CheckedStudy, Job
+from crossfill.studies.plan import CheckedStudy, StudyJob
 
 _TRAIN, _HOLD_OUT, _CALIBRATE = "train", "hold-out", "calibrate"
 _MOST_BARS = 4
@@ -27,17 +27,17 @@ _MOST_BARS = 4
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyOutcome:
     """What a run of a study came to."""
 
     total: int
     done: int
-    """Jobs with a result, those of earlier runs included."""
+    """JobList with a result, those of earlier runs included."""
     failed: Mapping[str, str]
     """Why each job failed."""
 
 
-def missing_jobs(checked: CheckedStudy, run: Path) -> list[Job]:
+def missing_jobs(checked: CheckedStudy, run: Path) -> list[StudyJob]:
     """Return the jobs that have no result yet."""
     return [job for name, job in checked.plan.jobs.items() if not run_folder.is_done(run, name)]
 
@@ -61,7 +61,7 @@ def check_run_folder(checked: CheckedStudy, run: Path) -> None:
         )
 
 
-def run_study(checked: CheckedStudy, run: Path, executor: Executor, quiet: bool = True) -> Outcome:
+def run_study(checked: CheckedStudy, run: Path, executor: Executor, quiet: bool = True) -> StudyOutcome:
     """Run the missing jobs. Results are written one by one, so that a killed run can be resumed."""
     jobs = checked.plan.jobs
     with only_run(run, "experiment"):
@@ -89,14 +89,14 @@ def run_study(checked: CheckedStudy, run: Path, executor: Executor, quiet: bool 
 
         run_jobs(_jobs(todo, encodings, run), executor, quiet, ended)
         run_folder.write_rows(run)
-        return Outcome(len(jobs), sum(run_folder.is_done(run, name) for name in jobs), failed)
+        return StudyOutcome(len(jobs), sum(run_folder.is_done(run, name) for name in jobs), failed)
 
 
-def encoding_jobs(checked: CheckedStudy, todo: Sequence[Job]) -> list[EncodingJobs]:
+def encoding_jobs(checked: CheckedStudy, todo: Sequence[StudyJob]) -> list[EncodingJobs]:
     """Return the jobs that encode the text of others over frozen encoders, once for each setting of the encoder."""
     from crossfill.encoders.frozen import FrozenEncoder
 
-    alike: dict[tuple[Any, ...], Job] = {}
+    alike: dict[tuple[Any, ...], StudyJob] = {}
     for job in todo:
         settings = job.config.encoder
         if settings.name != "compact" and settings.pretrained.mode == "frozen":
@@ -122,12 +122,12 @@ def do_job(given: Mapping[str, Any], threads: int, report: Report | None = None)
     if given["kind"] == ENCODE:
         return encode_part(given, threads, report)
     torch.set_num_threads(threads)
-    job, run = Job.from_dict(given["job"]), Path(given["run"])
+    job, run = StudyJob.from_dict(given["job"]), Path(given["run"])
     match given["kind"]:
         case kind if kind == _HOLD_OUT:
-            held_out.predict_fold(job, run, given["fold"], report)
+            folds.predict_fold(job, run, given["fold"], report)
         case kind if kind == _CALIBRATE:
-            held_out.calibrate_methods(job, run)
+            folds.calibrate_methods(job, run)
         case _:
             return train_job(job, run, threads, report)
     return {}
@@ -149,21 +149,21 @@ class _Values(Mapping[str, dict[str, Any]]):
         return len(self.parts)
 
 
-def _jobs(todo: Sequence[Job], encodings: Sequence[EncodingJobs], run: Path) -> Jobs:
+def _jobs(todo: Sequence[StudyJob], encodings: Sequence[EncodingJobs], run: Path) -> JobList:
     """Return all jobs of a run with what each waits for; the longest trainings come first."""
     texts = [name for part in encodings for name in part]
     amounts = {name: amount for part in encodings for name, amount in part.amounts.items()}
     values: dict[str, dict[str, Any]] = {}
     after: dict[str, list[str]] = {}
 
-    def add(name: str, job: Job, kind: str, amount: Amount, needs: list[str], **more: Any) -> str:
+    def add(name: str, job: StudyJob, kind: str, amount: Amount, needs: list[str], **more: Any) -> str:
         values[name] = {"kind": kind, "job": job.as_dict(), "run": str(run.absolute()), **more}
         amounts[name], after[name] = amount, needs
         return name
 
     todo = sorted(todo, key=lambda job: -job.config.training.steps)
-    uncalibrated = {job.held_out: job for job in reversed(todo) if job.folds and not held_out.is_calibrated(job, run)}
-    folds = {
+    uncalibrated = {job.held_out: job for job in reversed(todo) if job.folds and not folds.is_calibrated(job, run)}
+    fold_jobs = {
         job.held_out: [
             add(
                 f"{job.held_out}-{number}",
@@ -173,16 +173,16 @@ def _jobs(todo: Sequence[Job], encodings: Sequence[EncodingJobs], run: Path) -> 
                 texts,
                 fold=number,
             )
-            for number, folder in enumerate(held_out.fold_folders(job, run))
-            if not held_out.is_predicted(folder)
+            for number, folder in enumerate(folds.fold_folders(job, run))
+            if not folds.is_predicted(folder)
         ]
         for job in uncalibrated.values()
     }
     for job in uncalibrated.values():
         amount = Amount("Calibrating", len(job.methods), "methods")
-        add(job.held_out, job, _CALIBRATE, amount, folds[job.held_out])
+        add(job.held_out, job, _CALIBRATE, amount, fold_jobs[job.held_out])
     for job in todo:
         bar = "+".join(job.methods) if len(todo) <= _MOST_BARS else "Training"
         needs = [job.held_out] if job.held_out in uncalibrated else texts
         add(job.id, job, _TRAIN, Amount(bar, job.config.training.steps, "steps"), needs)
-    return Jobs(do_job, _Values([*encodings, values]), amounts, after)
+    return JobList(do_job, _Values([*encodings, values]), amounts, after)

@@ -87,7 +87,7 @@ def write_rows(run: Path) -> int:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ResultEntry:
     """A combination of method, partition, seed and variant, and the job that has its results."""
 
     method: str
@@ -125,9 +125,9 @@ class Results:
         return {job: read_result(self.run, job) for job in self.plan["jobs"] if is_done(self.run, job)}
 
     @cached_property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ResultEntry]:
         """The entries whose jobs are done."""
-        return [Entry(**entry) for entry in self.plan["entries"] if entry["job"] in self.jobs]
+        return [ResultEntry(**entry) for entry in self.plan["entries"] if entry["job"] in self.jobs]
 
     @cached_property
     def missing(self) -> list[str]:
@@ -148,7 +148,7 @@ class Results:
     def languages(self) -> list[str]:
         return sorted({result.cell.language for results in self._cells.values() for result in results})
 
-    def cells(self, entry: Entry) -> list[CellResult]:
+    def cells(self, entry: ResultEntry) -> list[CellResult]:
         """The results of an entry, one per corpus of a cell."""
         return self._cells[entry.job, entry.method]
 
@@ -162,13 +162,13 @@ class Results:
     def seeds(self) -> list[int]:
         return sorted({entry.seed for entry in self.entries})
 
-    def proper(self, method: str | None = None, group: str | None = None) -> list[Entry]:
+    def proper(self, method: str | None = None, group: str | None = None) -> list[ResultEntry]:
         """Entries of the main study, without ablations, in a group of partitions (by default the first)."""
         return self.select(method, group)
 
     def select(
         self, method: str | None = None, group: str | None = None, ablation: str = "", variant: str | None = None
-    ) -> list[Entry]:
+    ) -> list[ResultEntry]:
         """Entries of a method, a group of partitions (by default the first), an ablation and a variant."""
         wanted = group or self.groups[0]
         return [
@@ -180,16 +180,16 @@ class Results:
             and (variant is None or entry.variant == variant)
         ]
 
-    def unseen(self, entries: Iterable[Entry], task: str | None = None) -> list[CellResult]:
+    def unseen(self, entries: Iterable[ResultEntry], task: str | None = None) -> list[CellResult]:
         """The results of these entries on unseen cells, of one task or of all."""
         found = (result for entry in entries for result in self.cells(entry))
         return [result for result in found if not result.seen and task in (None, result.cell.task)]
 
-    def is_oracle(self, entries: Iterable[Entry]) -> bool:
+    def is_oracle(self, entries: Iterable[ResultEntry]) -> bool:
         """Whether any of these entries' models was selected on dev data of unseen cells."""
         return any(self.jobs[entry.job]["config"]["training"]["selection"] == "oracle" for entry in entries)
 
-    def encoder(self, entry: Entry) -> str:
+    def encoder(self, entry: ResultEntry) -> str:
         """The name of an entry's encoder."""
         return Path(self.jobs[entry.job]["config"]["encoder"]["name"]).name
 

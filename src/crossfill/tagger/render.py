@@ -16,6 +16,17 @@ _COLUMNS = {"pos": 3, "xpos": 4}
 _HEAD, _DEPREL = 6, 7
 
 
+def tagged(form: str, item: Item, taggings: Sequence[Tagging], whole: bool, name: int | str) -> str:
+    """Render a tagged sentence in a format; `name` identifies a sentence of CoNLL-U that has no name."""
+    match form:
+        case "conllu":
+            return conllu(item, taggings, whole, name) if item.sentence else ""
+        case "bio":
+            return columns(taggings, whole)
+        case _:
+            return json_line(item, taggings, whole)
+
+
 def header(taggings: Sequence[Tagging], whole: bool) -> str:
     """Write the comment that names the token columns; the last column of each cell is its label."""
     names = [str(taggings[0].unit)]

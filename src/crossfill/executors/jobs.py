@@ -28,8 +28,8 @@ class Amount(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Jobs:
-    """Jobs by name, in the order in which they are best started."""
+class JobList:
+    """JobList by name, in the order in which they are best started."""
 
     work: Work
     values: Mapping[str, dict[str, Any]]
@@ -59,7 +59,7 @@ class JobProgress:
 
 
 def run_jobs(
-    jobs: Jobs,
+    jobs: JobList,
     executor: Executor,
     quiet: bool = True,
     ended: Callable[[Finished | Failed], str] | None = None,

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfill.checkpoint import CALIBRATION
-from crossfill.executors.base import Report
 from crossfill.files import replacing
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Unit
+from crossfill.progress import Report
 from crossfill.studies.job import as_trained, exclusive, prepare_job
-from crossfill.studies.plan import Job
+from crossfill.studies.plan import StudyJob
 from crossfill.studies.run_folder import TRAINING, held_out_folder
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _PREDICTIONS = "predictions.npz"
 _ARRAYS = ("lengths", "gold", "plug_in", "averaged")
 
 
-def fold_folders(job: Job, run: Path) -> list[Path]:
+def fold_folders(job: StudyJob, run: Path) -> list[Path]:
     """Return the folder of each fold of a job's seen cells."""
     from crossfill.tagger.crossfit import folds
 
@@ -41,13 +41,13 @@ def is_predicted(fold: Path) -> bool:
     return (fold / _PREDICTIONS).exists()
 
 
-def is_calibrated(job: Job, run: Path) -> bool:
+def is_calibrated(job: StudyJob, run: Path) -> bool:
     """Check whether the calibration of each of a job's methods is fitted."""
     folder = held_out_folder(run, job.held_out)
     return all((folder / method / CALIBRATION).exists() for method in job.methods)
 
 
-def predict_fold(job: Job, run: Path, number: int, report: Report | None = None) -> None:
+def predict_fold(job: StudyJob, run: Path, number: int, report: Report | None = None) -> None:
     """Train without a fold of the seen cells, and write what each of the job's methods predicts of these cells."""
     from crossfill.tagger.crossfit import folds, predict_held_out
     from crossfill.tagger.train import train_model
@@ -67,7 +67,7 @@ def predict_fold(job: Job, run: Path, number: int, report: Report | None = None)
         shutil.rmtree(folder / TRAINING)
 
 
-def calibrate_methods(job: Job, run: Path) -> None:
+def calibrate_methods(job: StudyJob, run: Path) -> None:
     """Fit the calibration of each of a job's methods on the cells of all folds, whose files are then deleted."""
     from crossfill.evaluation.calibrate import calibrate_on
     from crossfill.prediction.calibration import save_calibration

@@ -1,0 +1,222 @@
+"""Tag many files shard by shard: the plan, kept in the output folder to resume a killed run, and the work on a shard.
+
+plan.json            the settings and the shards
+tagged/<name>.jsonl  the tagged text of a shard
+records/<name>.json  what is known of a finished shard: numbers of sentences and words, seconds, bad records
+set-aside.jsonl      the bad records of all shards
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from crossfill import checkpoint
+from crossfill.bulk.shards import Address, OnBadRecord, Shard, find_shards, read_shard, source_format
+from crossfill.data.streams import Item
+from crossfill.errors import CrossfillError, DataError, OutputError
+from crossfill.executors.jobs import LOCK
+from crossfill.grid.cells import Cell
+from crossfill.grid.task import Unit
+from crossfill.prediction.tagging import Tagging, TaggingOptions
+from crossfill.progress import Report
+from crossfill.tagger import render
+from crossfill.tagger.tagger import Tagger, load
+from crossfill.tagger.texts import CHUNK_SENTENCES
+
+PLAN, SET_ASIDE, RECORDS, TAGGED = "plan.json", "set-aside.jsonl", "records", "tagged"
+SUFFIXES = {"jsonl": ".jsonl", "conllu": ".conllu", "bio": ".bio"}
+"""Formats that shards are written in, and the endings of their files."""
+_FORMAT = 1
+_NO_PART = (checkpoint.CARD, checkpoint.RESULTS, checkpoint.LOCK)
+"""Files of a model folder that taggings do not depend on."""
+_LONGEST = 300
+"""Characters that are kept of a problem, and of the text that has it."""
+
+
+@dataclass(frozen=True)
+class TaggingPlan:
+    """What is to be done: nothing in it depends on the executor."""
+
+    settings: Mapping[str, Any]
+    """Model, cells and options: all that the taggings of a text depend on."""
+    shards: Sequence[Shard]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "format": _FORMAT,
+            "settings": dict(self.settings),
+            "shards": {shard.name: shard.as_dict() for shard in self.shards},
+        }
+
+    def outcome(self, shard: str) -> str:
+        """The file of a shard's tagged text, in the output folder."""
+        return f"{TAGGED}/{shard}{SUFFIXES[self.settings['form']]}"
+
+
+def plan_tagging(inputs: Sequence[str], settings: Mapping[str, Any], named: str | None) -> TaggingPlan:
+    """Find the files and their shards; `named` is the format, if the ending is wrong."""
+    files: dict[str, Address] = {}
+    for text in inputs:
+        for name, address in Address.of(text).matches().items():
+            if files.setdefault(name, address) != address:
+                raise DataError(
+                    f"expected inputs with different names, got {files[name]} and {address}; name the folder that both "
+                    "are in, or tag them one after the other"
+                )
+    shards = [s for name, address in files.items() for s in find_shards(address, name, source_format(name, named))]
+    if not shards:
+        raise DataError(f"expected text to tag, got {len(files)} empty files; check the paths")
+    same = [name for name, n in Counter(shard.name for shard in shards).items() if n > 1]
+    if same:
+        raise DataError(f"expected files whose names differ before their endings, got several named {same[0]}")
+    return TaggingPlan(settings, shards)
+
+
+def model_digest(model: str) -> str:
+    """A hash of all files of a model folder that taggings depend on."""
+    folder, digest = Path(model), blake2b(digest_size=16)
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name not in _NO_PART:
+            digest.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
+            with path.open("rb") as file:
+                while block := file.read(2**24):
+                    digest.update(block)
+    return digest.hexdigest()
+
+
+def resume(plan: TaggingPlan, out: Address, force: bool) -> set[str]:
+    """Write the plan if there is none in the folder; returns the names of shards that an earlier run has finished.
+
+    A folder with something else in it is refused, unless `force` says to begin again.
+    """
+    wanted, found, sizes = plan.as_dict(), _read(out / PLAN), out.sizes()
+    others = sorted(name for name in sizes if name != LOCK)
+    if found is None and others and not force:
+        raise OutputError(
+            f"{out}: expected a new or empty folder, found {others[0]} in it; name another with --out, or add --force"
+        )
+    if found is not None and found != wanted and not force:
+        raise OutputError(
+            f"{out}: expected the run of this command, found one that differs in {_difference(found, wanted)}; name "
+            "another folder with --out, or add --force to begin again"
+        )
+    if found != wanted:
+        for name in others if found is not None else ():
+            if name.startswith((f"{TAGGED}/", f"{RECORDS}/")) or name in (PLAN, SET_ASIDE):
+                (out / name).remove()
+        (out / PLAN).write(json.dumps(wanted, ensure_ascii=False, indent=1).encode() + b"\n")
+    finished = set()
+    for shard in plan.shards if found == wanted else ():
+        record = _read(out / RECORDS / f"{shard.name}.json") if f"{RECORDS}/{shard.name}.json" in sizes else None
+        if record is not None and sizes.get(plan.outcome(shard.name)) == record.get("bytes"):
+            finished.add(shard.name)
+    return finished
+
+
+def collect_records(plan: TaggingPlan, out: Address) -> tuple[int, int, int]:
+    """Collect the bad records of all shards; returns the numbers of sentences, of words, and of bad records."""
+    n_sentences, n_words, lines = 0, 0, []
+    for shard in plan.shards:
+        record = _read(out / RECORDS / f"{shard.name}.json") or {}
+        n_sentences += record.get("sentences", 0)
+        n_words += record.get("words", 0)
+        lines += [json.dumps(one, ensure_ascii=False) + "\n" for one in record.get("set_aside", ())]
+    (out / SET_ASIDE).write("".join(lines).encode())
+    return n_sentences, n_words, len(lines)
+
+
+def tag_shard(given: Mapping[str, Any], threads: int, report: Report | None = None) -> dict[str, Any]:
+    """Tag a shard, in a worker that keeps its model, and write the outcome, then the record that says it is done."""
+    import torch
+
+    torch.set_num_threads(threads)
+    started, computed = time.monotonic(), time.process_time()
+    settings, shard, out = given["settings"], Shard(**given["shard"]), Address(given["out"])
+    form, distribution = settings["form"], settings["distribution"]
+    tagger = _tagger(settings["model"], settings["encoder"])
+    cells = [tagger.cell(name) for name in settings["cells"]]
+    bad_records: list[dict[str, str]] = []
+
+    def set_aside(line: int, problem: str, text: str) -> None:
+        where = f"{shard.file}:{line}"
+        bad_records.append({"where": where, "problem": problem[:_LONGEST], "text": text[:_LONGEST]})
+
+    items = read_shard(shard, cells[0].language, settings["cutting"], set_aside, Unit(settings["unit"]))
+    n_sentences = n_words = n_bytes = 0
+    digest = blake2b(digest_size=16)
+    with (out / TAGGED / f"{shard.name}{SUFFIXES[form]}").writing() as file:
+        for line, item, taggings in _tagged(tagger, items, cells, settings, set_aside):
+            header = render.header(taggings, distribution) if form == "bio" and not n_sentences else ""
+            n_sentences += 1
+            n_words += len(item.sentence)
+            text = header + render.tagged(form, item, taggings, distribution, f"{shard.name}-{n_sentences}")
+            file.write(content := text.encode())
+            digest.update(content)
+            n_bytes += len(content)
+            if report is not None:
+                report(line - shard.first, f"{n_words:,} words")
+    record = {
+        "sentences": n_sentences,
+        "words": n_words,
+        "bytes": n_bytes,
+        "digest": digest.hexdigest(),
+        "seconds": round(time.monotonic() - started, 3),
+        "cpu_seconds": round(time.process_time() - computed, 3),
+        "set_aside": bad_records,
+    }
+    (out / RECORDS / f"{shard.name}.json").write(json.dumps(record, ensure_ascii=False).encode())
+    return {"n_words": n_words}
+
+
+def _tagged(
+    tagger: Tagger,
+    items: Iterator[tuple[int, Item]],
+    cells: Sequence[Cell],
+    settings: Mapping[str, Any],
+    on_bad_record: OnBadRecord,
+) -> Iterator[tuple[int, Item, tuple[Tagging, ...]]]:
+    """Tag items, many with one pass through the encoder; those that cannot be tagged are bad records."""
+    samples, options = settings["samples"], TaggingOptions(**settings["options"])
+    while chunk := list(islice(items, CHUNK_SENTENCES)):
+        try:
+            tagged = list(tagger.tag_cells((item.sentence for _, item in chunk), cells, samples, options))
+        except CrossfillError:
+            for line, item in chunk:
+                try:
+                    [taggings] = tagger.tag_cells([item.sentence], cells, samples, options)
+                except CrossfillError as error:
+                    on_bad_record(line, str(error), item.sentence.text)
+                else:
+                    yield line, item, taggings
+        else:
+            yield from ((line, item, taggings) for (line, item), taggings in zip(chunk, tagged, strict=True))
+
+
+@lru_cache(maxsize=1)
+def _tagger(model: str, encoder: str | None) -> Tagger:
+    return load(model, encoder)
+
+
+def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """What two plans differ in."""
+    old, new = found.get("settings", {}), wanted["settings"]
+    names = [name for name in new if old.get(name) != new[name]]
+    return ", ".join(names) or "its inputs"
+
+
+def _read(place: Address) -> Any:
+    content = place.read()
+    if content is None:
+        return None
+    try:
+        return json.loads(content)
+    except ValueError:
+        raise OutputError(f"{place}: expected JSON; delete it, or name another folder with --out") from None

@@ -166,7 +166,7 @@ def test_the_command_that_resumes_is_printed_and_works(which: signal.Signals, tm
     process.send_signal(which)
     told = process.communicate()[1]
     assert process.returncode == 130, told
-    found = re.search(r"interrupted at step ([\d,]+); go on with: crossfill (.*)", told)
+    found = re.search(r"interrupted at step ([\d,]+); continue with: crossfill (.*)", told)
     assert found, told
     assert found[2].endswith(f"--out '{tmp_path / 'my model'}' --resume")
     notes = checkpoint.read_tensors(tmp_path / "my model" / checkpoint.STATE)[1]

@@ -57,7 +57,6 @@ def predict_fold(job: StudyJob, run: Path, number: int, report: Report | None = 
         given = prepare_job(job, run)
         config = given.config.change({"training.seed": job.fold_seed})
         fold = folds(given.seen, job.folds, job.fold_seed)[number]
-        report = report or (lambda _step, _note: None)
         trained = train_model(given.grid, given.seen - fold, config, folder / TRAINING, given.encoder, report, print)
         predicted = []
         for method in job.methods:

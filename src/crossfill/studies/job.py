@@ -72,7 +72,7 @@ def _train_job(job: StudyJob, run: Path, threads: int, report: Report | None) ->
 
     folder, started = job_folder(run, job.id), time.monotonic()
     scored, grid, seen, config, encoder = prepare_job(job, run)
-    trained = train_model(grid, seen, config, folder / TRAINING, encoder, report or (lambda _step, _note: None), print)
+    trained = train_model(grid, seen, config, folder / TRAINING, encoder, report, print)
     fitted = time.monotonic()
     calibrations = load_calibrations(job, run)
     models = {method: as_trained(trained.model, config, method) for method in job.methods}

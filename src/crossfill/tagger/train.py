@@ -34,8 +34,8 @@ def train_model(
     config: Config,
     out: Path | None = None,
     encoder: Encoder | None = None,
-    report: Report = lambda _step, _note: None,
-    log: Callable[[str], None] = lambda _note: None,
+    report: Report | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> Trained:
     """Train a model of the config's method on the seen cells, or on those that its plan chooses.
 
@@ -45,7 +45,7 @@ def train_model(
     processes = Processes(config.training)
     method = find_method(config.method)
     plan = method.plan(grid, frozenset(seen), config)
-    if processes.is_first:
+    if log is not None and processes.is_first:
         for note in plan.notes:
             log(f"{method.name}: {note}")
     model = build_model(config, grid.inventory, plan.seen, encoder)
@@ -57,7 +57,7 @@ def train_model(
             development = prepare_unseen_development(model, grid)
     data = plan.grid.digest(plan.cells) if out is not None else ""
     trainer = Trainer(model, training, development, config, out, processes, data)
-    progression = trainer.run(resume=True, report=report)
+    progression = trainer.run(resume=True, report=report or (lambda _step, _note: None))
     if out is not None and processes.is_first:
         complete_folder(out, model, grid, config)
     return Trained(model, plan, progression)

@@ -213,14 +213,13 @@ class TrainingRun:
 
     def execute(self, scored: Grid | None) -> Outcome:
         """Hold out, train, expect and score."""
-        log = self.log or (lambda _line: None)
         comparison = self._compare() if self.holds_out else None
         config = self.configs[0] if comparison is None else comparison.config
-        if comparison is not None and comparison.scores_by_method:
-            log(comparison.summary())
+        if comparison is not None and comparison.scores_by_method and self.log is not None:
+            self.log(comparison.summary())
         with ProgressBar(self.log is None) as bars:
             steps = bars.add(config.method, config.training.steps)
-            trained = train_model(self.grid, self.seen, config, self.request.out, self.encoder, steps, log)
+            trained = train_model(self.grid, self.seen, config, self.request.out, self.encoder, steps, self.log)
         leave()
         calibration = None if comparison is None else comparison.calibration
         outcome = Outcome(trained.model, config, trained.progression, calibration, [], None)

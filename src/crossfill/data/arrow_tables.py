@@ -1,7 +1,7 @@
 """Hugging Face datasets as tables of Arrow: Parquet files, and what `save_to_disk` writes; no script is ever run."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -51,65 +51,34 @@ def render_parquet(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
     Sentences have columns `text` and `label`, pairs `premise`, `hypothesis` and `label`. `datasets` takes the numbers
     of labels from the first split that it reads: `labels` must be the same in all.
     """
-    names = sorted(labels)
-    numbers = {name: i for i, name in enumerate(names)}
-    if corpus.unit is not Unit.WORD:
-        return _render_items([as_row(sentence) for sentence in corpus], names)
-    arrow = _pyarrow()
-    column = f"{task}_tags"
-    features = {
-        "tokens": {"feature": {"dtype": "string", "_type": "Value"}, "_type": "Sequence"},
-        column: {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"},
-        "spaces": {"feature": {"dtype": "bool", "_type": "Value"}, "_type": "Sequence"},
-    }
-    schema = arrow.schema(
-        [
-            ("tokens", arrow.list_(arrow.string())),
-            (column, arrow.list_(arrow.int64())),
-            ("spaces", arrow.list_(arrow.bool_())),
-        ],
-        {_FEATURES: json.dumps({"info": {"features": features}}).encode()},
-    )
-    columns = {
-        "tokens": [list(s.words) for s in corpus],
-        column: [[numbers[label] for label in s.labels] for s in corpus],
-        "spaces": [list(s.spaces) or [True] * len(s) for s in corpus],
-    }
-    return _written(arrow.table(columns, schema=schema))
-
-
-def _render_items(rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> bytes:
-    arrow = _pyarrow()
-    texts = [name for name in (rows[0] if rows else ()) if name != "label"]
-    features: dict[str, Any] = {name: {"dtype": "string", "_type": "Value"} for name in texts}
-    features["label"] = {"names": list(names), "_type": "ClassLabel"}
-    schema = arrow.schema(
-        [*((name, arrow.string()) for name in texts), ("label", arrow.int64())],
-        {_FEATURES: json.dumps({"info": {"features": features}}).encode()},
-    )
-    columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in texts}
-    columns["label"] = [list(names).index(row["label"]) for row in rows]
-    return _written(arrow.table(columns, schema=schema))
-
-
-def _written(table: "pyarrow.Table") -> bytes:
+    arrow, names = _pyarrow(), sorted(labels)
     from pyarrow import parquet
 
-    out = _pyarrow().BufferOutputStream()
-    parquet.write_table(table, out)
+    numbers = {name: i for i, name in enumerate(names)}
+    text, flag, label = (
+        {"dtype": "string", "_type": "Value"},
+        {"dtype": "bool", "_type": "Value"},
+        {"names": names, "_type": "ClassLabel"},
+    )
+    if corpus.unit is Unit.WORD:
+        columns: dict[str, list[Any]] = {
+            "tokens": [list(s.words) for s in corpus],
+            f"{task}_tags": [[numbers[label] for label in s.labels] for s in corpus],
+            "spaces": [list(s.spaces) or [True] * len(s) for s in corpus],
+        }
+        types = [arrow.list_(kind) for kind in (arrow.string(), arrow.int64(), arrow.bool_())]
+        features = [{"feature": feature, "_type": "Sequence"} for feature in (text, label, flag)]
+    else:
+        rows = [as_row(sentence) for sentence in corpus]
+        columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+        columns["label"] = [numbers[row["label"]] for row in rows]
+        types = [*[arrow.string()] * (len(columns) - 1), arrow.int64()]
+        features = [*[text] * (len(columns) - 1), label]
+    described = {"info": {"features": dict(zip(columns, features, strict=True))}}
+    schema = arrow.schema(list(zip(columns, types, strict=True)), {_FEATURES: json.dumps(described).encode()})
+    out = arrow.BufferOutputStream()
+    parquet.write_table(arrow.table(columns, schema=schema), out)
     return out.getvalue().to_pybytes()
-
-
-def _items(
-    table: "pyarrow.Table", items: ItemColumns, hints: ReadingHints, on_bad_line: OnBadLine
-) -> Iterator[Sentence]:
-    names = _names_of(table, items.label) or hints.labels
-    columns = [table.column(name).to_pylist() for name in (*items.texts, items.label)]
-    for number, (*texts, label) in enumerate(zip(*columns, strict=True), start=1):
-        try:
-            yield read_item(texts, label, names, hints.language)
-        except DataError as error:
-            on_bad_line(number, str(error))
 
 
 def _sentences(
@@ -118,42 +87,36 @@ def _sentences(
     columns: list[str] = table.column_names
     word = next((name for name in _WORDS if name in columns), None)
     items = ItemColumns(hints.texts, hints.label) if hints.texts else find_columns(columns, task)
+    upos = ("upos", "upos_tags") if task == "pos" else ()
+    usual = (f"{task}_tags", task, f"{task}_labels", *upos, "tags", "labels")
+    tag = next((name for name in usual if name in columns), None)
     if word is None and items is not None:
-        yield from _items(table, items, hints, on_bad_line)
-        return
-    wanted = (
-        f"{task}_tags",
-        task,
-        f"{task}_labels",
-        *(("upos", "upos_tags") if task == "pos" else ()),
-        "tags",
-        "labels",
-    )
-    tag = next((name for name in wanted if name in columns), None)
-    if word is None or tag is None:
+        of_items, chosen = True, [*items.texts, items.label]
+        names = _names_of(table, items.label) or hints.labels
+    elif word is not None and tag is not None:
+        of_items, chosen = False, [word, tag, *(["spaces"] if "spaces" in columns else [])]
+        names = _names_of(table, tag) or hints.labels
+    else:
         raise DataError(
-            f"{where}: expected columns tokens and {wanted[0]}, or text and label, got "
+            f"{where}: expected columns tokens and {usual[0]}, or text and label, got "
             f"{', '.join(columns)[:80] or 'none'}; rename them"
         )
-    known = _names_of(table, tag) or hints.labels
-    spaced = table.column("spaces").to_pylist() if "spaces" in columns else [None] * table.num_rows
-    rows = zip(table.column(word).to_pylist(), table.column(tag).to_pylist(), spaced, strict=True)
-    for number, (words, tags, spaces) in enumerate(rows, start=1):
-        sentence = _row(words, tags, spaces, known)
-        if isinstance(sentence, str):
-            on_bad_line(number, sentence)
-        elif sentence is not None:
-            yield sentence
+    for number, row in enumerate(zip(*(table.column(name).to_pylist() for name in chosen), strict=True), start=1):
+        try:
+            sentence = read_item(row[:-1], row[-1], names, hints.language) if of_items else _tokens(names, *row)
+        except DataError as error:
+            on_bad_line(number, str(error))
+        else:
+            if sentence:
+                yield sentence
 
 
-def _row(words: Any, tags: Any, spaces: Any, names: tuple[str, ...]) -> Sentence | str | None:
-    """Return the sentence of a row, or what is wrong with it; none for an empty one."""
+def _tokens(names: Sequence[str], words: Any, tags: Any, spaces: Any = None) -> Sentence:
+    """Make the sentence of a row of lists."""
     if not (isinstance(words, list) and isinstance(tags, list) and len(words) == len(tags)):
-        return "expected a list of words and a list of as many tags, got others; correct the row"
-    if not words:
-        return None
+        raise DataError("expected a list of words and a list of as many tags, got others; correct the row")
     if not all(isinstance(word, str) for word in words):
-        return "expected words as strings, got others; correct the row"
+        raise DataError("expected words as strings, got others; correct the row")
     labels = []
     for tag in tags:
         if isinstance(tag, str) and tag:
@@ -161,14 +124,11 @@ def _row(words: Any, tags: Any, spaces: Any, names: tuple[str, ...]) -> Sentence
         elif type(tag) is int and 0 <= tag < len(names):
             labels.append(names[tag])
         elif type(tag) is int and not names:
-            return f"expected names of tags, got a number ({tag}); list the names in labels.txt next to it"
+            raise DataError(f"expected names of tags, got a number ({tag}); list the names in labels.txt next to it")
         else:
-            return f"expected tags from 0 to {len(names) - 1}, got {str(tag)[:20]}; complete the names"
-    kept = tuple(spaces) if isinstance(spaces, list) and len(spaces) == len(words) and None not in spaces else ()
-    try:
-        return check_printable(Sentence(tuple(words), tuple(labels), () if all(kept) else kept))
-    except DataError as error:
-        return str(error)
+            raise DataError(f"expected tags from 0 to {len(names) - 1}, got {str(tag)[:20]}; complete the names")
+    known = isinstance(spaces, list) and len(spaces) == len(words) and None not in spaces
+    return check_printable(Sentence(tuple(words), tuple(labels), () if not known or all(spaces) else tuple(spaces)))
 
 
 def _names_of(table: "pyarrow.Table", column: str) -> tuple[str, ...]:

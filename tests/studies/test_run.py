@@ -255,6 +255,6 @@ def test_ctrl_c_leaves_a_run_that_can_be_taken_up(tmp_path: Path):
     process.send_signal(signal.SIGINT)
     _, message = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "interrupted; the same command resumes" in message
+    assert "interrupted; the same command continues it" in message
     assert workers
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)

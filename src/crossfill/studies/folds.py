@@ -15,7 +15,7 @@ import numpy as np
 from crossfill.checkpoint import CALIBRATION
 from crossfill.files import replacing
 from crossfill.grid.cells import Cell
-from crossfill.grid.task import Unit
+from crossfill.grid.task import Task, Unit
 from crossfill.progress import Report
 from crossfill.studies.job import as_trained, exclusive, prepare_job
 from crossfill.studies.plan import StudyJob
@@ -84,7 +84,7 @@ def calibrate_methods(job: StudyJob, run: Path) -> None:
 def _save(path: Path, predicted: "Sequence[tuple[str, PredictedCell]]") -> None:
     """Write predicted cells, each with the method that predicted it."""
     about = [
-        {"method": method, "cell": str(cell.cell), "labels": cell.labels, "unit": str(cell.unit)}
+        {"method": method, "cell": str(cell.cell), "labels": cell.task.labels, "unit": str(cell.task.unit)}
         for method, cell in predicted
     ]
     arrays = {f"{i}/{name}": getattr(cell, name) for i, (_, cell) in enumerate(predicted) for name in _ARRAYS}
@@ -102,8 +102,7 @@ def _load(path: Path) -> "list[tuple[str, PredictedCell]]":
                 values["method"],
                 PredictedCell(
                     cell=Cell.parse(values["cell"]),
-                    labels=tuple(values["labels"]),
-                    unit=Unit(values["unit"]),
+                    task=Task(Cell.parse(values["cell"]).task, tuple(values["labels"]), Unit(values["unit"])),
                     **{name: file[f"{i}/{name}"] for name in _ARRAYS},
                 ),
             )

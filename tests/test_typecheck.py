@@ -4,8 +4,8 @@ import pytest
 import torch
 from jaxtyping import TypeCheckError
 
-from crossfill.measures.uncertainty import entropy
 from crossfill.model import Head
+from crossfill.prediction.predict import entropy
 from tests.typecheck import MOST_CALLS, begin_test
 
 RIGHT, WRONG = torch.full((3, 4), 0.25), "not a tensor"

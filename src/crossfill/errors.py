@@ -66,6 +66,6 @@ def missing_package(package: str, extra: str) -> str:
     """Say that a package is not installed, and which extra of crossfill brings it.
 
     >>> missing_package("pyarrow", "datasets")
-    "expected the package pyarrow, found none; install it with: pip install 'crossfill[datasets]'"
+    "expected pyarrow, found none; install it with: pip install 'crossfill[datasets]'"
     """
-    return f"expected the package {package}, found none; install it with: pip install 'crossfill[{extra}]'"
+    return f"expected {package}, found none; install it with: pip install 'crossfill[{extra}]'"

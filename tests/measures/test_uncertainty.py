@@ -9,7 +9,8 @@ from scipy.stats import pearsonr
 from torchmetrics.classification import MulticlassCalibrationError
 
 from crossfill.measures.significance import correlation
-from crossfill.measures.uncertainty import aurc, brier, entropy, mutual_information, nll, reliability, risk_coverage
+from crossfill.measures.uncertainty import aurc, brier, nll, reliability, risk_coverage
+from crossfill.prediction.predict import entropy, mutual_information
 
 RNG = np.random.default_rng(0)
 PROBABILITIES = RNG.dirichlet(np.full(5, 0.4), size=400)

@@ -64,7 +64,7 @@ def serve(
 
 def web() -> "tuple[Callable[..., None], type[ServeSettings]]":
     """Import the server and its settings; ConfigError if the web extra is not installed."""
-    from crossfill.errors import ConfigError
+    from crossfill.errors import ConfigError, missing_package
 
     try:
         from crossfill.web.server import serve as run
@@ -72,9 +72,7 @@ def web() -> "tuple[Callable[..., None], type[ServeSettings]]":
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("crossfill"):
             raise
-        raise ConfigError(
-            f"expected the packages of the web extra, found no '{error.name}'; pip install 'crossfill[web]'"
-        ) from None
+        raise ConfigError(missing_package(error.name or "", "web")) from None
     return run, ServeSettings
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crossfill.data.hints import ReadingHints
 from crossfill.data.lines import OnBadLine, check_printable
 from crossfill.data.text_tables import ItemColumns, as_row, find_columns, read_item
-from crossfill.errors import DataError
+from crossfill.errors import DataError, missing_package
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit
 
@@ -159,10 +159,7 @@ def _pyarrow(where: str = "") -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise DataError(
-            f"{where}expected pyarrow for Parquet and Arrow files, found none; install it "
-            "(pip install 'crossfill[datasets]')"
-        ) from None
+        raise DataError(where + missing_package("pyarrow for Parquet and Arrow files", "datasets")) from None
     return pyarrow
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from crossfill.data.labels import UPOS, is_ner
 from crossfill.data.lines import MOST_WORDS, OnBadLine, check_printable
 from crossfill.data.spans import spans_of
-from crossfill.errors import DataError
+from crossfill.errors import DataError, missing_package
 from crossfill.grid.sentence import Corpus, Sentence
 
 Attribute = Literal["ents", "spans", "pos", "tag", "morph", "dep"]
@@ -206,6 +206,4 @@ def _check_installed() -> None:
     try:
         import spacy  # noqa: F401
     except ImportError:
-        raise DataError(
-            "expected spaCy for .spacy files, found none; install it (pip install 'crossfill[spacy]')"
-        ) from None
+        raise DataError(missing_package("spaCy for .spacy files", "spacy")) from None

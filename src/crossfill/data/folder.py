@@ -18,7 +18,7 @@ from crossfill.data.messages import Message
 from crossfill.data.readers import VERSION, Reading, read_corpus
 from crossfill.data.segmentation import split_text
 from crossfill.data.splits import capped, eighty_ten_ten
-from crossfill.errors import DataError, unknown
+from crossfill.errors import DataError, unknown, unreadable
 from crossfill.files import default_cache
 from crossfill.grid.cells import SPLITS, Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
@@ -217,7 +217,7 @@ def read_source(
             return reading
         data = source.path.read_bytes()
     except OSError as error:
-        raise DataError(f"{where}: expected a readable file; {error.strerror}") from None
+        raise unreadable(where, error) from None
     reading = read_corpus(data, where, task, hints, source.suffix, source.packed)
     if entry:
         with suppress(OSError):  # a cache that cannot be written only costs time

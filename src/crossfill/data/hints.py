@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crossfill.data.lines import decode
-from crossfill.errors import DataError
+from crossfill.errors import DataError, unreadable
 
 COLUMNS_FILE = "columns.txt"
 _COLUMNS = re.compile(r"word\s*=\s*([1-9][0-9]?)[\s,;]+tag\s*=\s*([1-9][0-9]?)")
@@ -84,4 +84,4 @@ def _lines(path: Path, where: str) -> list[str]:
     try:
         return decode(path.read_bytes(), where)
     except OSError as error:
-        raise DataError(f"{where}: expected a readable file; {error.strerror}") from None
+        raise unreadable(where, error) from None

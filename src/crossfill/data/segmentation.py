@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from crossfill.data.codes import language_tag
-from crossfill.errors import DataError
+from crossfill.errors import DataError, missing_package
 from crossfill.grid.sentence import Sentence
 
 LONGEST_WINDOW = 50_000
@@ -69,6 +69,6 @@ def split_at_spaces(text: str, start: int = 0, end: int | None = None) -> Senten
 
 def _missing() -> DataError:
     return DataError(
-        "expected a sentence splitter and word tokenizer for raw text, found none; install them "
-        "(pip install 'crossfill[text]'), or pass words separated by spaces with --from words"
+        missing_package("a sentence splitter and word tokenizer for raw text", "text")
+        + ", or pass words separated by spaces with --from words"
     )

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from crossfill.errors import ConfigError
+from crossfill.errors import ConfigError, missing_package
 from crossfill.executors.base import (
     RETRIES,
     Event,
@@ -32,7 +32,7 @@ class RayExecutor(Executor):
         try:
             ray: Any = import_module("ray")
         except ModuleNotFoundError:
-            raise ConfigError("the ray executor needs Ray; install it with: pip install 'crossfill[ray]'") from None
+            raise ConfigError(missing_package("Ray for the ray executor", "ray")) from None
         self.ray, self.settings = ray, settings
         if not ray.is_initialized():
             local = {"include_dashboard": False, "num_cpus": settings.jobs * settings.threads or None}

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from crossfill.encoders.pieces import reading_all_as_text
-from crossfill.errors import ExportError
+from crossfill.errors import ExportError, missing_package
 from crossfill.export.parts import Log, Parts, take_apart, write_labels, write_surroundings
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
@@ -117,7 +117,7 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage:
     try:
         import onnxscript as _  # noqa: F401
     except ImportError:
-        raise ExportError("expected onnxscript and onnxruntime, got neither; pip install 'crossfill[onnx]'") from None
+        raise ExportError(missing_package("onnxscript and onnxruntime", "onnx")) from None
     log("loading the encoder")
     parts = take_apart(tagger, cell)
     usage = _USAGE.format(most=parts.words.config.max_pieces)

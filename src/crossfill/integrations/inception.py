@@ -15,7 +15,7 @@ from typing import Any
 
 from crossfill.data.segmentation import split_text
 from crossfill.data.spans import Bounds, Span
-from crossfill.errors import ConfigError, DataError
+from crossfill.errors import ConfigError, DataError, missing_package
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind
 from crossfill.integrations.annotation_tools import Utf16Places, elements, labelled_sentence, types_of
@@ -125,9 +125,7 @@ def _cassis() -> Any:
     try:
         return import_module("cassis")
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"expected the packages of the inception extra, found no '{error.name}'; pip install 'crossfill[inception]'"
-        ) from None
+        raise ConfigError(missing_package(error.name or "", "inception")) from None
 
 
 def _undeclared(xml: str) -> str:

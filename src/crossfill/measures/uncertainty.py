@@ -1,28 +1,15 @@
-"""Measures of predicted probabilities: entropy, likelihood, calibration, risk against coverage."""
+"""Measures of predicted probabilities: likelihood, calibration, risk against coverage."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
 
 SMALLEST = 1e-12
 """Lower bound on probabilities in the log-likelihood, so that a word costs at most 27.6 nats."""
 N_BINS = 15
 COVERAGES = 20
 """Points of a risk–coverage curve: the most confident 5 %, 10 %, …, 100 % of words."""
-
-
-def entropy(probabilities: Float[Tensor, "*batch labels"]) -> Float[Tensor, "*batch"]:
-    """H(p) = −Σ p ln p, in nats."""
-    return -(probabilities * probabilities.clamp_min(1e-30).log()).sum(-1)
-
-
-def mutual_information(
-    mean: Float[Tensor, "words labels"], samples: Float[Tensor, "samples words labels"]
-) -> Float[Tensor, "words"]:
-    """I(y; θ) = H(E p) − E H(p): the epistemic part of the entropy; `mean` is E p over the samples."""
-    return (entropy(mean) - entropy(samples).mean(0)).clamp_min(0)
 
 
 def nll(probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"]) -> float:

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from crossfill.encoders.base import Inputs
 from crossfill.grid.cells import Cell
-from crossfill.measures.uncertainty import entropy, mutual_information
 from crossfill.model import Classifier, Model, Vote
 
 CHUNK_NUMBERS = 2**22  # samples × words × labels held at once: 16 MB
@@ -151,3 +150,15 @@ def _packs(runs: Sequence[Run]) -> Iterator[list[Run]]:
 
 def _chunks(features: Float[Tensor, "words features"], head: Classifier) -> Sequence[Float[Tensor, "chunk features"]]:
     return features.split(max(1, CHUNK_NUMBERS // (head.n_samples * head.n_labels)))
+
+
+def entropy(probabilities: Float[Tensor, "*batch labels"]) -> Float[Tensor, "*batch"]:
+    """H(p) = −Σ p ln p, in nats."""
+    return -(probabilities * probabilities.clamp_min(1e-30).log()).sum(-1)
+
+
+def mutual_information(
+    mean: Float[Tensor, "words labels"], samples: Float[Tensor, "samples words labels"]
+) -> Float[Tensor, "words"]:
+    """I(y; θ) = H(E p) − E H(p): the epistemic part of the entropy; `mean` is E p over the samples."""
+    return (entropy(mean) - entropy(samples).mean(0)).clamp_min(0)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from crossfill.config import Decision
-from crossfill.errors import ConfigError
+from crossfill.errors import ConfigError, missing_package
 from crossfill.frames import data_frame
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
@@ -227,5 +227,5 @@ class Tagging:
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("crossfill"):
                 raise
-            raise ConfigError("expected spaCy for documents, found none; pip install 'crossfill[spacy]'") from None
+            raise ConfigError(missing_package("spaCy for documents", "spacy")) from None
         return tagged_doc(self, vocab)

@@ -20,6 +20,7 @@ from crossfill.measures.significance import (
     holm,
     over_trainings_and_cells,
 )
+from crossfill.measures.uncertainty import Reliability
 
 Training = tuple[str, int]
 """A partition and a seed: methods with the same one are compared in pairs."""
@@ -229,10 +230,8 @@ def pooled_uncertainty(results: Collection[CellResult]) -> dict[str, float]:
     return found | {"ece": bins.error(), "aurc": float(risk.mean())}
 
 
-def pooled_reliability(results: Collection[CellResult]):
+def pooled_reliability(results: Collection[CellResult]) -> Reliability:
     """Make the reliability diagram of the pooled words of these results."""
-    from crossfill.measures.uncertainty import Reliability  # needs torch, which no report loads otherwise
-
     counts = np.array([r.reliability["count"] for r in results], dtype=np.int64)
     total = counts.sum(0)
     sure, right = (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from crossfill.errors import DataError
 from crossfill.grid.cells import Inventory
-from crossfill.grid.sentence import EMPTY, Corpus, Sentence
+from crossfill.grid.sentence import EMPTY, Corpus, Sentence, on_one_line
 
 SPACED = Sentence(("Dakar", "mooy", "péey"), ("B-LOC", "O", "O"))
 UNSPACED = Sentence(("你", "好", "!"), ("X", "X", "Y"), (False, False, True))
@@ -124,3 +124,8 @@ def test_words_that_do_not_stand_in_the_source_are_refused():
         Sentence(("a", "a"), (), (), "aa", (0, 0))
     with pytest.raises(DataError, match="expected 2 starts, one per word, got 1"):
         Sentence(("a", "b"), (), (), "ab", (0,))
+
+
+def test_words_on_one_line():
+    assert on_one_line("a\tb\r\nc\u2028d\x85e\x0bf") == "a b c d e f"
+    assert on_one_line("New York") == "New York"

@@ -86,7 +86,7 @@ def test_nearest_source_uses_the_head_of_the_served_language():
     model = small_model("ns")
     with pytest.raises(DataError, match="pos/ccc: no source language was chosen"):
         predict(model, DATA.inputs, UNSEEN, 0)
-    find_method("ns").settle(model, Plan(Grid({}), SMALL_SEEN, SMALL_SEEN, {UNSEEN: "bbb"}), SMALL)
+    find_method("ns").prepare(model, Plan(Grid({}), SMALL_SEEN, SMALL_SEEN, {UNSEEN: "bbb"}), SMALL)
     found = predict(model, DATA.inputs, UNSEEN, 0).probabilities
     torch.testing.assert_close(found, predict(model, DATA.inputs, Cell("pos", "bbb"), 0).probabilities)
     other = predict(model, DATA.inputs, Cell("pos", "aaa"), 0).probabilities

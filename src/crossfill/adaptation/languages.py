@@ -36,7 +36,7 @@ def add_language(model: Model, config: Config, language: str, text: Corpus) -> M
     heads = method.build(inventory, base.seen, encoder.n_features, config)
     weight = next(base.heads.parameters())
     _grow(heads.to(weight.device, weight.dtype), base.heads.state_dict())
-    method.place(heads, placed_languages(base), language, encoder, config)
+    method.add_language(heads, placed_languages(base), language, encoder, config)
     return with_adapted(Model(encoder, heads, inventory, base.seen).train(model.training), adapted)
 
 

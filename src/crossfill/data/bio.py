@@ -14,8 +14,7 @@ from crossfill.data.labels import UPOS, is_ner, split_tag
 from crossfill.data.lines import MOST_WORDS, OnBadLine, blocks, decode
 from crossfill.errors import DataError
 from crossfill.grid.column import Column
-from crossfill.grid.sentence import Sentence
-from crossfill.grid.unicode import on_one_line
+from crossfill.grid.sentence import Sentence, on_one_line
 
 Row = list[str]
 _MARK = "\ufeff"

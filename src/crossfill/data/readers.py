@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any
+from unicodedata import is_normalized
 
 from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, text_tables
 from crossfill.data.hints import NO_HINTS, ReadingHints
@@ -13,7 +14,6 @@ from crossfill.errors import DataError
 from crossfill.grid.column import Column
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit
-from crossfill.grid.unicode import is_composed
 
 VERSION = "7"
 """To be raised when the same bytes would be read differently, so that older cache entries are ignored."""
@@ -147,7 +147,7 @@ def composed_reading(corpus: Corpus) -> Reading:
     changed = corpus.composed()
     n_changed = 0
     if changed is not corpus:
-        n_changed = sum(n for word, n in corpus.words.counts().items() if not is_composed(word))
+        n_changed = sum(n for word, n in corpus.words.counts().items() if not is_normalized("NFC", word))
     return Reading(changed, normalised=n_changed)
 
 

@@ -1,17 +1,20 @@
 """Sentences and corpora: produced by `data`, read by `encoders`."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import overload
+from unicodedata import is_normalized, normalize
 
 import numpy as np
 
 from crossfill.errors import DataError
 from crossfill.grid.column import Column
 from crossfill.grid.task import Unit
-from crossfill.grid.unicode import composed, is_composed
+
+_LINE_BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +274,16 @@ class Corpus(Sequence[Sentence]):
 
     def composed(self) -> "Corpus":
         """The corpus with its words in Unicode's composed form (NFC), as vocabularies expect them."""
-        if all(map(is_composed, self.words.vocabulary)):
+        if all(is_normalized("NFC", word) for word in self.words.vocabulary):
             return self
-        return Corpus(self.words.map(composed), self.labels, self.spaces, self.offsets, self.unit, self.seconds)
+        return Corpus(
+            self.words.map(lambda word: normalize("NFC", word)),
+            self.labels,
+            self.spaces,
+            self.offsets,
+            self.unit,
+            self.seconds,
+        )
 
     def text_hash(self) -> str:
         """A hash of words, spaces and sentence boundaries, not of labels: tasks that label the same text share it."""
@@ -281,6 +291,15 @@ class Corpus(Sequence[Sentence]):
         digest.update("\x1f".join(self.words).encode("utf-8", "surrogatepass") + b"\x1e")
         digest.update(np.ascontiguousarray(self.all_spaces(), dtype=np.uint8).tobytes())
         return digest.hexdigest()
+
+
+def on_one_line(text: str) -> str:
+    r"""Put a space in place of tabs and line breaks, which would end a column or a line.
+
+    >>> on_one_line("New\\tYork\\r\\nCity")
+    'New York City'
+    """
+    return _LINE_BREAKS.sub(" ", text)
 
 
 def _one_unit(units: Iterable[Unit]) -> Unit:

@@ -46,11 +46,11 @@ def train_on_seen(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
     return Plan(grid, seen, seen)
 
 
-def settle_nothing(model: Model, plan: Plan, config: Config) -> None:
+def prepare_nothing(model: Model, plan: Plan, config: Config) -> None:
     """Do nothing: for methods whose heads are complete once built."""
 
 
-def place_nothing(heads: HeadSource, languages: Sequence[str], newcomer: str, encoder: Encoder, config: Config) -> None:
+def add_nothing(heads: HeadSource, languages: Sequence[str], newcomer: str, encoder: Encoder, config: Config) -> None:
     """Do nothing: for methods whose heads do not depend on where a language lies among others."""
 
 
@@ -62,9 +62,9 @@ class Method:
     title: str
     build: Build
     plan: Callable[[Grid, frozenset[Cell], Config], Plan] = train_on_seen
-    settle: Callable[[Model, Plan, Config], None] = settle_nothing
+    prepare: Callable[[Model, Plan, Config], None] = prepare_nothing
     """Completes the heads before training with what is then fixed: source languages, centres of priors."""
-    place: Callable[[HeadSource, Sequence[str], str, Encoder, Config], None] = place_nothing
+    add_language: Callable[[HeadSource, Sequence[str], str, Encoder, Config], None] = add_nothing
     """Places a language that joins after training among those that have corpora: languages, then the newcomer."""
     language_vectors: Callable[[Model], LanguageVectors] | None = None
     """Returns the posteriors of language vectors; None for methods without such vectors."""

@@ -8,8 +8,8 @@ from crossfill.data.conllu import ConlluSentence, blank_rows, with_feature, with
 from crossfill.data.conllu import render as render_conllu
 from crossfill.data.streams import Item
 from crossfill.errors import DataError
+from crossfill.grid.sentence import on_one_line
 from crossfill.grid.task import Unit
-from crossfill.grid.unicode import on_one_line
 from crossfill.prediction.tagging import Tagging
 
 _COLUMNS = {"pos": 3, "xpos": 4}

@@ -51,7 +51,7 @@ def train_model(
     model = build_model(config, grid.inventory, plan.seen, encoder)
     with processes.first_goes_first():
         centre(model.encoder, grid, seen)
-        method.settle(model, plan, config)
+        method.prepare(model, plan, config)
         training, development = prepare_grid(model, plan.grid, plan.cells)
         if config.training.selection == "oracle":
             development = prepare_unseen_development(model, grid)

@@ -31,9 +31,8 @@ from crossfill.data.writers import render_conllu
 from crossfill.errors import DataError, unknown
 from crossfill.files import locked
 from crossfill.grid.cells import Cell
-from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.sentence import Corpus, Sentence, on_one_line
 from crossfill.grid.task import TaskKind, Unit
-from crossfill.grid.unicode import on_one_line
 
 
 @dataclass(frozen=True)

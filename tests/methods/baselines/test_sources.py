@@ -4,11 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from crossfill.config import Config
 from crossfill.errors import DataError
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Grid
+from crossfill.methods.baselines.language_heads import LanguageHeads
 from crossfill.methods.baselines.largest_source import cut
 from crossfill.methods.baselines.nearest_source import nearest
 from crossfill.methods.method import Plan
@@ -112,3 +114,15 @@ def test_a_task_without_any_seen_language_is_refused():
     model = build_model(settings("ns"), GRID.inventory, {Cell("pos", "aaa")})
     with pytest.raises(DataError, match="ner/bbb: expected a seen language with this task, got none"):
         model.heads.plug_in([Cell("ner", "bbb")])
+
+
+@pytest.mark.parametrize("similarity", [0.0, 1e-12, -0.5, float("nan")])
+def test_sources_that_are_not_similar_weigh_the_same(similarity: float):
+    model = build_model(settings("ws"), GRID.inventory, SEEN)
+    assert isinstance(model.heads, LanguageHeads)
+    model.heads.compare(lambda _one, _other: similarity)
+    model.heads.similarities.copy_(torch.full_like(model.heads.similarities, similarity).nan_to_num())
+    unseen = Cell("ner", "ddd")
+    sources = [model.heads.plug_in([cell])[0].parameters for cell in model.heads.serving(unseen)]
+    expected = torch.cat(sources).mean(0, keepdim=True)
+    torch.testing.assert_close(model.heads.plug_in([unseen])[0].parameters, expected)

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from crossfill.config import Config
 from crossfill.grid.cells import Cell, Inventory
-from crossfill.methods.baselines.language_heads import LanguageHeads, settle
+from crossfill.methods.baselines.language_heads import LanguageHeads, prepare
 from crossfill.methods.method import Method
 
 TOLERANCE = 1e-3
@@ -100,4 +100,4 @@ def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config:
     return LanguageHeads(inventory, seen, n_features, bea if config.sources.vote == "bea" else majority)
 
 
-METHODS = (Method("bea", "all sources vote", build, settle=settle, trained_as="ns"),)
+METHODS = (Method("bea", "all sources vote", build, prepare=prepare, trained_as="ns"),)

@@ -14,12 +14,12 @@ from torch import nn
 
 from crossfill.config import Config
 from crossfill.grid.cells import Cell, Inventory
-from crossfill.methods.baselines.described import DescribedHeads, settle
+from crossfill.methods.baselines.typology_heads import TypologyVectorHeads, prepare
 from crossfill.methods.method import Method
 from crossfill.model import Head, TrainingDraw
 
 
-class KernelHeads(DescribedHeads):
+class KernelHeads(TypologyVectorHeads):
     """A shared head for each task, and a deviation from it that is linear in the language's vector."""
 
     def __init__(self, inventory: Inventory, n_features: int, size: int) -> None:
@@ -50,4 +50,4 @@ def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config:
     return KernelHeads(inventory, n_features, config.latents.size)
 
 
-METHODS = (Method("jm-kernel", "joint, typology as kernel", build, settle=settle, needs_typology=True),)
+METHODS = (Method("jm-kernel", "joint, typology as kernel", build, prepare=prepare, needs_typology=True),)

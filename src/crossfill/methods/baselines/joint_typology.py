@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from crossfill.config import Config
 from crossfill.grid.cells import Cell, Inventory
-from crossfill.methods.baselines.described import DescribedHeads, settle
 from crossfill.methods.baselines.joint_deep import NetworkHead, deep_network, matched_width
+from crossfill.methods.baselines.typology_heads import TypologyVectorHeads, prepare
 from crossfill.methods.method import Method
 from crossfill.model import TrainingDraw
 
@@ -25,7 +25,7 @@ class TypologyHead(NetworkHead):
         return self.network(torch.cat([features, self.vector.expand(len(features), -1)], -1)).unsqueeze(0)
 
 
-class TypologyHeads(DescribedHeads):
+class TypologyHeads(TypologyVectorHeads):
     """A network per task, shared by all languages, that sees the language's vector beside the features of a word.
 
     An affine head over both could do no more than shift its biases from language to language; hence hidden layers.
@@ -60,4 +60,4 @@ def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config:
     return TypologyHeads(inventory, n_features, config.latents.size, [width] * config.joint.layers)
 
 
-METHODS = (Method("jm-typology", "joint, typology as input", build, settle=settle, needs_typology=True),)
+METHODS = (Method("jm-typology", "joint, typology as input", build, prepare=prepare, needs_typology=True),)

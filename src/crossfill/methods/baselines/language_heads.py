@@ -85,15 +85,16 @@ class LanguageHeads(HeadSource):
         return Head.of(*(self.heads[self.places[cell]] for cell in cells))
 
     def _mean_head(self, cell: Cell) -> Head:
-        """θ = Σₛ wₛ θₛ; where nothing is known of the language, all sources weigh the same."""
+        """θ = Σₛ wₛ θₛ; where no similarity is above 0, or their powers vanish, all sources weigh the same."""
         serving = self.serving(cell)
         rows = [self.inventory.language_index(source.language) for source in serving]
-        known = self.similarities[self.inventory.language_index(cell.language), rows]
-        weights = (known if bool(known.any()) else torch.ones_like(known)) ** (self.power or 0.0)
+        known = self.similarities[self.inventory.language_index(cell.language), rows].clamp(min=0.0)
+        powers = known ** (self.power or 0.0)
+        weights = powers if bool(powers.any()) else torch.ones_like(known)
         return Head(((weights / weights.sum())[:, None, None] * self._head(*serving).parameters).sum(0, keepdim=True))
 
 
-def settle(model: Model, plan: Plan, config: Config) -> None:
+def prepare(model: Model, plan: Plan, config: Config) -> None:
     """Set the source languages that the plan has chosen, and how similar languages are by typology if that is known."""
     if not isinstance(model.heads, LanguageHeads):
         raise TypeError(f"expected heads of languages, got {type(model.heads).__name__}")

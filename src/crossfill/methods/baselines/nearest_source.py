@@ -9,7 +9,7 @@ from crossfill.config import Config, SourcesConfig
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.partition import Similarity
 from crossfill.grid.typology import load_typology, trigram_similarity
-from crossfill.methods.baselines.language_heads import LanguageHeads, settle
+from crossfill.methods.baselines.language_heads import LanguageHeads, prepare
 from crossfill.methods.method import Method, Plan
 
 TIE = 1e-9
@@ -77,4 +77,4 @@ def trigram_counts(grid: Grid, cell: Cell) -> Counter[tuple[str, str, str]]:
     return counts
 
 
-METHODS = (Method("ns", "nearest source", build, plan, settle, needs_typology=True),)
+METHODS = (Method("ns", "nearest source", build, plan, prepare, needs_typology=True),)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from crossfill.config import Config
 from crossfill.grid.cells import Cell, Inventory
-from crossfill.methods.baselines.language_heads import LanguageHeads, settle
+from crossfill.methods.baselines.language_heads import LanguageHeads, prepare
 from crossfill.methods.baselines.nearest_source import plan
 from crossfill.methods.method import Method
 
@@ -17,4 +17,4 @@ def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config:
     return LanguageHeads(inventory, seen, n_features, power=config.sources.power)
 
 
-METHODS = (Method("ws", "weighted sources", build, plan, settle, needs_typology=True, trained_as="ns"),)
+METHODS = (Method("ws", "weighted sources", build, plan, prepare, needs_typology=True, trained_as="ns"),)

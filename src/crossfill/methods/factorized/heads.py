@@ -15,9 +15,9 @@ from torch import Tensor
 from crossfill.config import Config
 from crossfill.encoders.base import Encoder
 from crossfill.grid.cells import Cell, Inventory
+from crossfill.methods.anchors import language_anchors
 from crossfill.methods.factorized.generator import Generator
 from crossfill.methods.factorized.posteriors import DiagonalPosterior, LowRankPosterior, Posterior
-from crossfill.methods.factorized.priors import language_anchors
 from crossfill.methods.method import LanguageVectors, Method, Plan
 from crossfill.model import Divergence, Head, HeadSource, Model, TrainingDraw
 
@@ -126,7 +126,7 @@ class FactorizedHeads(HeadSource):
         return torch.tensor(self._tasks(cells)).to(device), torch.tensor(languages).to(device)
 
 
-def settle(model: Model, plan: Plan, config: Config) -> None:
+def prepare(model: Model, plan: Plan, config: Config) -> None:
     """Centre the priors of language vectors on anchors if the config asks for it; the encoder is centred by now.
 
     Languages without a seen cell, of which there is only text, move no other language's anchor.
@@ -138,7 +138,7 @@ def settle(model: Model, plan: Plan, config: Config) -> None:
         _factorized(model.heads).anchor(language_anchors(known, model.encoder, config, newcomers))
 
 
-def place(heads: HeadSource, languages: Sequence[str], newcomer: str, encoder: Encoder, config: Config) -> None:
+def add_language(heads: HeadSource, languages: Sequence[str], newcomer: str, encoder: Encoder, config: Config) -> None:
     """Centre the prior of a language that joins after training among those of similar languages."""
     if config.latents.prior == "similar":
         found = language_anchors(languages, encoder, config, [newcomer])
@@ -161,8 +161,8 @@ def _factorized(heads: HeadSource) -> FactorizedHeads:
 
 
 _ABILITIES = {
-    "settle": settle,
-    "place": place,
+    "prepare": prepare,
+    "add_language": add_language,
     "language_vectors": language_vectors,
 }
 METHODS = (

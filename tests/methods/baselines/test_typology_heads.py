@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from crossfill.grid.cells import Cell
-from crossfill.methods.baselines.described import DescribedHeads, settle
 from crossfill.methods.baselines.joint_kernel import KernelHeads
+from crossfill.methods.baselines.typology_heads import TypologyVectorHeads, prepare
 from crossfill.methods.method import Plan
 from crossfill.model import Model
 from crossfill.prediction.predict import predict
@@ -21,9 +21,9 @@ UNSEEN = Cell("pos", "ccc")
 DATA = labelled(UNSEEN, [4, 1, 7])
 
 
-def described(method: str, *overrides: str) -> tuple[Model, DescribedHeads]:
+def described(method: str, *overrides: str) -> tuple[Model, TypologyVectorHeads]:
     model = small_model(method, *overrides)
-    assert isinstance(model.heads, DescribedHeads)
+    assert isinstance(model.heads, TypologyVectorHeads)
     model.heads.describe(VECTORS)
     return model, model.heads
 
@@ -77,10 +77,10 @@ def test_vectors_come_from_the_similarity_of_the_config(method: str, tmp_path):
     config = SETTINGS.change({"method": method, "latents.similarity": ["own"], "latents.size": 4})
     config = config.change({"sources.vectors": write_vectors(tmp_path)})
     model = build_model(config, GRID.inventory, SEEN)
-    settle(model, Plan(GRID, SEEN, SEEN), config)
-    assert isinstance(model.heads, DescribedHeads)
+    prepare(model, Plan(GRID, SEEN, SEEN), config)
+    assert isinstance(model.heads, TypologyVectorHeads)
     products = model.heads.vectors @ model.heads.vectors.T
     torch.testing.assert_close(products.diagonal(), torch.ones(4), atol=1e-4, rtol=0)
     assert products[0, 1] > 0.9 > 0.1 > products[0, 2]  # aaa is like bbb, not like ccc
     with pytest.raises(TypeError, match="expected heads with vectors of languages, got JointHeads"):
-        settle(small_model("jm"), Plan(GRID, SEEN, SEEN), SMALL)
+        prepare(small_model("jm"), Plan(GRID, SEEN, SEEN), SMALL)

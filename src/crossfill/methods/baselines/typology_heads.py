@@ -11,12 +11,12 @@ from torch import Tensor
 from crossfill.config import Config
 from crossfill.encoders.base import Encoder
 from crossfill.grid.cells import Inventory
-from crossfill.methods.factorized.priors import language_anchors
+from crossfill.methods.anchors import language_anchors
 from crossfill.methods.method import Plan
 from crossfill.model import HeadSource, Model
 
 
-class DescribedHeads(HeadSource, ABC):
+class TypologyVectorHeads(HeadSource, ABC):
     """Heads with a given vector v for each language: what PF takes for the centres of its priors, and no more."""
 
     vectors: Float[Tensor, "languages size"]
@@ -37,13 +37,13 @@ class DescribedHeads(HeadSource, ABC):
         return self.vectors[self.inventory.language_index(language)]
 
 
-def describe(heads: DescribedHeads, encoder: Encoder, config: Config) -> None:
+def describe(heads: TypologyVectorHeads, encoder: Encoder, config: Config) -> None:
     """Give these heads the vectors of all languages: those that `latents.prior: similar` centres priors on."""
     heads.describe(language_anchors(heads.inventory.languages, encoder, config))
 
 
-def settle(model: Model, plan: Plan, config: Config) -> None:
+def prepare(model: Model, plan: Plan, config: Config) -> None:
     """Look up the vectors of all languages."""
-    if not isinstance(model.heads, DescribedHeads):
+    if not isinstance(model.heads, TypologyVectorHeads):
         raise TypeError(f"expected heads with vectors of languages, got {type(model.heads).__name__}")
     describe(model.heads, model.encoder, config)

@@ -32,6 +32,7 @@ _TENSOR = "features"
 _DTYPES = {"<f2": "F16", "<f4": "F32"}
 _DIGEST = 16
 _BLOCK = 1 << 24
+_LONGEST_HEADER = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Entry:
     path: Path
     bytes: int
     about: Mapping[str, Any]
-    """What the features were computed from and how: encoder, layer, pooling, text; empty if the file is damaged."""
+    """What the features were computed from and how: encoder, layer, pooling, text; empty if the header is damaged."""
 
 
 class FeatureCache:
@@ -178,7 +179,8 @@ def _open(path: Path) -> np.ndarray | None:
 
 
 def _metadata(path: Path) -> dict[str, str]:
-    """Read what a file says of its features; empty if it is damaged."""
-    with suppress(SafetensorError), safe_open(path, "np") as file:
-        return file.metadata() or {}
+    """Read what a file says of its features, also if its end is missing; empty if its header is damaged."""
+    with path.open("rb") as file, suppress(ValueError, KeyError, TypeError):
+        length = int.from_bytes(file.read(8), "little")
+        return json.loads(file.read(min(length, _LONGEST_HEADER)))["__metadata__"]
     return {}

@@ -54,6 +54,17 @@ READ_RIGHT: dict[str, tuple[Files, str]] = {  # the file that is read comes firs
         {"ner/wol/train.tsv": rows("{tag}\t{i}\t{word}\n", head="ner_tag\tid\tword\n")},
         "word in column 3, tag in column 1 of 3; first line is a header",
     ),
+    "an index before each word, and columns named in a file": (
+        {
+            "ner/wol/train.tsv": rows("{i}\t{word}\t{tag}\tO\n", before="#\tsource {s}\n"),
+            "ner/wol/columns.txt": "word=2 tag=3\n",
+        },
+        "word in column 2, tag in column 3 of 4; as columns.txt says; first sentence: Awa/B-PER",
+    ),
+    "WikiANN of 2017": (
+        {"wikiann/wo/train": rows("wo:{word}\tx\tx\tx\tx\tx\t{tag}\n")},
+        "word in column 1, tag in column 7 of 7; first sentence: Awa/B-PER",
+    ),
     "comments before each sentence": (
         {"ner/wol/train.conll": rows("{word} _ _ {tag}\n", before="# id 5ab-{s}\tdomain=train\n")},
         "",

@@ -31,8 +31,9 @@ def measure(n_sentences: int) -> dict[str, float]:
 
     from crossfill.adaptation.cell import adapt_cell
     from crossfill.adaptation.examples import Examples
-    from crossfill.adaptation.words import cue_numbers
+    from crossfill.adaptation.heads import generated_prior
     from crossfill.config import Config
+    from crossfill.encoders.cues import cue_numbers
     from crossfill.encoders.features import FeatureEncoder
     from crossfill.grid.cells import Cell, Inventory
     from crossfill.grid.sentence import Column
@@ -52,14 +53,14 @@ def measure(n_sentences: int) -> dict[str, float]:
     cues = cue_numbers(words, np.full(n_sentences, WORDS))
     labels = torch.multinomial(logits.softmax(-1), 1, generator=rng).squeeze(1)
     lengths, hashes = torch.full((n_sentences,), WORDS), tuple(f"{i:06}" for i in range(n_sentences))
-    examples = Examples(torch.cat([features, cues], 1), labels, lengths, hashes)
+    examples = Examples(features, cues, labels, lengths, hashes)
     with torch.no_grad():
         model.heads.sample([cell], 2)
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     before, times = memory("VmRSS"), []
     for _ in range(1 if n_sentences > 200 else 4):
         started = time.process_time()
-        adapt_cell(model.heads, examples, cell, LABELS)
+        adapt_cell(generated_prior(model, cell), examples, cell, inventory.task("pos"))
         times.append(1000 * (time.process_time() - started))
     found = {"first": times[0], "growth": memory("VmHWM") - before}
     return {name: round(value, 1) for name, value in (found | ({"again": min(times[1:])} if times[1:] else {})).items()}

@@ -131,7 +131,7 @@ def main() -> None:
         corpus, tests = grid.training(cell), Corpus.joined(grid.evaluation(cell, seen=True).values())
         calibration = tagger.calibration.of(cell.task, 0) if tagger.calibration else None
         rule = rule_for(calibration, tagger.config.prediction.decision)
-        curve = Curve.of(model, cell, Examples.of(model, cell, corpus), Examples.of(model, cell, tests), rule=rule)
+        curve = Curve.of(model, cell, Examples.of(model, cell, corpus), Examples.of(model, cell, tests), rule)
         texts = dict(zip(sentence_hashes(corpus), corpus, strict=True))
         everything = candidates(tagger, [texts[text] for text in curve.labelled.hashes], cell)
         (zero_shot,) = curve.points([], budgets=[0])
@@ -146,7 +146,7 @@ def main() -> None:
             }
             orders |= {s: choose(pool, largest, s, arguments.cost) for s in arguments.strategies}
             for strategy, order in orders.items():
-                points = list(curve.points([kept[i] for i in order], seed, arguments.budgets, whole=False))
+                points = list(curve.points([kept[i] for i in order], seed, arguments.budgets, False, False))
                 run = {"cell": str(cell), "seed": seed, "strategy": strategy, "zero_shot": zero_shot.adapted}
                 curves.append(run | {name: [getattr(p, own) for p in points] for name, own in _COLUMNS.items()})
     if arguments.curves:

@@ -21,7 +21,7 @@ from crossfill.model import n_parameters
 def parameter_counts(
     config: Config,
     n_languages: Sequence[int],
-    methods: Sequence[str] = ("pf-lr", "pf-d", "jm", "ns", "ls", "bea", "jm-deep"),
+    methods: Sequence[str] = ("pf-lr", "pf-d", "jm", "ns", "ls", "bea"),
     n_labels: Mapping[str, int] | None = None,
     n_features: int = 768,
 ) -> dict[str, list[int]]:

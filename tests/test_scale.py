@@ -98,7 +98,6 @@ def test_parameters_grow_with_languages_as_the_paper_says():
     assert counts["ns"] == counts["bea"] == [33 * heads, 34 * heads, 60 * heads]
     assert counts["pf-d"][1] - counts["pf-d"][0] == 2 * h
     assert counts["pf-lr"][1] - counts["pf-lr"][0] == (2 + rank) * h
-    assert counts["jm-deep"] == pytest.approx(counts["pf-lr"], rel=0.001)
 
 
 def test_the_cost_of_a_word_in_bulk_is_found_from_runs_of_several_encoders():

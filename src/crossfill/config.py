@@ -11,7 +11,6 @@ from crossfill.settings import (
     Batch,
     Bound,
     Count,
-    Depth,
     Rate,
     Scale,
     Seed,
@@ -81,6 +80,13 @@ class EncoderConfig(Settings):
     """The vector of a sentence, in tasks that label sentences or pairs: the mean of its words', that of its last, or a
     mean with weights that are learnt (`encoders.base.pool`)."""
     pretrained: PretrainedConfig = PretrainedConfig()
+
+
+class HeadsConfig(Settings):
+    """What lies between features and the heads of every method."""
+
+    hidden: Annotated[tuple[Width, ...], Field(max_length=100)] = ()
+    """Widths of the hidden layers that each task has between features and heads; none: heads over the features."""
 
 
 class LatentConfig(Settings):
@@ -202,10 +208,8 @@ class JointConfig(Settings):
 
     members: Annotated[int, Field(ge=1, le=1000)] = 5
     """Number of heads per task in jm-ensemble."""
-    layers: Depth = 2
-    """Number of hidden layers of a head in jm-deep and jm-typology."""
-    width: Width | None = None
-    """Width of these layers; none chooses it so that jm-deep has as many parameters as pf-lr would have."""
+    hidden: Annotated[tuple[Width, ...], Field(max_length=100)] = (256, 256)
+    """Widths of jm-typology's layers, between a word's features with its language's vector and the labels."""
 
 
 class PredictionConfig(Settings):
@@ -225,8 +229,9 @@ class Config(Settings):
     method: MethodName = "pf-lr"
     """`pf-lr`, `pf-d` (factorised parameters), `jm` (one head per task), `ns` (nearest source), `ls` (largest source),
     `ws` (sources weighted by similarity), `bea` (all sources vote), and variants of the joint baseline: `jm-dropout`,
-    `jm-ensemble`, `jm-deep`, and `jm-typology` and `jm-kernel` (with vectors of languages)."""
+    `jm-ensemble`, and `jm-typology` and `jm-kernel` (with vectors of languages)."""
     encoder: EncoderConfig = EncoderConfig()
+    heads: HeadsConfig = HeadsConfig()
     latents: LatentConfig = LatentConfig()
     generator: GeneratorConfig = GeneratorConfig()
     objective: ObjectiveConfig = ObjectiveConfig()
@@ -235,15 +240,34 @@ class Config(Settings):
     training: TrainingConfig = TrainingConfig()
     prediction: PredictionConfig = PredictionConfig()
 
+    @property
+    def variant(self) -> str:
+        """The method, with `-deep` if it has hidden layers: tells apart runs that are compared."""
+        return f"{self.method}-deep" if self.heads.hidden else self.method
+
     def change(self, changes: Mapping[str, Any]) -> "Config":
         """The config with some settings changed, each named by its dotted path: `{"training.steps": 500}`."""
         return parse_config(change_values(self.model_dump(), changes)) if changes else self
 
 
+VARIANTS = {"jm-deep": ("jm", (1024, 1024))}
+"""Names that stand for a method with hidden layers, wherever a method is named; `heads.hidden` may say other widths."""
+
+
+def resolve_variant(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Replace the name of a variant among a run's settings by its method and hidden layers."""
+    name, heads = values.get("method"), values.get("heads") or {}
+    if name not in VARIANTS:
+        return values
+    method, hidden = VARIANTS[name]
+    given = isinstance(heads, Mapping) and heads.get("hidden")
+    return merged(values, {"method": method} | ({} if given else {"heads": {"hidden": hidden}}))
+
+
 def parse_config(values: Mapping[str, Any], where: str = "config") -> Config:
     """Validate nested values as a config; all problems are reported in one error."""
     try:
-        return Config.model_validate(values)
+        return Config.model_validate(resolve_variant(values))
     except ValidationError as error:
         raise ConfigError("\n".join(describe_problems(Config, where, error))) from None
 
@@ -261,5 +285,5 @@ def load_run_config(path: Path, method: str | None = None) -> Config:
     for place, group in (("config", common), (f"methods.{name}", changes)):
         if not isinstance(group, Mapping):
             raise ConfigError(f"{path}: {place}: expected settings as key: value, got {shown(group)}")
-    own = merged(common, changes)
-    return parse_config(merged(own, {"method": name}), str(path))
+    own = merged(common, {"method": name})
+    return parse_config(merged(own, changes), str(path))

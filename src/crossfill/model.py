@@ -2,7 +2,8 @@
 
     p(y | x, cell) = softmax(W x + b)        x from the encoder, [W b] from the cell's head
 
-x is the vector of what the task labels: a word, or a sentence or pair (`crossfill.encoders.base.pool`).
+x is the vector of what the task labels: a word, or a sentence or pair (`crossfill.encoders.base.pool`), after the
+hidden layers of the task if there are any (`heads.hidden`).
 Methods differ only in where heads come from. The paper's method generates them from task and language vectors:
 `crossfill.methods.factorized`.
 """
@@ -10,6 +11,7 @@ Methods differ only in where heads come from. The paper's method generates them 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -19,7 +21,9 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from crossfill.encoders.base import Encoder, Inputs
+from crossfill.encoders.cues import cues_of
 from crossfill.grid.cells import Cell, Inventory
+from crossfill.grid.sentence import Corpus
 from crossfill.grid.task import Unit
 
 
@@ -41,8 +45,10 @@ class Classifier(ABC):
         """Memory that the draws take in addition to the model's parameters, in bytes."""
 
     @abstractmethod
-    def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
-        """Unnormalised log-probabilities, for all draws and words."""
+    def logits(
+        self, features: Float[Tensor, "words features"], cues: Int[Tensor, "words cues"] | None = None
+    ) -> Float[Tensor, "samples words labels"]:
+        """Unnormalised log-probabilities, for all draws and words; only heads of adapted cells read cues."""
 
     def log_probabilities(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
         """log softmax of the logits."""
@@ -73,7 +79,11 @@ class Head(Classifier):
     def n_bytes(self) -> int:
         return self.parameters.nbytes
 
-    def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
+    def logits(
+        self,
+        features: Float[Tensor, "words features"],
+        cues: Int[Tensor, "words cues"] | None = None,  # noqa: ARG002
+    ) -> Float[Tensor, "samples words labels"]:
         """W x + b, for all draws and words in one matrix product."""
         weight = self.parameters[..., :-1].reshape(self.n_samples * self.n_labels, -1)
         bias = self.parameters[..., -1].reshape(-1)
@@ -111,6 +121,8 @@ class HeadSource(nn.Module, ABC):
     """Combines several draws of a head into one prediction; none averages their probabilities."""
     rows: Sequence[nn.Parameter] = ()
     """Parameters with one row per task or language and sparse gradients: a step updates only the rows it drew."""
+    cue_cells: Collection[Cell] = ()
+    """Cells whose heads read the cues of words (`crossfill.encoders.cues`) besides their features."""
     shifts: Mapping[Cell, float] = {}
     """Offsets on the label that means none, for the decisions of cells that have one of their own."""
     deviations: Sequence[nn.Parameter] = ()
@@ -135,22 +147,58 @@ class HeadSource(nn.Module, ABC):
 
 
 class Model(nn.Module):
-    """p(y | x, cell) = softmax(W x + b): x from the encoder, [W b] from the cell's head."""
+    """p(y | x, cell) = softmax(W x + b): x from the encoder and hidden layers, [W b] from the cell's head."""
 
-    def __init__(self, encoder: Encoder, heads: HeadSource, inventory: Inventory, seen: Collection[Cell]) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        heads: HeadSource,
+        inventory: Inventory,
+        seen: Collection[Cell],
+        hidden: nn.ModuleList | None = None,
+    ) -> None:
         super().__init__()
         self.encoder, self.heads = encoder, heads
         self.inventory, self.seen = inventory, frozenset(seen)
+        self.hidden = nn.ModuleList() if hidden is None else hidden
+        """A network for each task between features and heads (`hidden_layers`), or nothing."""
 
     def features(self, inputs: Inputs, task: str) -> Float[Tensor, "items features"]:
         """The vector of everything that a task labels in these inputs: of each word, sentence or pair."""
-        return self.pool(self.encoder(inputs), inputs.lengths, self.inventory.unit(task))
+        return self.pool(self.encoder(inputs), inputs.lengths, task)
 
     def pool(
-        self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], unit: Unit
+        self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], task: str
     ) -> Float[Tensor, "items width"]:
-        """The vectors of sentences or pairs from those of their words; words stay as they are."""
-        return self.encoder.pool(words, lengths, unit)
+        """What heads of a task read, from the vectors of words: those of its units, after its hidden layers."""
+        items = self.encoder.pool(words, lengths, self.inventory.unit(task))
+        place = self.inventory.task_index(task)
+        return self.hidden[place](items) if place < len(self.hidden) else items  # added tasks have no layers
+
+    def width(self, task: str, unit: Unit) -> int:
+        """Numbers that heads of a task read; it may be one that the model does not know, which has no hidden layers."""
+        if task not in self.inventory.labels or not len(self.hidden):
+            return unit.width(self.encoder.n_features)
+        *_, last, _relu = self.hidden[self.inventory.task_index(task)].children()
+        return last.get_parameter("bias").shape[0]
+
+    def cues(self, cell: Cell, text: Corpus) -> Int[Tensor, "words cues"] | None:
+        """The cues of all words of a text, if the head of the cell reads them."""
+        reads = cell in self.heads.cue_cells and self.inventory.unit(cell.task) is Unit.WORD
+        return cues_of(text) if reads else None
+
+
+def hidden_layers(inventory: Inventory, n_features: int, widths: Sequence[int]) -> nn.ModuleList:
+    """A network for each task: affine layers of these widths, each followed by ReLU; an empty list for no widths.
+
+    Pairs of sentences have layers four times as wide, as their vectors are.
+    """
+    networks = nn.ModuleList()
+    for task in inventory.tasks if widths else ():
+        sizes = [inventory.unit(task).width(size) for size in (n_features, *widths)]
+        layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(sizes)]
+        networks.append(nn.Sequential(*(module for layer in layers for module in (layer, nn.ReLU()))))
+    return networks
 
 
 class Outline(TorchFunctionMode):

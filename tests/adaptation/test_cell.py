@@ -7,27 +7,33 @@ import torch
 from torch import Tensor
 
 from crossfill import checkpoint
-from crossfill.adaptation.cell import adapt_cell
+from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.heads import adapted_cells, with_adapted, without_adapted
+from crossfill.adaptation.heads import adapted_cells, generated_prior, with_adapted, without_adapted
+from crossfill.adaptation.prior import CellVariances
 from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
-from crossfill.adaptation.widths import Width
-from crossfill.adaptation.words import N_CUES, NONE
+from crossfill.encoders.cues import N_CUES, NONE
 from crossfill.errors import CheckpointError, DataError
 from crossfill.grid.cells import Cell
+from crossfill.model import Model
 from crossfill.prediction.predict import predict_features
 from tests.scenarios import INVENTORY, N_FEATURES, small_model
 
 CELL = Cell("pos", "ccc")
-WIDTH = Width(0.4, 0.4, 0.1)
-LABELS = INVENTORY.labels["pos"]
+VARIANCES = CellVariances(0.4, 0.4, 0.1)
+TASK = INVENTORY.task("pos")
 
 
-def with_cues(features: Tensor, numbers: Tensor) -> Tensor:
-    """Features of words with these numbers, and no other cues."""
-    cues = torch.full((len(features), N_CUES), NONE)
+def adapted_to(model: Model, examples: Examples, variances: CellVariances | None = VARIANCES) -> AdaptedCell:
+    """The cell, adapted to these sentences."""
+    return adapt_cell(generated_prior(model, CELL), examples, CELL, TASK, variances=variances)
+
+
+def word_cues(numbers: Tensor) -> Tensor:
+    """The cues of words with these numbers, and no other cues."""
+    cues = torch.full((len(numbers), N_CUES), NONE)
     cues[:, 0] = numbers
-    return torch.cat([features, cues.to(features)], 1)
+    return cues
 
 
 def examples(n_sentences: int, seed: int = 0, start: int = 0) -> Examples:
@@ -36,41 +42,41 @@ def examples(n_sentences: int, seed: int = 0, start: int = 0) -> Examples:
     features = torch.randn(4 * n_sentences, N_FEATURES, generator=rng)
     hashes = tuple(f"{start + i:04}" for i in range(n_sentences))
     labels, numbers = features[:, :4].argmax(1), 1000 * seed + torch.arange(4 * n_sentences)
-    return Examples(with_cues(features, numbers), labels, torch.full((n_sentences,), 4), hashes)
+    return Examples(features, word_cues(numbers), labels, torch.full((n_sentences,), 4), hashes)
 
 
-@pytest.mark.parametrize("method", ["pf-lr", "pf-d", "jm", "jm-deep", "jm-ensemble"])
+@pytest.mark.parametrize("method", ["pf-lr", "pf-d", "jm", "jm-ensemble"])
 def test_adapting_in_two_goes_is_adapting_once(method: str) -> None:
     """As the sentences are kept, the tolerance is that of the solver alone."""
     model = small_model(method)
     first, second = examples(3), examples(4, seed=1, start=3)
-    at_once = adapt_cell(model.heads, first + second, CELL, LABELS, WIDTH)
-    before = adapt_cell(model.heads, first, CELL, LABELS, WIDTH)
-    after = adapt_cell(model.heads, before.examples + second, CELL, LABELS, WIDTH)
+    at_once = adapted_to(model, first + second)
+    before = adapted_to(model, first)
+    after = adapted_to(model, before.examples + second)
     torch.testing.assert_close(after.posterior.mean, at_once.posterior.mean, rtol=1e-9, atol=1e-9)
-    backwards = adapt_cell(model.heads, second + first, CELL, LABELS, WIDTH)
+    backwards = adapted_to(model, second + first)
     torch.testing.assert_close(backwards.posterior.mean, at_once.posterior.mean, rtol=1e-4, atol=1e-4)
     assert backwards.evidence == pytest.approx(at_once.evidence, rel=1e-5)
     assert str(at_once) == "adapted, 7 sentences"
 
 
-@pytest.mark.parametrize("method", ["pf-lr", "jm", "jm-deep"])
+@pytest.mark.parametrize("method", ["pf-lr", "jm"])
 def test_an_adapted_cell_learns_and_all_others_stay_as_they_are(method: str) -> None:
     model, words = small_model(method), examples(50, seed=9)
-    features = words.features.double()
-    few, many = (adapt_cell(model.heads, examples(n), CELL, LABELS, WIDTH) for n in (2, 60))
+    features, cues = words.features.double(), words.cues
+    few, many = (adapted_to(model, examples(n)) for n in (2, 60))
     right, doubt = [], []
     for made in (few, many):
         adapted = with_adapted(model, {CELL: made})
-        found = predict_features(adapted, features, CELL, n_samples=200)
+        found = predict_features(adapted, features, CELL, 200, cues=cues)
         right.append(float((found.labels == words.labels).double().mean()))
         doubt.append(float(found.mutual_information.mean()))
         for other in (Cell("pos", "bbb"), Cell("ner", "ccc")):
-            expected = predict_features(model, features[:, :-N_CUES], other, n_samples=0).probabilities
+            expected = predict_features(model, features, other, n_samples=0).probabilities
             torch.testing.assert_close(predict_features(adapted, features, other, n_samples=0).probabilities, expected)
         assert adapted_cells(adapted) == {CELL: made}
         assert without_adapted(adapted).heads is model.heads
-    before = float((predict_features(model, features[:, :-N_CUES], CELL, 0).labels == words.labels).double().mean())
+    before = float((predict_features(model, features, CELL, 0).labels == words.labels).double().mean())
     assert before < right[0] < right[1]
     assert right[1] > 0.7
     assert doubt[1] < doubt[0]
@@ -78,7 +84,7 @@ def test_an_adapted_cell_learns_and_all_others_stay_as_they_are(method: str) -> 
 
 def test_the_last_labels_of_a_sentence_count() -> None:
     old, new = examples(2), examples(1)
-    corrected = Examples(new.features, (new.labels + 1) % 4, new.lengths, new.hashes)
+    corrected = Examples(new.features, new.cues, (new.labels + 1) % 4, new.lengths, new.hashes)
     both = old + corrected
     assert both.hashes == ("0001", "0000")
     assert both.labels[4:].tolist() == corrected.labels.tolist()
@@ -86,20 +92,20 @@ def test_the_last_labels_of_a_sentence_count() -> None:
 
 def test_methods_that_vote_are_refused() -> None:
     with pytest.raises(DataError, match="votes"):
-        adapt_cell(small_model("bea").heads, examples(1), Cell("pos", "ccc"), LABELS, WIDTH)
+        generated_prior(small_model("bea"), CELL)
 
 
 def test_files_come_back_whole_and_can_be_removed(tmp_path: Path) -> None:
     model = small_model()
-    made = adapt_cell(model.heads, examples(5), CELL, LABELS, WIDTH)
+    made = adapted_to(model, examples(5))
     path = save_adapted(tmp_path, made)
     assert path == adapted_path(tmp_path, CELL)
     found = load_adapted(tmp_path, model)[CELL]
-    assert (found.examples.hashes, found.width, found.date) == (made.examples.hashes, made.width, made.date)
+    assert (found.examples.hashes, found.variances, found.date) == (made.examples.hashes, made.variances, made.date)
     torch.testing.assert_close(found.posterior.mean, made.posterior.mean)
     draws = [one.posterior.sample(3, torch.Generator().manual_seed(0)) for one in (made, found)]
     torch.testing.assert_close(draws[0], draws[1], rtol=1e-4, atol=1e-4)
-    more = [adapt_cell(model.heads, one.examples + examples(2, 5, 50), CELL, LABELS, WIDTH) for one in (made, found)]
+    more = [adapted_to(model, one.examples + examples(2, 5, 50)) for one in (made, found)]
     torch.testing.assert_close(more[0].posterior.mean, more[1].posterior.mean)
     remove_adapted(tmp_path, CELL)
     assert load_adapted(tmp_path, model) == {}
@@ -109,7 +115,7 @@ def test_files_come_back_whole_and_can_be_removed(tmp_path: Path) -> None:
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     model = small_model()
-    made = adapt_cell(model.heads, examples(2), CELL, LABELS, WIDTH)
+    made = adapted_to(model, examples(2))
     path = save_adapted(tmp_path, made)
     tensors, notes = checkpoint.read_tensors(path)
     for changed in (

@@ -6,15 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from crossfill.adaptation.evidence import POINTS, adjusted, shrunk
+from crossfill.adaptation.design import DesignMatrix
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Design, DesignMatrix
-from crossfill.adaptation.fit import Fit
+from crossfill.adaptation.fit import NOTHING_KNOWN, Fit
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.laplace import Problem, laplace
 from crossfill.adaptation.likelihood import Categorical
-from crossfill.adaptation.widths import Width
-from tests.adaptation.test_cell import with_cues
+from crossfill.adaptation.prior import POINTS, CellVariances, adjusted, shrunk
+from tests.adaptation.test_cell import word_cues
 from tests.adaptation.test_laplace import Gaussian
 
 SPREAD = 0.5
@@ -32,9 +31,10 @@ def drawn(factor: float, seed: int, n_sentences: int = 40) -> tuple[HeadPrior, E
     theta = centre + factor * noise(LABELS, FEATURES + 1, seed=seed + 2)
     logits = torch.cat([features, torch.ones(len(features), 1)], 1) @ theta.T
     labels = torch.multinomial(logits.softmax(-1), 1, generator=torch.Generator().manual_seed(seed)).squeeze(1)
-    given = with_cues(features.float(), torch.arange(len(features)))
     hashes = tuple(f"{i:04}" for i in range(n_sentences))
-    return HeadPrior.at(centre), Examples(given, labels, torch.full((n_sentences,), 5), hashes)
+    return HeadPrior.at(centre), Examples(
+        features.float(), word_cues(torch.arange(len(features))), labels, torch.full((n_sentences,), 5), hashes
+    )
 
 
 @pytest.mark.parametrize("truth", [0.2, 1.0, 2.5])
@@ -50,7 +50,9 @@ def test_widths_by_evidence_are_those_of_the_closed_form_in_a_linear_gaussian_mo
 
     def by_laplace(chi: float) -> float:
         prior = HeadPrior.at(torch.zeros(LABELS, FEATURES, dtype=torch.float64)).widened(math.exp(chi))
-        return laplace(Problem(prior, Gaussian(targets, variance), DesignMatrix.of(features)), roughly=True).evidence
+        return laplace(
+            Problem(prior, Gaussian(targets, variance), DesignMatrix.plain(features)), approximate=True
+        ).evidence
 
     few, fine = [point * SPREAD for point in POINTS], torch.linspace(-4, 4, 801).tolist()
     for chi in few:
@@ -65,25 +67,24 @@ def test_widths_by_evidence_are_those_of_the_closed_form_in_a_linear_gaussian_mo
 
 
 def test_cells_that_lie_far_from_what_is_generated_get_wider_priors() -> None:
-    width, found = Width(1.0, 1.0, 0.0, spread=SPREAD), []
+    width, found = CellVariances(1.0, 1.0, 0.0, spread=SPREAD), []
     for factor in (0.1, 3.0):
         generated, examples = drawn(factor, seed=7)
-        design = Design.of(examples.features, ())
-        found.append(adjusted(width, generated, examples, design).weights)
-        same = adjusted(width, generated, examples.take(list(range(len(examples)))[::-1]), design)
+        found.append(adjusted(width, generated, examples, NOTHING_KNOWN).weights)
+        same = adjusted(width, generated, examples.take(list(range(len(examples)))[::-1]), NOTHING_KNOWN)
         assert same.weights == pytest.approx(found[-1], rel=1e-4)
     assert math.exp(-2 * SPREAD) < found[0] < 0.8
     assert 1.1 < found[1] < math.exp(2 * SPREAD)
     generated, examples = drawn(3.0, seed=7)
-    assert adjusted(Width(1.0, 1.0, 0.0, spread=0.0), generated, examples, design).weights == 1.0
+    assert adjusted(CellVariances(1.0, 1.0, 0.0, spread=0.0), generated, examples, NOTHING_KNOWN).weights == 1.0
 
 
 def test_words_left_out_are_predicted_by_heads_that_never_saw_them() -> None:
     generated, examples = drawn(1.0, seed=20, n_sentences=6)
-    fit = Fit.of(generated, examples, Width(1.0, 1.0, 0.0))
+    fit = Fit.of(generated, examples, CellVariances(1.0, 1.0, 0.0))
     for sentence in range(6):
         out = examples.words_of([sentence])
         others = examples.words_of([i for i in range(6) if i != sentence])
         problem = Problem(fit.problem.prior, Categorical(examples.labels[others]), fit.problem.matrix.take(others))
         expected = fit.problem.matrix.take(out).times(problem.mode().mean)
-        torch.testing.assert_close(fit.left_out[out], expected, atol=0.05, rtol=0.02)
+        torch.testing.assert_close(fit.leave_out_logits[out], expected, atol=0.05, rtol=0.02)

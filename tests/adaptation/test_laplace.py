@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from crossfill.adaptation.curvature import Curvature
-from crossfill.adaptation.features import DesignMatrix
-from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
+from crossfill.adaptation.design import DesignMatrix
+from crossfill.adaptation.gaussian import Curvature, HeadPosterior, HeadPrior
 from crossfill.adaptation.laplace import Problem, laplace
 from crossfill.adaptation.likelihood import Categorical, Likelihood
 from crossfill.model import Head
@@ -34,10 +33,10 @@ class Gaussian(Likelihood):
         apart = (logits - self.targets.to(logits)) ** 2 / self.variance
         return 0.5 * (apart + math.log(2 * math.pi * self.variance)).sum()
 
-    def slope(self, logits: Tensor) -> Tensor:
+    def gradient(self, logits: Tensor) -> Tensor:
         return (logits - self.targets.to(logits)) / self.variance
 
-    def bend(self, logits: Tensor, direction: Tensor) -> Tensor:
+    def hessian_product(self, logits: Tensor, direction: Tensor) -> Tensor:
         return direction / self.variance
 
     def hessians(self, logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -66,7 +65,7 @@ def covariance(posterior: HeadPosterior) -> Tensor:
 @pytest.mark.parametrize("n_words", [1, 3, 12])
 def test_posterior_and_evidence_equal_the_closed_form_in_a_linear_gaussian_model(n_words: int) -> None:
     prior, features, targets, variance = some_prior(), noise(n_words, N_FEATURES), noise(n_words, N_LABELS), 0.3
-    found = laplace(Problem(prior, Gaussian(targets, variance), DesignMatrix.of(features)))
+    found = laplace(Problem(prior, Gaussian(targets, variance), DesignMatrix.plain(features)))
 
     s, design = dense(prior), torch.kron(torch.eye(N_LABELS, dtype=torch.float64), features)
     precision = torch.linalg.inv(s) + design.T @ design / variance
@@ -83,7 +82,7 @@ def test_posterior_and_evidence_equal_the_closed_form_in_a_linear_gaussian_model
 
 def test_draws_have_the_covariance_of_the_posterior() -> None:
     found = laplace(
-        Problem(some_prior(), Gaussian(noise(3, N_LABELS), 0.3), DesignMatrix.of(noise(3, N_FEATURES)))
+        Problem(some_prior(), Gaussian(noise(3, N_LABELS), 0.3), DesignMatrix.plain(noise(3, N_FEATURES)))
     ).posterior
     draws = found.sample(200_000, torch.Generator().manual_seed(1)).flatten(1)
     expected = covariance(found)
@@ -98,7 +97,7 @@ def test_evidence_is_close_to_quadrature(between: float) -> None:
     prior = HeadPrior(
         torch.tensor([[0.4], [-0.1]], dtype=torch.float64), torch.zeros(0, 2, 1).double(), torch.zeros(1).double()
     )
-    found = laplace(Problem(prior.widened(between), Categorical(labels), DesignMatrix.of(features))).evidence
+    found = laplace(Problem(prior.widened(between), Categorical(labels), DesignMatrix.plain(features))).evidence
 
     gap = torch.linspace(-8, 8, 20001, dtype=torch.float64) * (2 * between) ** 0.5 + 0.5
     weight = torch.exp(-((gap - 0.5) ** 2) / (4 * between)) / (4 * math.pi * between) ** 0.5
@@ -111,13 +110,15 @@ def test_evidence_is_close_to_quadrature(between: float) -> None:
 def test_mode_has_no_slope_and_no_labels_leave_the_prior() -> None:
     prior, features, labels = some_prior(), noise(9, N_FEATURES), torch.arange(9) % N_LABELS
     theta = (
-        laplace(Problem(prior, Categorical(labels), DesignMatrix.of(features))).posterior.mean.clone().requires_grad_()
+        laplace(Problem(prior, Categorical(labels), DesignMatrix.plain(features)))
+        .posterior.mean.clone()
+        .requires_grad_()
     )
     apart = (theta - prior.mean).flatten()
     loss = Categorical(labels).loss(features @ theta.T) + 0.5 * apart @ torch.linalg.solve(dense(prior), apart)
     (slope,) = torch.autograd.grad(loss, theta)
     assert float(slope.abs().max()) < 1e-4
-    nothing = laplace(Problem(prior, Categorical(labels[:0]), DesignMatrix.of(features[:0])))
+    nothing = laplace(Problem(prior, Categorical(labels[:0]), DesignMatrix.plain(features[:0])))
     torch.testing.assert_close(nothing.posterior.mean, prior.mean)
     torch.testing.assert_close(covariance(nothing.posterior), dense(prior))
     assert nothing.evidence == pytest.approx(0.0, abs=1e-9)
@@ -126,7 +127,7 @@ def test_mode_has_no_slope_and_no_labels_leave_the_prior() -> None:
 def test_thousands_of_words_give_the_maximum_likelihood_head() -> None:
     truth, features = noise(N_LABELS, N_FEATURES), noise(20_000, N_FEATURES)
     labels = torch.multinomial((features @ truth.T).softmax(-1), 1, generator=RNG).squeeze(1)
-    found = laplace(Problem(some_prior(), Categorical(labels), DesignMatrix.of(features))).posterior
+    found = laplace(Problem(some_prior(), Categorical(labels), DesignMatrix.plain(features))).posterior
     theta = torch.zeros_like(truth, requires_grad=True)
     optimiser = torch.optim.LBFGS([theta], max_iter=200, line_search_fn="strong_wolfe", tolerance_change=1e-12)
 

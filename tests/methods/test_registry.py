@@ -1,5 +1,6 @@
 """Every method by name: heads, training, files; and one training that serves two methods."""
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ from crossfill.errors import ConfigError, DataError
 from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.task import Unit
 from crossfill.methods.baselines.bea import bea, majority
-from crossfill.methods.baselines.joint_deep import n_parameters
 from crossfill.methods.method import Plan
 from crossfill.methods.registry import all_methods, as_method, build_model, find_method
+from crossfill.model import n_parameters
 from crossfill.prediction.predict import predict, predict_features
 from crossfill.tagger.model_folder import load_model
 from crossfill.tagger.train import train_model
@@ -25,7 +27,6 @@ from tests.scenarios import SEEN as SMALL_SEEN
 NAMES = (
     "bea",
     "jm",
-    "jm-deep",
     "jm-dropout",
     "jm-ensemble",
     "jm-kernel",
@@ -62,11 +63,12 @@ def test_a_new_method_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         all_methods.cache_clear()
 
 
+@pytest.mark.parametrize("hidden", [[], [6, 5]])
 @pytest.mark.parametrize("method", NAMES)
-def test_every_method_trains_is_scored_and_comes_back_from_its_folder(method: str, tmp_path: Path):
+def test_every_method_trains_is_scored_and_comes_back_from_its_folder(method: str, hidden: list[int], tmp_path: Path):
     vectors = write_vectors(tmp_path / "vectors")
     config = SETTINGS.change({"method": method, "sources.vectors": vectors, "sources.largest": "aaa"})
-    config = config.change({"latents.similarity": ["own"]})
+    config = config.change({"latents.similarity": ["own"], "heads.hidden": hidden})
     model = train_model(GRID, SEEN, config, tmp_path / "model").model
     results = evaluate(model, GRID, config)
     assert {r.cell for r in results if not r.seen} == set(GRID.cells) - set(SEEN)
@@ -154,11 +156,47 @@ def test_an_ensemble_averages_its_members_and_plugs_in_the_first():
     assert counts.min() > 150
 
 
-def test_the_deep_joint_head_has_the_parameters_of_pf():
-    deep, factorized = small_model("jm-deep").heads, small_model("pf-lr").heads
-    assert n_parameters(deep) == pytest.approx(n_parameters(factorized), rel=0.15)  # widths are whole numbers
-    fixed = small_model("jm-deep", "joint.width=4", "joint.layers=1").heads
-    assert n_parameters(fixed) == 2 * (5 + 1) * 4 + (4 + 1) * (3 + 4)
+def test_heads_read_the_last_hidden_layer_as_a_naive_loop_computes_it():
+    model = small_model("jm", "heads.hidden=[6, 3]")
+    (head,) = model.heads.plug_in([UNSEEN])
+    network = model.hidden[INVENTORY.task_index("pos")]
+    found = predict(model, DATA.inputs, UNSEEN, 0).probabilities
+    for place, row in enumerate(DATA.inputs.features):
+        for layer in (network.get_submodule("0"), network.get_submodule("2")):
+            weight, bias = layer.get_parameter("weight"), layer.get_parameter("bias")
+            row = torch.stack([max(w @ row + b, torch.zeros(()).double()) for w, b in zip(weight, bias, strict=True)])
+        logits = head.parameters[0] @ torch.cat([row, torch.ones(1).double()])
+        torch.testing.assert_close(found[place], logits.softmax(-1))
+    assert model.width("pos", Unit.WORD) == 3
+    assert n_parameters(model.hidden) == 2 * ((5 + 1) * 6 + (6 + 1) * 3)
+
+
+def test_jm_over_hidden_layers_learns_as_a_network_for_each_task_does():
+    """A training step by step against networks from features to labels, which jm-deep is by another name."""
+    model = small_model("jm-deep", "heads.hidden=[6]", "encoder.dropout=0")
+    task = INVENTORY.task_index("pos")
+    whole = copy.deepcopy(torch.nn.Sequential(*model.hidden[task], model.heads.heads[task]))
+    cell, features = Cell("pos", "aaa"), DATA.inputs.features
+    optimisers = [torch.optim.SGD(module.parameters(), lr=0.1) for module in (model, whole)]
+    for _ in range(5):
+        head = model.heads.training_draw([cell], 1)[0].head
+        losses = [
+            torch.nn.functional.cross_entropy(logits, DATA.labels)
+            for logits in (head.logits(model.features(DATA.inputs, "pos"))[0], whole(features))
+        ]
+        for loss, optimiser in zip(losses, optimisers, strict=True):
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        torch.testing.assert_close(*losses)
+    torch.testing.assert_close(predict(model, DATA.inputs, cell, 0).probabilities, whole(features).softmax(-1))
+
+
+def test_a_name_of_a_variant_stands_for_its_method_and_hidden_layers():
+    assert SMALL.change({"method": "jm-deep"}).heads.hidden == (1024, 1024)
+    named = SMALL.change({"method": "jm-deep", "heads.hidden": [4]})
+    assert (named.method, named.heads.hidden, named.variant) == ("jm", (4,), "jm-deep")
+    assert SMALL.variant == "pf-lr"
 
 
 def test_an_encoder_built_first_is_the_same_for_the_same_seed():

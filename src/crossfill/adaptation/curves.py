@@ -5,34 +5,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Float
 
-from crossfill.adaptation.cell import generated_prior
+from crossfill.adaptation.cell_calibration import offset_shift
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import affine
-from crossfill.adaptation.fit import Fit
+from crossfill.adaptation.fit import NOTHING_KNOWN, Fit, predict_with
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.heads import SHARE, WordedHead
+from crossfill.adaptation.heads import cold_draws, generated_prior
 from crossfill.adaptation.laplace import Problem, laplace
-from crossfill.adaptation.own import shift_of
-from crossfill.adaptation.widths import Width, default_width, fresh_width, mean_square
+from crossfill.adaptation.prior import SCALES_FROM_SCRATCH, default_scales
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task
 from crossfill.measures import uncertainty
 from crossfill.measures.metrics import score
-from crossfill.model import Head, Model
-from crossfill.prediction.predict import Run, classify
+from crossfill.model import Model
 from crossfill.prediction.rules import Rule
 
 BUDGETS = (0, 1, 2, 5, 10, 20, 40, 80, 160)
 MOST_AVERAGED = 20
-"""Sentences up to which curves have averaged prediction."""
+"""Sentences up to which curves have averaged prediction, which takes most of the time."""
 SAMPLES = 32
 """Draws of a head that averaged prediction takes in a curve."""
 VALID = Rule()
-_NO_WORDS = torch.zeros(0, dtype=torch.long)
 
 
 @dataclass(frozen=True)
@@ -62,90 +57,61 @@ class Curve:
 
     generated: HeadPrior
     labelled: Examples
-    """As the affine head sees them, as are the next."""
     test: Examples
     task: Task
-    width: Width | None = None
     rule: Rule = VALID
     """How labels are chosen before any sentence is learnt from."""
 
     @classmethod
-    @torch.no_grad()
-    def of(
-        cls,
-        model: Model,
-        cell: Cell,
-        labelled: Examples,
-        test: Examples,
-        width: Width | None = None,
-        rule: Rule | None = None,
-    ) -> "Curve":
+    def of(cls, model: Model, cell: Cell, labelled: Examples, test: Examples, rule: Rule = VALID) -> "Curve":
         """`model` is the model before any adaptation. Sentences that are in `test` are not learnt from."""
-        known = set(test.hashes)
-        labelled = labelled.take([i for i, text in enumerate(labelled.hashes) if text not in known])
+        tested = set(test.hashes)
+        labelled = labelled.take([i for i, text in enumerate(labelled.hashes) if text not in tested])
         if not len(labelled):
             raise DataError(f"{cell}: expected labelled sentences that are not test sentences, got none")
-        body, _ = affine(model.heads.plug_in([cell])[0])
-        task = model.inventory.task(cell.task)
-        labelled, test = labelled.through(body), test.through(body)
-        return cls(generated_prior(model, cell), labelled, test, task, width, rule or VALID)
+        return cls(generated_prior(model, cell), labelled, test, model.inventory.task(cell.task), rule)
 
-    @torch.no_grad()
     def points(
-        self, order: Sequence[int], draw: int = 0, budgets: Sequence[int] = BUDGETS, whole: bool = True
+        self,
+        order: Sequence[int],
+        draw: int = 0,
+        budgets: Sequence[int] = BUDGETS,
+        from_scratch: bool = True,
+        averaged: bool = True,
     ) -> Iterator[CurvePoint]:
-        """What the first k sentences of an order are worth, for each k that there are enough sentences for.
+        """Score a head after the first k sentences of an order, for each k that there are enough sentences for.
 
-        Unless `whole`, no head is learnt from scratch. With it, prediction is averaged, too, up to `MOST_AVERAGED`
-        sentences, as that takes most of the time.
+        from_scratch: Also learn a head that starts from zero.
+        averaged: Also measure averaged prediction, up to `MOST_AVERAGED` sentences.
         """
         for k in budgets:
-            if not k:
-                yield self._point(draw, 0, 0, _NO_WORDS, self.generated.mean, self.rule)
-            elif k <= len(order):
+            if k <= len(order):
                 few = self.labelled.take(order[:k])
-                size = mean_square(few)
-                fit = Fit.of(self.generated, few, self.width or default_width(size, self.task.labels))
-                known, draws, scratch = fit.design.lexicon, None, None
-                rule = self.rule
-                if rule.valid:
-                    rule = replace(rule, offset=rule.offset + shift_of(fit, self.task, rule.offset))
-                if whole and k <= MOST_AVERAGED:
-                    posterior = laplace(fit.problem).posterior
-                    mean = posterior.mean
-                    draws = mean + SHARE**0.5 * (posterior.sample(SAMPLES, torch.Generator().manual_seed(draw)) - mean)
-                else:
-                    mean = fit.problem.rough_mode().mean
-                if whole:
-                    nothing = HeadPrior.at(torch.zeros_like(self.generated.mean))
-                    prior = fresh_width(size).prior(nothing, known)
-                    alone = Problem(prior, fit.problem.likelihood, fit.problem.matrix).rough_mode().mean
-                    scratch = self._score(self._predicted(known, alone.unsqueeze(0)), VALID)
-                yield self._point(draw, k, len(few.labels), known, mean, rule, draws, scratch)
+                yield self.score_after(few, draw, from_scratch and k > 0, averaged and 0 < k <= MOST_AVERAGED)
 
-    def _point(
-        self,
-        draw: int,
-        sentences: int,
-        words: int,
-        lexicon: Int[Tensor, "known"],
-        mean: Float[Tensor, "labels parameters"],
-        rule: Rule,
-        draws: Float[Tensor, "samples labels parameters"] | None = None,
-        scratch: float | None = None,
-    ) -> CurvePoint:
-        plug_in = self._predicted(lexicon, mean.unsqueeze(0))
+    @torch.no_grad()
+    def score_after(self, few: Examples, draw: int, from_scratch: bool, averaged: bool) -> CurvePoint:
+        """Score a head that was adapted to a few sentences, or to none, on the test sentences."""
+        known, mean, rule, scratch, of_draws = NOTHING_KNOWN, self.generated.mean, self.rule, None, (None, None)
+        if len(few):
+            fit = Fit.of(self.generated, few, default_scales(self.generated, self.task).variances(few))
+            known = fit.known
+            if rule.valid:
+                rule = replace(rule, offset=rule.offset + offset_shift(fit, self.task, rule.offset))
+            if averaged:
+                posterior = laplace(fit.problem).posterior
+                mean = posterior.mean
+                of_draws = self._calibration(predict_with(cold_draws(posterior, SAMPLES, draw), known, self.test))
+            else:
+                mean = fit.problem.approximate_mode().mean
+            if from_scratch:
+                zero = HeadPrior.at(torch.zeros_like(self.generated.mean))
+                prior = SCALES_FROM_SCRATCH.variances(few).prior(zero, known)
+                alone = Problem(prior, fit.problem.likelihood, fit.problem.matrix).approximate_mode().mean
+                scratch = self._score(predict_with(alone.unsqueeze(0), known, self.test), VALID)
+        plug_in = predict_with(mean.unsqueeze(0), known, self.test)
         adapted = self._score(plug_in, rule)
-        averaged = self._calibration(self._predicted(lexicon, draws)) if draws is not None else (None, None)
-        return CurvePoint(sentences, draw, words, adapted, scratch, *self._calibration(plug_in), *averaged)
-
-    def _predicted(
-        self, lexicon: Int[Tensor, "known"], parameters: Float[Tensor, "samples labels parameters"]
-    ) -> Float[np.ndarray, "words labels"]:
-        """Mean probabilities of the test words over draws of a head that knows some cues by heart."""
-        n_affine, given = self.generated.mean.shape[1], parameters.to(self.test.features.dtype)
-        head = WordedHead(None, Head(given[..., :n_affine]), lexicon, given[..., n_affine:])
-        return classify([Run(self.test.features, head)]).probabilities.numpy()
+        return CurvePoint(len(few), draw, len(few.labels), adapted, scratch, *self._calibration(plug_in), *of_draws)
 
     def _calibration(self, probabilities: Float[np.ndarray, "words labels"]) -> tuple[float, float]:
         gold = self.test.labels.numpy()
@@ -159,7 +125,7 @@ class Curve:
 
 
 def random_order(n_sentences: int, draw: int) -> list[int]:
-    """A random order of sentences, the same for the same draw."""
+    """Return a random order of sentences, the same for the same draw."""
     return np.random.default_rng(draw).permutation(n_sentences).tolist()
 
 
@@ -169,7 +135,7 @@ def learning_curve(
     budgets: Sequence[int] = BUDGETS,
     report: Callable[[int, str], None] = lambda _done, _note: None,
 ) -> list[CurvePoint]:
-    """The points of some random orders, one after the other."""
+    """Return the points of some random orders, one after the other."""
     points: list[CurvePoint] = []
     for draw in range(draws):
         for point in curve.points(random_order(len(curve.labelled), draw), draw, budgets):
@@ -189,17 +155,11 @@ class MeanPoint:
 
 
 def means(points: Sequence[CurvePoint]) -> list[MeanPoint]:
-    """The mean over orders of each number of sentences."""
+    """Return the mean over orders of each number of sentences."""
     found = []
     for k in sorted({point.sentences for point in points}):
-        own = [point for point in points if point.sentences == k]
-        scratch = [point.scratch for point in own if point.scratch is not None]
-        found.append(
-            MeanPoint(
-                k,
-                float(np.mean([point.words for point in own])),
-                float(np.mean([point.adapted for point in own])),
-                float(np.mean(scratch)) if scratch else None,
-            )
-        )
+        of_k = [point for point in points if point.sentences == k]
+        scratch = [point.scratch for point in of_k if point.scratch is not None]
+        words, adapted = (float(np.mean([getattr(point, name) for point in of_k])) for name in ("words", "adapted"))
+        found.append(MeanPoint(k, words, adapted, float(np.mean(scratch)) if scratch else None))
     return found

@@ -40,11 +40,13 @@ def descend(
         if along > 0:
             pairs.append((moved, changed, along))
         point, value, gradient = point + moved, found, new
-        step = -_bent(gradient, pairs)
+        step = -_inverse_hessian_product(gradient, pairs)
     return point
 
 
-def _bent(gradient: Float[Tensor, "size"], pairs: deque[tuple[Tensor, Tensor, float]]) -> Float[Tensor, "size"]:
+def _inverse_hessian_product(
+    gradient: Float[Tensor, "size"], pairs: deque[tuple[Tensor, Tensor, float]]
+) -> Float[Tensor, "size"]:
     """The gradient times an estimate of the inverse Hessian: the two loops of L-BFGS."""
     found, shares = gradient.clone(), []
     for moved, changed, along in reversed(pairs):

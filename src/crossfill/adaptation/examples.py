@@ -1,7 +1,7 @@
 """Labelled sentences of a cell as adaptations keep them: features, cues and labels of words, not their text."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -9,14 +9,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from crossfill.adaptation.features import Body
-from crossfill.adaptation.words import N_CUES, with_words
 from crossfill.encoders.base import ranges
+from crossfill.encoders.cues import N_CUES, NONE, cues_of
 from crossfill.errors import DataError
-from crossfill.grid.cells import Cell
+from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.sentence import Corpus
+from crossfill.grid.task import Unit
 from crossfill.model import Model
-from crossfill.prediction.predict import encode
+from crossfill.prediction.predict import encode_words
 from crossfill.training.labelled import prepare
 
 
@@ -24,8 +24,10 @@ from crossfill.training.labelled import prepare
 class Examples:
     """Labelled sentences; none occurs twice."""
 
-    features: Float[Tensor, "words features_and_cues"]
-    """The encoder's features, and the cues of the word (`crossfill.adaptation.words`)."""
+    features: Float[Tensor, "words features"]
+    """What heads read: the encoder's features, after the hidden layers of the task if there are any."""
+    cues: Int[Tensor, "words cues"]
+    """The cues of each word (`crossfill.encoders.cues`); sentences and pairs have none."""
     labels: Int[Tensor, "words"]
     lengths: Int[Tensor, "sentences"]
     hashes: tuple[str, ...]
@@ -35,42 +37,34 @@ class Examples:
         return len(self.hashes)
 
     @classmethod
-    def of(cls, model: Model, cell: Cell, corpus: Corpus) -> "Examples":
-        """The labelled sentences of a corpus, encoded; of a sentence that occurs twice, the last counts."""
+    def of(cls, model: Model, cell: Cell, corpus: Corpus, inventory: Inventory | None = None) -> "Examples":
+        """Encode the labelled sentences of a corpus; of a sentence that occurs twice, the last counts.
+
+        `inventory` is needed for a task that the model does not know: the model's inventory with that task.
+        """
         if not corpus.n_words:
             raise DataError(f"{cell}: expected labelled sentences to adapt to, got none; is the file empty?")
-        worded = with_words(model)
-        data = prepare(worded.encoder, worded.inventory, cell, corpus)
-        features = encode(worded, data.inputs, cell.task).float().cpu()
-        kept = [i for i, length in enumerate(data.lengths.tolist()) if length]
-        found = cls(features, data.labels, data.lengths, sentence_hashes(corpus)).take(kept)
-        return found.take(_last(found.hashes))
+        data = prepare(model.encoder, inventory or model.inventory, cell, corpus)
+        words, lengths = encode_words(model, data.inputs), data.inputs.lengths
+        known = cell.task in model.inventory.labels
+        with torch.inference_mode():
+            features = model.pool(words, lengths, cell.task) if known else model.encoder.pool(words, lengths, data.unit)
+        cues = cues_of(corpus.text()) if data.unit is Unit.WORD else torch.full((len(features), N_CUES), NONE)
+        all_of_them = cls(features.float().cpu(), cues, data.labels, data.lengths, sentence_hashes(corpus))
+        with_words = all_of_them.take([i for i, length in enumerate(data.lengths.tolist()) if length])
+        return with_words.take(_last(with_words.hashes))
 
     def __add__(self, other: "Examples") -> "Examples":
         """Both; where both have a sentence, with the labels of the other."""
         new = set(other.hashes)
-        kept = self.take([i for i, text in enumerate(self.hashes) if text not in new])
-        return Examples(
-            torch.cat([kept.features, other.features]),
-            torch.cat([kept.labels, other.labels]),
-            torch.cat([kept.lengths, other.lengths]),
-            kept.hashes + other.hashes,
-        )
-
-    @torch.no_grad()
-    def through(self, body: Body | None) -> "Examples":
-        """The same with features as an affine head sees them: after the layers below it, if there are any."""
-        if body is None:
-            return self
-        seen = body(self.features[:, :-N_CUES].to(next(body.parameters())))
-        return replace(self, features=torch.cat([seen.to(self.features), self.features[:, -N_CUES:]], 1))
+        return joined([self.take([i for i, text in enumerate(self.hashes) if text not in new]), other])
 
     def take(self, sentences: Sequence[int]) -> "Examples":
         """Some of the sentences, in this order."""
         chosen = torch.tensor(list(sentences), dtype=torch.long)
         words = self.words_of(sentences)
         hashes = tuple(self.hashes[i] for i in sentences)
-        return Examples(self.features[words], self.labels[words], self.lengths[chosen], hashes)
+        return Examples(self.features[words], self.cues[words], self.labels[words], self.lengths[chosen], hashes)
 
     def shuffled(self) -> list[int]:
         """The sentences in an order that looks random, and does not depend on the one they come in."""
@@ -83,20 +77,21 @@ class Examples:
 
 
 def joined(parts: Iterable[Examples]) -> Examples:
-    """Examples, one after the other; of a sentence that occurs twice, the last counts."""
+    """Join examples one after the other; of a sentence that occurs twice, the last counts."""
     given = list(parts)
-    found = Examples(
+    together = Examples(
         torch.cat([part.features for part in given]),
+        torch.cat([part.cues for part in given]),
         torch.cat([part.labels for part in given]),
         torch.cat([part.lengths for part in given]),
         tuple(text for part in given for text in part.hashes),
     )
-    last = _last(found.hashes)
-    return found if len(last) == len(found) else found.take(last)
+    last = _last(together.hashes)
+    return together if len(last) == len(together) else together.take(last)
 
 
 def sentence_hashes(corpus: Corpus) -> tuple[str, ...]:
-    """A hash of the words of each sentence, by which sentences that were adapted to are recognised in test data."""
+    """Hash the words of each sentence, so that sentences that were adapted to are recognised in test data."""
     words = list(corpus.words)
     return tuple(
         blake2b("\n".join(words[start:end]).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -1,21 +1,61 @@
-"""A head fitted to sentences of its cell: the width of its prior, and its problem."""
+"""A head fitted to labelled sentences of its cell: the variances of its prior, its problem, and what it predicts."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
-from jaxtyping import Float
+import numpy as np
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from crossfill.adaptation.evidence import adjusted
+from crossfill.adaptation.design import DesignMatrix, lexicon, looked_up
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Design
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.laplace import Problem
 from crossfill.adaptation.likelihood import Categorical
-from crossfill.adaptation.widths import Width
+from crossfill.adaptation.prior import CellVariances, adjusted
+from crossfill.model import Classifier, Head
+from crossfill.prediction.predict import Run, classify
 
 MOST_FOLDS = 10
 """Sentences are left out one at a time; with more of them, in this many groups."""
+
+
+@dataclass(frozen=True)
+class HeadWithCues(Classifier):
+    """W x + b + Σ u of the cues of the word that the cell knows."""
+
+    head: Head
+    known: Int[Tensor, "known"]
+    effects: Float[Tensor, "samples labels known"]
+    """u."""
+
+    @classmethod
+    def of(cls, parameters: Float[Tensor, "samples labels parameters"], known: Int[Tensor, "known"]) -> "HeadWithCues":
+        """The head whose parameters are those of features, bias and known cues, in this order."""
+        n_affine = parameters.shape[-1] - len(known)
+        return cls(Head(parameters[..., :n_affine]), known.to(parameters.device), parameters[..., n_affine:])
+
+    @property
+    def n_samples(self) -> int:
+        return self.head.n_samples
+
+    @property
+    def n_labels(self) -> int:
+        return self.head.n_labels
+
+    @property
+    def n_bytes(self) -> int:
+        return self.head.n_bytes + self.effects.nbytes
+
+    def logits(
+        self, features: Float[Tensor, "words features"], cues: Int[Tensor, "words cues"] | None = None
+    ) -> Float[Tensor, "samples words labels"]:
+        affine = self.head.logits(features.to(self.head.parameters))
+        if cues is None:
+            return affine
+        words, places = looked_up(cues.to(self.known), self.known)
+        return affine.index_add(1, words, self.effects[:, :, places].mT)
 
 
 @dataclass(frozen=True)
@@ -24,24 +64,47 @@ class Fit:
 
     generated: HeadPrior
     examples: Examples
-    """As the affine head sees them (`Examples.through`)."""
-    width: Width
+    variances: CellVariances
     """Of the cell."""
-    design: Design
+    known: Int[Tensor, "known"]
+    """The cues that the cell learns."""
 
     @classmethod
-    def of(cls, generated: HeadPrior, examples: Examples, width: Width) -> "Fit":
-        """`width` is that of the task; the evidence of the sentences adjusts it."""
-        design = Design.of(examples.features, width.learnt)
-        return cls(generated, examples, adjusted(width, generated, examples, design), design)
+    def of(cls, generated: HeadPrior, examples: Examples, variances: CellVariances) -> "Fit":
+        """Prepare a fit; `variances` are those of the task, which the evidence of the sentences adjusts."""
+        known = lexicon(examples.cues, variances.learnt)
+        return cls(generated, examples, adjusted(variances, generated, examples, known), known)
 
     @cached_property
     def problem(self) -> Problem:
-        prior = self.width.prior(self.generated, self.design.lexicon)
-        return Problem(prior, Categorical(self.examples.labels), self.design(self.examples.features))
+        prior = self.variances.prior(self.generated, self.known)
+        return Problem(prior, Categorical(self.examples.labels), DesignMatrix.of(self.examples, self.known))
 
     @cached_property
-    def left_out(self) -> Float[Tensor, "words labels"]:
+    def leave_out_logits(self) -> Float[Tensor, "words labels"]:
         """Logits of the words, by heads that were fitted without their sentence."""
         order, n_folds = self.examples.shuffled(), min(len(self.examples), MOST_FOLDS)
-        return self.problem.left_out([self.examples.words_of(order[fold::n_folds]) for fold in range(n_folds)])
+        groups = [self.examples.words_of(order[fold::n_folds]) for fold in range(n_folds)]
+        return self.problem.leave_out_logits(groups)
+
+
+NOTHING_KNOWN = torch.zeros(0, dtype=torch.long)
+"""The lexicon of a head that knows no cues."""
+
+
+def predict_with(
+    parameters: Float[Tensor, "samples labels parameters"], known: Int[Tensor, "known"], test: Examples
+) -> Float[np.ndarray, "words labels"]:
+    """Return the mean probabilities of words over draws of a head that knows some cues."""
+    head = HeadWithCues.of(parameters.to(test.features.dtype), known)
+    return classify([Run(test.features, head, test.cues)]).probabilities.numpy()
+
+
+def predict_after(
+    generated: HeadPrior, few: Examples, test: Examples, variances: CellVariances
+) -> Float[np.ndarray, "words labels"]:
+    """Return the probabilities of words by a head that was adapted to a few sentences, or to none."""
+    if not len(few):
+        return predict_with(generated.mean.unsqueeze(0), NOTHING_KNOWN, test)
+    fit = Fit.of(generated, few, variances)
+    return predict_with(fit.problem.approximate_mode().mean.unsqueeze(0), fit.known, test)

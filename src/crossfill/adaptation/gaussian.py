@@ -10,6 +10,15 @@ has few columns. Let P = I ⊗ diag(v)⁻¹ + H, a sum of Kronecker products, an
     (S⁻¹ + H)⁻¹ = P⁻¹ + B Bᵀ        B = P⁻¹ G (I − Gᵀ P⁻¹ G)^−½
 
 so that a posterior has the same shape as a prior, and draws of it cost a product with P^−½ and one with B.
+
+H is the curvature of the log-likelihood. The Hessian of −ln p(y | X, θ) is Σₙ Λₙ ⊗ xₙ xₙᵀ, with Λₙ that of word n with
+respect to its logits. Its size is the square of labels × features, so it is approximated by one Kronecker product,
+which takes each Λₙ for a multiple of their mean:
+
+    H = (L / tr L) ⊗ Σₙ tr(Λₙ) xₙ xₙᵀ        L = Σₙ Λₙ
+
+The trace is exact; with two labels all of H is, as every Λₙ is then a multiple of the same matrix. Both factors are
+sums over words, so the curvature of two corpora is the sum of their curvatures.
 """
 
 from dataclasses import dataclass, replace
@@ -19,11 +28,13 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from crossfill.adaptation.curvature import Curvature, Eigen
+from crossfill.adaptation.likelihood import Likelihood
 from crossfill.model import Head
 
 RANK = 16
 """Most columns of F."""
+_NEGLIGIBLE = 1e-12
+"""Eigenvalues below this share of the largest are taken for zero."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +67,8 @@ class HeadPrior:
         values, vectors = torch.linalg.eigh(flat @ flat.T)
         values, vectors = values[1:].flip(0), vectors[:, 1:].flip(1)  # one is zero, as the mean was subtracted
         noise = values.median()
-        kept = values[:RANK] > noise * (1 + (draws.n_samples / flat.shape[1]) ** 0.5) ** 2 * (1 + 1e-9)
-        weights = vectors[:, :RANK][:, kept] * (1 - noise / values[:RANK][kept]).sqrt()
+        clear = values[:RANK] > noise * (1 + (draws.n_samples / flat.shape[1]) ** 0.5) ** 2 * (1 + 1e-9)
+        weights = vectors[:, :RANK][:, clear] * (1 - noise / values[:RANK][clear]).sqrt()
         factor = torch.einsum("dr,dlf->rlf", weights, apart)
         rest = ((apart**2).sum(0) - (factor**2).sum(0)).clamp(min=0)
         return cls(mean, factor, rest.mean(0))
@@ -74,15 +85,85 @@ class HeadPrior:
     def with_columns(self, variances: Float[Tensor, "more"]) -> "HeadPrior":
         """The prior with further columns of these variances, centred on zero."""
         pad = (0, len(variances))
-        own = variances.to(self.variance)
+        added = variances.to(self.variance)
         return HeadPrior(
-            functional.pad(self.mean, pad), functional.pad(self.factor, pad), torch.cat([self.variance, own])
+            functional.pad(self.mean, pad), functional.pad(self.factor, pad), torch.cat([self.variance, added])
         )
 
     def capacitance(self) -> Float[Tensor, "rank rank"]:
         """I + Fᵀ diag(v)⁻¹ F."""
         flat = (self.factor / self.variance.sqrt()).flatten(1)
         return torch.eye(len(flat), dtype=flat.dtype) + flat @ flat.T
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """H = (L / tr L) ⊗ RᵀR, with one row √tr(Λₙ) xₙ in R for each word."""
+
+    labels: Float[Tensor, "labels labels"]
+    """L."""
+    words: Float[Tensor, "words features"]
+    """R; rows are merged once there are more of them than features."""
+
+    @classmethod
+    def of(
+        cls, likelihood: Likelihood, features: Float[Tensor, "words features"], logits: Float[Tensor, "words labels"]
+    ) -> "Curvature":
+        """The curvature of the likelihood of words with these features, at these logits."""
+        labels, traces = likelihood.hessians(logits)
+        return cls(labels, _merged(features * traces.clamp(min=0).sqrt().unsqueeze(1)))
+
+    def __add__(self, other: "Curvature") -> "Curvature":
+        """The curvature of both corpora together."""
+        return Curvature(self.labels + other.labels, _merged(torch.cat([self.words, other.words])))
+
+    def __mul__(self, factor: float) -> "Curvature":
+        """The curvature if every word occurred this many times."""
+        return Curvature(self.labels * factor, self.words * factor**0.5)
+
+    __rmul__ = __mul__
+
+    def decompose(self, scale: Float[Tensor, "features"]) -> "Eigen":
+        """Eigenvalues and eigenvectors of both factors, with the features multiplied by `scale`."""
+        total = self.labels.trace()
+        label_values, label_vectors = torch.linalg.eigh(self.labels / total if total > 0 else self.labels)
+        rows = self.words * scale
+        if len(rows) < rows.shape[1]:  # eigenvectors of RRᵀ, from which those of RᵀR follow
+            values, vectors = torch.linalg.eigh(rows @ rows.T)
+            large = _matters(values)
+            values, vectors = values[large], rows.T @ (vectors[:, large] / values[large].sqrt())
+        else:
+            values, vectors = torch.linalg.eigh(rows.T @ rows)
+            large = _matters(values)
+            values, vectors = values[large], vectors[:, large]
+        return Eigen(label_values.clamp(min=0), label_vectors, values, vectors)
+
+
+@dataclass(frozen=True)
+class Eigen:
+    """U diag(λ) Uᵀ ⊗ Q diag(a) Qᵀ, positive semidefinite."""
+
+    label_values: Float[Tensor, "labels"]
+    label_vectors: Float[Tensor, "labels labels"]
+    feature_values: Float[Tensor, "rank"]
+    feature_vectors: Float[Tensor, "features rank"]
+
+    @property
+    def values(self) -> Float[Tensor, "labels rank"]:
+        """λᵢ aⱼ."""
+        return self.label_values.unsqueeze(1) * self.feature_values
+
+    def log_det(self) -> Float[Tensor, ""]:
+        """ln det(I + H)."""
+        return self.values.log1p().sum()
+
+    def power(
+        self, matrix: Float[Tensor, "*batch labels features"], exponent: float
+    ) -> Float[Tensor, "*batch labels features"]:
+        """(I + H)^exponent applied to a matrix; outside the span of Q it is the identity."""
+        turned = self.label_vectors.T @ matrix @ self.feature_vectors
+        change = ((1 + self.values) ** exponent - 1) * turned
+        return matrix + self.label_vectors @ change @ self.feature_vectors.T
 
 
 @dataclass(frozen=True)
@@ -122,3 +203,13 @@ class HeadPosterior:
         epsilon = torch.randn(shape, dtype=kind, device=self.mean.device, generator=generator)
         zeta = torch.randn(n_samples, len(self.factor), dtype=kind, device=self.mean.device, generator=generator)
         return self.mean + self.scale * self.eigen.power(epsilon, -0.5) + torch.einsum("sr,rlf->slf", zeta, self.factor)
+
+
+def _merged(rows: Float[Tensor, "words features"]) -> Float[Tensor, "fewer features"]:
+    """At most as many rows as features, with the same RᵀR."""
+    return rows if len(rows) <= rows.shape[1] else torch.linalg.qr(rows, mode="r").R
+
+
+def _matters(values: Float[Tensor, "rank"]) -> Tensor:
+    largest = values.max() if len(values) else 0.0
+    return (values > _NEGLIGIBLE * largest) & (values > 0)

@@ -1,92 +1,45 @@
 """Heads of a model some of whose cells were adapted: theirs from their posteriors, all others as before.
 
-A task that the model does not know is a row of its own (`crossfill.adaptation.rows`).
+A task that the model does not know is a row of its own (`crossfill.adaptation.added_tasks`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
+from crossfill.adaptation.added_tasks import AddedTask, added_tasks, with_tasks, without_tasks
 from crossfill.adaptation.cell import AdaptedCell
 from crossfill.adaptation.examples import sentence_hashes
-from crossfill.adaptation.features import Body, affine
-from crossfill.adaptation.gaussian import HeadPosterior
-from crossfill.adaptation.rows import Row, RowHeads, TaskLabels, rows_of, with_rows, without_rows
-from crossfill.adaptation.words import N_CUES, WordedEncoder, looked_up, with_words
+from crossfill.adaptation.fit import HeadWithCues
+from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.task import Task
 from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
 
+DRAWS = 64
+"""Draws of a generated head that its covariance is taken from."""
 SHARE = 0.05
-"""Share of the covariance that draws of an adapted head have (a cold posterior). The prior is equally wide in all
-directions, of which the few sentences inform few; cells differ in few directions, so that whole draws are too noisy.
-Chosen on held-out cells (docs/adapt.md)."""
+"""Share of the covariance that draws of an adapted head have: averaged prediction draws from N(θ̂, SHARE · Σ).
 
-
-@dataclass(frozen=True)
-class WordedHead(Classifier):
-    """W f(x) + b + Σ u of the cues of the word that are known by heart; f are the layers below."""
-
-    body: Body | None
-    head: Head
-    lexicon: Int[Tensor, "known"]
-    words: Float[Tensor, "samples labels known"]
-    """u."""
-
-    @property
-    def n_samples(self) -> int:
-        return self.head.n_samples
-
-    @property
-    def n_labels(self) -> int:
-        return self.head.n_labels
-
-    @property
-    def n_bytes(self) -> int:
-        return self.head.n_bytes + self.words.nbytes
-
-    def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
-        given = features[:, :-N_CUES].to(self.head.parameters)
-        found = self.head.logits(self.body(given) if self.body else given)
-        words, places = looked_up(features[:, -N_CUES:], self.lexicon)
-        return found.index_add(1, words, self.words[:, :, places].mT)
-
-
-@dataclass(frozen=True)
-class Unworded(Classifier):
-    """A classifier of a cell that was not adapted: it ignores which word it is."""
-
-    inner: Classifier
-
-    @property
-    def n_samples(self) -> int:
-        return self.inner.n_samples
-
-    @property
-    def n_labels(self) -> int:
-        return self.inner.n_labels
-
-    @property
-    def n_bytes(self) -> int:
-        return self.inner.n_bytes
-
-    def logits(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
-        return self.inner.logits(features[:, :-N_CUES])
+This is a cold posterior (docs/adapt.md). The prior is equally wide in all directions, of which the few sentences inform
+few, while cells differ in few directions, so that draws with the whole covariance are too noisy. Chosen on held-out
+cells."""
 
 
 class AdaptedHeads(HeadSource):
     """The heads of another source, but for the cells that were adapted, and those of tasks that were added."""
 
-    def __init__(self, inner: HeadSource, cells: Mapping[Cell, AdaptedCell], rows: Mapping[str, Row]) -> None:
+    def __init__(self, inner: HeadSource, cells: Mapping[Cell, AdaptedCell], added: Mapping[str, AddedTask]) -> None:
         super().__init__()
-        self.inner, self.cells, self.added = inner, dict(cells), dict(rows)
+        self.inner, self.cells, self.added = inner, dict(cells), dict(added)
         self.vote = inner.vote
         self.has_posterior = inner.has_posterior or bool(cells)
         self.rows, self.deviations = inner.rows, inner.deviations
-        self.shifts = {cell: made.own.shift for cell, made in cells.items()}
+        self.cue_cells = frozenset(cells)
+        self.shifts = {cell: made.calibration.shift for cell, made in cells.items()}
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Classifier]:
         return self._heads(cells, self.inner.plug_in, lambda posterior: posterior.mean.unsqueeze(0))
@@ -97,17 +50,12 @@ class AdaptedHeads(HeadSource):
         def draw(posterior: HeadPosterior) -> Float[Tensor, "samples labels parameters"]:
             device = generator.device if generator else None
             seed = int(torch.randint(2**31, (), generator=generator, device=device))
-            apart = posterior.sample(n_samples, torch.Generator().manual_seed(seed)) - posterior.mean
-            return posterior.mean + SHARE**0.5 * apart
+            return cold_draws(posterior, n_samples, seed)
 
         return self._heads(cells, lambda known: self.inner.sample(known, n_samples, generator), draw)
 
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         return self.inner.training_draw(cells, n_samples)
-
-    def source(self, cell: Cell) -> HeadSource:
-        """Where the head of a cell comes from before it is adapted: its row if its task was added, else the model."""
-        return RowHeads(self.added[cell.task], next(self.inner.parameters())) if cell.task in self.added else self.inner
 
     def _heads(
         self,
@@ -115,70 +63,87 @@ class AdaptedHeads(HeadSource):
         generate: Callable[[list[Cell]], Sequence[Classifier]],
         draw: Callable[[HeadPosterior], Float[Tensor, "samples labels parameters"]],
     ) -> list[Classifier]:
-        own = {cell: self._own(cell, draw) for cell in cells if cell in self.cells or cell.task in self.added}
-        others = [cell for cell in cells if cell not in own]
+        adapted = {cell: self._head(cell, draw) for cell in cells if cell in self.cells or cell.task in self.added}
+        others = [cell for cell in cells if cell not in adapted]
         generated = iter(generate(others) if others else ())
-        return [own[cell] if cell in own else Unworded(next(generated)) for cell in cells]
+        return [adapted[cell] if cell in adapted else next(generated) for cell in cells]
 
-    def _own(
+    def _head(
         self, cell: Cell, draw: Callable[[HeadPosterior], Float[Tensor, "samples labels parameters"]]
     ) -> Classifier:
         """The head of an adapted cell, or of a cell of a task that was added."""
-        body, before = affine(self.source(cell).plug_in([cell])[0])
+        like = next(self.inner.parameters())
         if cell in self.cells:
-            lexicon, posterior = self.cells[cell].lexicon, self.cells[cell].posterior
-        else:
-            lexicon, posterior = torch.zeros(0, dtype=torch.long), self.added[cell.task].posterior
-        if posterior is None:
-            return Unworded(before)
-        parameters = draw(posterior).to(before.parameters)
-        n_affine = before.parameters.shape[-1]
-        head, words = Head(parameters[..., :n_affine]), parameters[..., n_affine:]
-        return WordedHead(body, head, lexicon.to(parameters.device), words)
+            return HeadWithCues.of(draw(self.cells[cell].posterior).to(like), self.cells[cell].known)
+        return Head(draw(self.added[cell.task].posterior).to(like))
 
 
-def with_adapted(model: Model, cells: Mapping[Cell, AdaptedCell], new: Mapping[str, TaskLabels] | None = None) -> Model:
-    """The model with exactly these cells adapted; the encoder and all other weights are shared.
+def cold_draws(posterior: HeadPosterior, n_samples: int, seed: int) -> Float[Tensor, "samples labels parameters"]:
+    """Draw heads from the posterior with `SHARE` of its covariance."""
+    apart = posterior.sample(n_samples, torch.Generator().manual_seed(seed)) - posterior.mean
+    return posterior.mean + SHARE**0.5 * apart
 
-    `new` has tasks that are added without any sentences yet; those that the model knows are left as they are.
+
+@torch.no_grad()
+def generated_prior(model: Model, cell: Cell, task: Task | None = None) -> HeadPrior:
+    """Return the prior of a cell's head before any width is added: what the model says without the cell's sentences.
+
+    Centred on the cell's head at the posterior means, with the covariance of its draws, always the same; in a task that
+    was added, centred on what other cells of the task know. `task` is needed if the model does not know it yet.
     """
     base = without_adapted(model)
-    n_features, known = base.encoder.n_features, base.inventory.tasks
-    added = {name: task for name, task in (new or {}).items() if name not in known}
-    rows = {name: Row(task, task.unit.width(n_features)) for name, task in added.items()}
-    rows |= rows_of(cells, known, n_features)
-    if not cells and not rows:
+    if cell.task in base.inventory.labels:
+        return _prior_of(base.heads, cell)
+    task = task or model.inventory.task(cell.task)
+    others = [made for other, made in sorted(adapted_cells(model).items()) if other.task == cell.task and other != cell]
+    width = task.unit.width(base.encoder.n_features) + 1
+    mean = AddedTask.of(others).posterior.mean if others else torch.zeros(len(task.labels), width)
+    return HeadPrior.at(mean.to(next(base.heads.parameters()).dtype).double())
+
+
+def _prior_of(heads: HeadSource, cell: Cell) -> HeadPrior:
+    if heads.vote is not None:
+        raise DataError(f"{cell}: expected a method with one head per cell, got one that votes; adapt an ns model")
+    plug_in = heads.plug_in([cell])[0]
+    if not isinstance(plug_in, Head):
+        raise DataError(f"expected a method with affine heads, got {type(plug_in).__name__}")
+    if not heads.has_posterior:
+        return HeadPrior.of(plug_in)
+    device = next(heads.parameters()).device
+    draws = heads.sample([cell], DRAWS, torch.Generator(device).manual_seed(0))[0]
+    return HeadPrior.of(plug_in, Head(draws.parameters.cpu()) if isinstance(draws, Head) else None)
+
+
+def with_adapted(model: Model, cells: Mapping[Cell, AdaptedCell]) -> Model:
+    """Return the model with exactly these cells adapted; the encoder and all other weights are shared."""
+    base = without_adapted(model)
+    if not cells:
         return base
-    inventory = with_rows(base.inventory, rows) if rows else base.inventory
-    heads = AdaptedHeads(base.heads, cells, rows)
-    return with_words(Model(base.encoder, heads, inventory, base.seen)).train(model.training)
+    added = added_tasks(cells, base.inventory.tasks)
+    inventory = with_tasks(base.inventory, [row.task for row in added.values()])
+    heads = AdaptedHeads(base.heads, cells, added)
+    return Model(base.encoder, heads, inventory, base.seen, base.hidden).train(model.training)
 
 
 def without_adapted(model: Model) -> Model:
-    """The model as it was before any cell was adapted."""
+    """Return the model as it was before any cell was adapted."""
     if not isinstance(model.heads, AdaptedHeads):
         return model
-    inventory = without_rows(model.inventory, model.heads.added) if model.heads.added else model.inventory
-    encoder = model.encoder.inner if isinstance(model.encoder, WordedEncoder) else model.encoder
-    return Model(encoder, model.heads.inner, inventory, model.seen).train(model.training)
-
-
-def source_of(model: Model, cell: Cell) -> HeadSource:
-    """Where the head of a cell comes from before it is adapted."""
-    return model.heads.source(cell) if isinstance(model.heads, AdaptedHeads) else model.heads
+    inventory = without_tasks(model.inventory, model.heads.added)
+    return Model(model.encoder, model.heads.inner, inventory, model.seen, model.hidden).train(model.training)
 
 
 def adapted_cells(model: Model) -> dict[Cell, AdaptedCell]:
-    """The adapted cells of a model."""
+    """Return the adapted cells of a model."""
     return model.heads.cells if isinstance(model.heads, AdaptedHeads) else {}
 
 
 def check_test_data(model: Model, grid: Grid) -> None:
     """Refuse test data of which a cell was adapted to some sentences."""
     for cell, made in adapted_cells(model).items():
-        used = set(made.examples.hashes)
+        adapted_to = set(made.examples.hashes)
         for splits in grid[cell] if cell in grid.corpora else ():
-            n_used, n = sum(text in used for text in sentence_hashes(splits.test)), len(splits.test)
+            n_used, n = sum(text in adapted_to for text in sentence_hashes(splits.test)), len(splits.test)
             if n_used:
                 raise DataError(
                     f"{cell}: expected test sentences that it was not adapted to, got {n_used} of {n} that it was; "

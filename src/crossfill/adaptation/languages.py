@@ -18,7 +18,7 @@ from crossfill.encoders.base import Encoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus
-from crossfill.methods.registry import find_method
+from crossfill.methods.registry import build_heads, find_method
 from crossfill.model import HeadSource, Model
 
 
@@ -33,11 +33,11 @@ def add_language(model: Model, config: Config, language: str, text: Corpus) -> M
     inventory = replace(before, languages=(*before.languages, language), newcomers=before.newcomers | {language})
     encoder = _encoder(base.encoder, language, text)
     method = find_method(config.method)
-    heads = method.build(inventory, base.seen, encoder.n_features, config)
+    heads = build_heads(config, inventory, base.seen, encoder.n_features)
     weight = next(base.heads.parameters())
     _grow(heads.to(weight.device, weight.dtype), base.heads.state_dict())
     method.add_language(heads, placed_languages(base), language, encoder, config)
-    return with_adapted(Model(encoder, heads, inventory, base.seen).train(model.training), adapted)
+    return with_adapted(Model(encoder, heads, inventory, base.seen, base.hidden).train(model.training), adapted)
 
 
 def placed_languages(model: Model) -> list[str]:

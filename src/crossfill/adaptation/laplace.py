@@ -4,7 +4,7 @@
     ln p(y | X) ≈ ln p(y | X, θ̂) − ½ (θ̂ − m)ᵀ S⁻¹ (θ̂ − m) − ½ ln det(I + S H)
 
 The objective is convex. It is minimised over the whitened parameters of θ = m + F z + E diag(v)^½, in which the prior
-term is ½ |z|² + ½ |E|²: roughly in single precision, then from there in double precision.
+term is ½ |z|² + ½ |E|²: approximately in single precision, then from there in double precision.
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from crossfill.adaptation.curvature import Curvature
 from crossfill.adaptation.descent import descend
-from crossfill.adaptation.features import DesignMatrix
-from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
+from crossfill.adaptation.design import DesignMatrix
+from crossfill.adaptation.gaussian import Curvature, HeadPosterior, HeadPrior
 from crossfill.adaptation.likelihood import Likelihood
 
-TOLERANCE, ROUGHLY = 1e-15, 1e-5
+TOLERANCE, APPROXIMATE_TOLERANCE = 1e-15, 1e-5
 """A descent stops at a step that promises less than this decrease of the objective, as a share of it."""
-_STEPS, _ROUGH_STEPS = 500, 50
+_STEPS, _APPROXIMATE_STEPS = 500, 50
 
 
 class Mode(NamedTuple):
@@ -48,29 +47,31 @@ class Problem:
     def mode(self) -> Mode:
         """θ̂, as exactly as double precision has it."""
         objective = Objective.of(self, torch.float64)
-        return self._mode(objective, objective.minimise(_STEPS, TOLERANCE, self._rough.double()))
+        return self._mode(objective, objective.minimise(_STEPS, TOLERANCE, self._approximate.double()))
 
-    def rough_mode(self) -> Mode:
+    def approximate_mode(self) -> Mode:
         """θ̂ to about two digits, several times faster."""
-        return self._mode(self._roughly, self._rough)
+        return self._mode(self._objective, self._approximate)
 
-    def left_out(self, groups: Sequence[Tensor]) -> Float[Tensor, "words labels"]:
+    def leave_out_logits(self, groups: Sequence[Tensor]) -> Float[Tensor, "words labels"]:
         """The logits of words, near the mode of the posterior without the word's group; every word is in one."""
-        found = torch.zeros_like(self._roughly.base)
+        logits = torch.zeros_like(self._objective.base)
         for group in groups:
-            kept = torch.ones(len(found), dtype=torch.bool)
-            kept[group] = False
-            point = self._roughly.take(kept.nonzero().squeeze(1)).minimise(_ROUGH_STEPS, ROUGHLY, self._rough)
-            found[group] = self._roughly.logits(point)[group]
-        return found.double()
+            others = torch.ones(len(logits), dtype=torch.bool)
+            others[group] = False
+            point = self._objective.take(others.nonzero().squeeze(1)).minimise(
+                _APPROXIMATE_STEPS, APPROXIMATE_TOLERANCE, self._approximate
+            )
+            logits[group] = self._objective.logits(point)[group]
+        return logits.double()
 
     @cached_property
-    def _roughly(self) -> "Objective":
+    def _objective(self) -> "Objective":
         return Objective.of(self, torch.float32)
 
     @cached_property
-    def _rough(self) -> Float[Tensor, "size"]:
-        return self._roughly.minimise(_ROUGH_STEPS, ROUGHLY)
+    def _approximate(self) -> Float[Tensor, "size"]:
+        return self._objective.minimise(_APPROXIMATE_STEPS, APPROXIMATE_TOLERANCE)
 
     def _mode(self, objective: "Objective", point: Float[Tensor, "size"]) -> Mode:
         logits, penalty = objective.logits(point), 0.5 * (point @ point)
@@ -112,30 +113,32 @@ class Objective:
     def change(self, direction: Float[Tensor, "size"]) -> Float[Tensor, "words labels"]:
         """The change of the logits along a direction."""
         rank = len(self.along)
-        own = direction[rank:].view(self.base.shape[1], -1)
-        return self.matrix.times(own) + torch.einsum("r,rnl->nl", direction[:rank], self.along)
+        effects = direction[rank:].view(self.base.shape[1], -1)
+        return self.matrix.times(effects) + torch.einsum("r,rnl->nl", direction[:rank], self.along)
 
-    def pull(self, slopes: Float[Tensor, "words labels"]) -> Float[Tensor, "size"]:
+    def transpose_product(self, gradients: Float[Tensor, "words labels"]) -> Float[Tensor, "size"]:
         """The gradient with respect to (z, E), from that with respect to the logits."""
-        return torch.cat([torch.einsum("rnl,nl->r", self.along, slopes), self.matrix.pull(slopes).flatten()])
+        return torch.cat(
+            [torch.einsum("rnl,nl->r", self.along, gradients), self.matrix.transpose_product(gradients).flatten()]
+        )
 
     def __call__(self, point: Float[Tensor, "size"]) -> tuple[float, Float[Tensor, "size"]]:
         """The value and the gradient."""
         logits = self.logits(point)
         value = self.likelihood.loss(logits) + 0.5 * (point @ point)
-        return float(value), point + self.pull(self.likelihood.slope(logits))
+        return float(value), point + self.transpose_product(self.likelihood.gradient(logits))
 
     def minimise(
         self, steps: int, tolerance: float, start: Float[Tensor, "size"] | None = None
     ) -> Float[Tensor, "size"]:
-        """The minimum, sought from the prior's mean or another start; the first step is Newton's along the slope."""
+        """The minimum, sought from the prior's mean or another start; the first step is Newton's along the gradient."""
         matrix, n_labels = self.matrix, self.base.shape[1]
         size = len(self.along) + n_labels * (matrix.given.shape[1] + len(matrix.values))
         point = self.base.new_zeros(size) if start is None else start
         logits = self.logits(point)
-        downhill = -point - self.pull(self.likelihood.slope(logits))
-        bent = downhill + self.pull(self.likelihood.bend(logits, self.change(downhill)))
-        first = downhill * (downhill @ downhill / (downhill @ bent).clamp(min=1e-30))
+        downhill = -point - self.transpose_product(self.likelihood.gradient(logits))
+        curved = downhill + self.transpose_product(self.likelihood.hessian_product(logits, self.change(downhill)))
+        first = downhill * (downhill @ downhill / (downhill @ curved).clamp(min=1e-30))
         return descend(self, point, first, steps, tolerance)
 
 
@@ -147,9 +150,9 @@ class Laplace(NamedTuple):
     """ln p(y | X)."""
 
 
-def laplace(problem: Problem, roughly: bool = False) -> Laplace:
-    """The Gaussian at the mode with the curvature there, and the evidence; the mode may be found roughly."""
-    mode = problem.rough_mode() if roughly else problem.mode()
+def laplace(problem: Problem, approximate: bool = False) -> Laplace:
+    """The Gaussian at the mode with the curvature there, and the evidence; the mode may be approximate."""
+    mode = problem.approximate_mode() if approximate else problem.mode()
     curvature = Curvature.of(problem.likelihood, problem.matrix.dense(), mode.logits)
     posterior, log_det = HeadPosterior.of(mode.mean, problem.prior, curvature)
     return Laplace(posterior, -mode.loss - mode.penalty - 0.5 * log_det)

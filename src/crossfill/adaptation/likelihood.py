@@ -1,4 +1,4 @@
-"""The likelihood of labels given the logits of their words: its value, its slope and its curvature."""
+"""The likelihood of labels given the logits of their words: its value, its gradient and its curvature."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ class Likelihood(ABC):
         """−Σₙ ln p(yₙ | sₙ)."""
 
     @abstractmethod
-    def slope(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, "words labels"]:
+    def gradient(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, "words labels"]:
         """The gradient of the loss with respect to the logits."""
 
     @abstractmethod
-    def bend(
+    def hessian_product(
         self, logits: Float[Tensor, "words labels"], direction: Float[Tensor, "words labels"]
     ) -> Float[Tensor, "words labels"]:
         """Λₙ dₙ of each word: the product of the loss's Hessian Λₙ with respect to sₙ and a direction."""
@@ -49,13 +49,13 @@ class Categorical(Likelihood):
     def loss(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, ""]:
         return functional.cross_entropy(logits, self.labels, reduction="sum")
 
-    def slope(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, "words labels"]:
+    def gradient(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, "words labels"]:
         """p − e_y."""
-        slope = logits.softmax(-1)
-        slope[torch.arange(len(slope)), self.labels] -= 1
-        return slope
+        gradient = logits.softmax(-1)
+        gradient[torch.arange(len(gradient)), self.labels] -= 1
+        return gradient
 
-    def bend(
+    def hessian_product(
         self, logits: Float[Tensor, "words labels"], direction: Float[Tensor, "words labels"]
     ) -> Float[Tensor, "words labels"]:
         p = logits.softmax(-1)

@@ -1,9 +1,8 @@
 """Adapted cells on disk: one safetensors file each, in the folder `adapted` of a model folder.
 
-Tensors: `features` (words × features, the last of which are the word's cues), `labels` and `lengths` of the sentences;
-`lexicon`, the numbers of the cues that are known by heart; `mean`, `factor`, `scale` and `eigen/…` of the posterior.
-Notes (JSON): format, cell, labels, unit, hash of each sentence, widths, temperature,
-evidence, date. Loading executes nothing, and every shape and value is checked.
+Tensors: `features`, `cues` and `labels` of words, `lengths` of sentences; `known`, the cues that the cell has learnt;
+`mean`, `factor`, `scale` and `eigen/…` of the posterior. Notes (JSON): format, cell, labels, unit, hash of each
+sentence, variances, temperature, shift, evidence, date. Loading executes nothing, and every shape and value is checked.
 """
 
 from collections.abc import Iterable
@@ -14,19 +13,17 @@ from torch import Tensor
 
 from crossfill import checkpoint
 from crossfill.adaptation.cell import AdaptedCell
-from crossfill.adaptation.curvature import Eigen
+from crossfill.adaptation.cell_calibration import CellCalibration
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import affine
-from crossfill.adaptation.gaussian import HeadPosterior
-from crossfill.adaptation.own import Own
-from crossfill.adaptation.widths import Width
-from crossfill.adaptation.words import N_CUES
+from crossfill.adaptation.gaussian import Eigen, HeadPosterior
+from crossfill.adaptation.prior import CellVariances
+from crossfill.encoders.cues import N_CUES
 from crossfill.errors import CheckpointError
 from crossfill.grid.cells import Cell
-from crossfill.grid.task import Unit
+from crossfill.grid.task import Task, Unit
 from crossfill.model import Model
 
-FORMAT = 4
+FORMAT = 5
 _EIGEN = ("label_values", "label_vectors", "feature_values", "feature_vectors")
 
 
@@ -40,9 +37,10 @@ def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
     examples, posterior = adapted.examples, adapted.posterior
     tensors: dict[str, Tensor] = {
         "features": examples.features,
+        "cues": examples.cues.int(),
         "labels": examples.labels,
         "lengths": examples.lengths,
-        "lexicon": adapted.lexicon,
+        "known": adapted.known,
         "mean": posterior.mean,
         "factor": posterior.factor.float(),
         "scale": posterior.scale.float(),
@@ -51,12 +49,12 @@ def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
     notes = {
         "format": FORMAT,
         "cell": str(adapted.cell),
-        "labels": list(adapted.labels),
-        "unit": str(adapted.unit),
+        "labels": list(adapted.task.labels),
+        "unit": str(adapted.task.unit),
         "hashes": list(examples.hashes),
-        "width": asdict(adapted.width),
-        "shift": adapted.own.shift,
-        "temperature": adapted.own.temperature,
+        "variances": asdict(adapted.variances),
+        "shift": adapted.calibration.shift,
+        "temperature": adapted.calibration.temperature,
         "evidence": adapted.evidence,
         "date": adapted.date,
     }
@@ -85,7 +83,7 @@ def load_adapted(folder: Path, model: Model) -> dict[Cell, AdaptedCell]:
     labels = dict(model.inventory.labels)
     for path in sorted((folder / checkpoint.ADAPTED).glob("*.safetensors")):
         made = _load(path, model)
-        if labels.setdefault(made.cell.task, made.labels) != made.labels:
+        if labels.setdefault(made.cell.task, made.task.labels) != made.task.labels:
             raise CheckpointError(f"{path}: expected the labels of other adapted cells of {made.cell.task}; delete it")
         found[made.cell] = made
     return found
@@ -104,40 +102,36 @@ def _load(path: Path, model: Model) -> AdaptedCell:
         unit = Unit(notes.get("unit", Unit.WORD))
         if cell.task in model.inventory.labels and unit is not model.inventory.unit(cell.task):
             raise ValueError(f"expected labels of {model.inventory.unit(cell.task)}s, got labels of {unit}s")
-        width = unit.width(model.encoder.n_features)
-        shape = (len(labels), width + 1)
-        if cell.task in model.inventory.labels:
-            shape = tuple(affine(model.heads.plug_in([cell])[0])[1].parameters.shape[1:])
-        _check(tensors, hashes, shape, width + N_CUES)
-        examples = Examples(tensors["features"], tensors["labels"], tensors["lengths"], hashes)
+        _check(tensors, hashes, len(labels), model.width(cell.task, unit))
+        words = (tensors["features"], tensors["cues"].long(), tensors["labels"])
+        examples = Examples(*words, tensors["lengths"], hashes)
         eigen = Eigen(*(tensors[f"eigen/{name}"].double() for name in _EIGEN))
         mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))
-        own = Own(float(notes["temperature"]), float(notes["shift"]))
         return AdaptedCell(
             cell=cell,
-            labels=labels,
+            task=Task(cell.task, labels, unit),
             examples=examples,
-            lexicon=tensors["lexicon"],
+            known=tensors["known"],
             posterior=HeadPosterior(mean, factor, scale, eigen),
-            width=Width(**notes["width"]),
-            own=own,
+            variances=CellVariances(**notes["variances"]),
+            calibration=CellCalibration(float(notes["temperature"]), float(notes["shift"])),
             evidence=float(notes["evidence"]),
             date=str(notes["date"]),
-            unit=unit,
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise CheckpointError(f"{path}: expected an adapted cell of this model; {reason}; delete it") from None
 
 
-def _check(tensors: dict[str, Tensor], hashes: Iterable[str], head: tuple[int, ...], n_features: int) -> None:
-    labels, width = head[0], head[1] + len(tensors["lexicon"])
+def _check(tensors: dict[str, Tensor], hashes: Iterable[str], labels: int, n_features: int) -> None:
+    width = n_features + 1 + len(tensors["known"])
     n_words, n_sentences, rank = len(tensors["labels"]), len(tuple(hashes)), len(tensors["eigen/feature_values"])
     shapes = {
         "features": (n_words, n_features),
+        "cues": (n_words, N_CUES),
         "labels": (n_words,),
         "lengths": (n_sentences,),
-        "lexicon": (len(tensors["lexicon"]),),
+        "known": (len(tensors["known"]),),
         "mean": (labels, width),
         "factor": (len(tensors["factor"]), labels, width),
         "scale": (width,),

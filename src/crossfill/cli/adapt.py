@@ -53,12 +53,12 @@ def adapt(
     save_adapted(folder, made)
     new = len(made.examples) - (len(before.examples) if before else 0)
     if target.task not in known:
-        labels = f"{len(made.labels)} labels: {', '.join(made.labels)}"
+        labels = f"{len(made.task.labels)} labels: {', '.join(made.task.labels)}"
         typer.echo(f"{target.task} is a new task (the model has {', '.join(known)}), of {labels}", err=True)
     typer.echo(
         f"{folder}: {target} {made} ({new} new, {int(made.examples.lengths.sum())} labels); "
-        f"{len(made.lexicon)} words, endings and neighbours known by heart, "
-        f"prior width τ² {made.width.weights:.2g}, temperature × {made.own.temperature:.2f}"
+        f"{len(made.known)} words, endings and neighbours learnt, "
+        f"prior variance τ² {made.variances.weights:.2g}, temperature × {made.calibration.temperature:.2f}"
     )
 
 

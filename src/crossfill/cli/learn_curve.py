@@ -41,7 +41,7 @@ def learn_curve(
         labelled, tested = (Examples.of(base, target, corpus) for corpus in (training, test))
         calibration = tagger.calibration.of(target.task, 0) if tagger.calibration else None
         rule = rule_for(calibration, tagger.config.prediction.decision)
-        curve = Curve.of(base, target, labelled, tested, rule=rule)
+        curve = Curve.of(base, target, labelled, tested, rule)
         points = means(learning_curve(curve, draws, report=update))
     if as_json:
         typer.echo(json.dumps([asdict(point) for point in points], indent=2))

@@ -70,6 +70,7 @@ def train(
     what was chosen is said before the first step.
     """
     from crossfill.cli.reading import read_to_train
+    from crossfill.config import VARIANTS
     from crossfill.data.folder import ReadOptions
     from crossfill.grid.typology import vectors_beside
     from crossfill.methods.registry import find_method
@@ -92,7 +93,7 @@ def train(
         force=force,
         expect=expect,
     )
-    if method not in (None, AUTO):
+    if method not in (None, AUTO, *VARIANTS):
         find_method(method)
     grid = read_to_train(data, ReadOptions(task or (), seed, max_train), silent=not is_first_process())
     seen = _seen_cells(grid, hold_out or [], seed)

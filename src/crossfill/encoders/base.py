@@ -45,8 +45,6 @@ class Encoder(nn.Module, ABC):
 
     n_features: int
     """Size of a word's vector."""
-    n_extra: int = 0
-    """Columns at its end that say which word it is, not what it is like."""
     sentences: SentencePooling = "mean"
     """How the vectors of words become those of sentences (`pool`)."""
     query: nn.Parameter | None

@@ -69,11 +69,11 @@ def evaluate_corpus(
 ) -> CellResult:
     """Evaluate the model on one corpus of a cell."""
     data = prepare(model.encoder, model.inventory, cell, corpus)
-    features = encode(model, data.inputs, cell.task)
+    features, cues = encode(model, data.inputs, cell.task), model.cues(cell, corpus.text())
     settings = config.prediction
-    plug_in = predict_features(model, features, cell, n_samples=0)
+    plug_in = predict_features(model, features, cell, 0, cues=cues)
     sampled = settings.samples and model.heads.has_posterior
-    averaged = predict_features(model, features, cell, settings.samples, settings.seed) if sampled else plug_in
+    averaged = predict_features(model, features, cell, settings.samples, settings.seed, cues) if sampled else plug_in
     gold, task, lengths = data.labels.numpy(), model.inventory.task(cell.task), data.lengths.numpy()
     shift = model.heads.shifts.get(cell, 0.0)
     plug_in_rule, averaged_rule = (
@@ -95,7 +95,7 @@ def evaluate_corpus(
         plug_in=measure(plug_in, gold, task, lengths, plug_in_rule),
         averaged=measure(averaged, gold, task, lengths, averaged_rule),
         by_label=labelling.by_label(),
-        entropies=study_entropies(model, features, cell, plug_in, settings.seed),
+        entropies=study_entropies(model, features, cell, plug_in, settings.seed, cues),
         reliability={field.name: getattr(bins, field.name).tolist() for field in fields(bins)},
         risk_coverage=uncertainty.risk_coverage(confidence, correct).tolist(),
         counts=labelling.counts().tolist(),
@@ -147,7 +147,12 @@ def measure_sets(
 
 
 def study_entropies(
-    model: Model, features: Float[Tensor, "words features"], cell: Cell, plug_in: Prediction, seed: int
+    model: Model,
+    features: Float[Tensor, "words features"],
+    cell: Cell,
+    plug_in: Prediction,
+    seed: int,
+    cues: Int[Tensor, "words cues"] | None = None,
 ) -> list[float]:
     """Compute entropies of random words of a corpus, in its order, for the paper's entropy study.
 
@@ -157,4 +162,5 @@ def study_entropies(
     words = torch.from_numpy(chosen).to(features.device)
     if model.heads.vote is not None:
         return plug_in.entropy[words].tolist()
-    return predict_features(model, features[words], cell, STUDY_SAMPLES, seed).entropy.tolist()
+    of_words = None if cues is None else cues[chosen]
+    return predict_features(model, features[words], cell, STUDY_SAMPLES, seed, of_words).entropy.tolist()

@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from crossfill.adaptation.cell import adapt_cell
-from crossfill.adaptation.features import with_parameters
-from crossfill.adaptation.heads import source_of, without_adapted
+from crossfill.adaptation.heads import generated_prior, without_adapted
 from crossfill.config import SentencePooling
 from crossfill.encoders import hub
 from crossfill.encoders.finetuned import FinetunedEncoder
@@ -77,9 +76,14 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
             f"{cell}: expected a task that labels words or sentences, got one that labels pairs: its head reads "
             "|u − v| and u ⊙ v, which no stock model computes; serve it with crossfill serve"
         )
+    if len(tagger.model.hidden):
+        raise ExportError(
+            f"expected heads over the encoder's features, got {len(tagger.config.heads.hidden)} hidden layers between "
+            "them (heads.hidden), for which stock models have no place; serve it with crossfill serve"
+        )
     head = _affine_head(tagger, cell)
     if not isinstance(head, Head) or head.n_samples != 1:
-        raise ExportError(f"expected one affine head, got several or a deeper one: method {tagger.config.method}")
+        raise ExportError(f"expected one affine head, got several or another kind: method {tagger.config.method}")
     weight, bias = head.parameters[0, :, :-1].float(), head.parameters[0, :, -1].float()
     if encoder.query is not None:  # read as one more row of the head, what it reads of the encoder's states is the same
         weight, bias = torch.cat([weight, encoder.query.detach().float()[None]]), functional.pad(bias, (0, 1))
@@ -101,13 +105,15 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
 
 
 def _affine_head(tagger: Tagger, cell: Cell) -> Classifier:
-    """Return the head at the posterior means; that of an adapted cell is fitted again without cues."""
-    adapted, heads = tagger.adapted.get(cell), source_of(tagger.model, cell)
-    generated = heads.plug_in([cell])[0]
-    if adapted is None:
-        return generated
-    plain = adapt_cell(heads, adapted.examples, cell, adapted.labels, adapted.width.without_cues(), own=adapted.own)
-    return with_parameters(generated, plain.posterior.mean)
+    """The head at the posterior means; that of an adapted cell is fitted again without cues."""
+    made, head = tagger.adapted.get(cell), tagger.model.heads.plug_in([cell])[0]
+    if made is None:
+        return head
+    prior = generated_prior(tagger.model, cell)
+    plain = adapt_cell(
+        prior, made.examples, cell, made.task, variances=made.variances.without_cues(), calibration=made.calibration
+    )
+    return Head(plain.posterior.mean.unsqueeze(0).to(next(tagger.model.heads.parameters())))
 
 
 def write_surroundings(parts: Parts, tagger: Tagger, out: Path, usage: str) -> None:

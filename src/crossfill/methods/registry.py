@@ -14,7 +14,7 @@ from crossfill.encoders.build import build_encoder
 from crossfill.errors import ConfigError, unknown
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.method import Method
-from crossfill.model import Model
+from crossfill.model import HeadSource, Model, hidden_layers
 
 
 @cache
@@ -36,12 +36,19 @@ def find_method(name: str) -> Method:
 
 def build_model(config: Config, inventory: Inventory, seen: Collection[Cell], encoder: Encoder | None = None) -> Model:
     """A new model of the config's method, initialised from its seed, over the encoder given or else the config's."""
-    method = find_method(config.method)
+    find_method(config.method)
     torch.manual_seed(config.training.seed)
     for cell in seen:
         inventory.check(cell)
     base = encoder or build_encoder(config, inventory.languages)
-    return Model(base, method.build(inventory, seen, base.n_features, config), inventory, seen)
+    hidden = hidden_layers(inventory, base.n_features, config.heads.hidden)
+    return Model(base, build_heads(config, inventory, seen, base.n_features), inventory, seen, hidden)
+
+
+def build_heads(config: Config, inventory: Inventory, seen: Collection[Cell], n_features: int) -> HeadSource:
+    """Untrained heads of the config's method, over an encoder's features or over the last hidden layer."""
+    width = config.heads.hidden[-1] if config.heads.hidden else n_features
+    return find_method(config.method).build(inventory, seen, width, config)
 
 
 def as_method(model: Model, config: Config, name: str) -> tuple[Model, Config]:
@@ -51,7 +58,7 @@ def as_method(model: Model, config: Config, name: str) -> tuple[Model, Config]:
         kin = [method.name for method in all_methods().values() if method.training == trained.training]
         raise ConfigError(f"expected a method that trains as {config.method} does: {', '.join(kin)}; got '{name}'")
     changed = config.change({"method": name})
-    heads = wanted.build(model.inventory, model.seen, model.encoder.n_features, changed)
+    heads = build_heads(changed, model.inventory, model.seen, model.encoder.n_features)
     weight = next(model.heads.parameters())
     heads.to(weight.device, weight.dtype).load_state_dict(model.heads.state_dict())
-    return Model(model.encoder, heads, model.inventory, model.seen).train(model.training), changed
+    return Model(model.encoder, heads, model.inventory, model.seen, model.hidden).train(model.training), changed

@@ -44,10 +44,15 @@ def predict(model: Model, inputs: Inputs, cell: Cell, n_samples: int, seed: int 
 
 
 def predict_features(
-    model: Model, features: Float[Tensor, "words features"], cell: Cell, n_samples: int, seed: int = 0
+    model: Model,
+    features: Float[Tensor, "words features"],
+    cell: Cell,
+    n_samples: int,
+    seed: int = 0,
+    cues: Int[Tensor, "words cues"] | None = None,
 ) -> Prediction:
-    """As `predict`, for words that are already encoded."""
-    return believe([Run(features, draw_head(model, cell, n_samples, seed))], model.heads.vote)
+    """As `predict`, for words that are already encoded; `cues` are `Model.cues` of their text."""
+    return believe([Run(features, draw_head(model, cell, n_samples, seed), cues)], model.heads.vote)
 
 
 class Run(NamedTuple):
@@ -55,13 +60,22 @@ class Run(NamedTuple):
 
     features: Float[Tensor, "words features"]
     head: Classifier
+    cues: Int[Tensor, "words cues"] | None = None
+    """Where the head reads them."""
+
+    def chunks(self) -> "Iterator[Run]":
+        """The words in parts whose predictions fit in memory."""
+        size = max(1, CHUNK_NUMBERS // (self.head.n_samples * self.head.n_labels))
+        parts = self.features.split(size)
+        cues = [None] * len(parts) if self.cues is None else self.cues.split(size)
+        return (Run(part, self.head, own) for part, own in zip(parts, cues, strict=True))
 
 
 def believe(runs: Sequence[Run], vote: Vote | None, interval: float | None = None) -> Prediction:
     """Predict the words of cells of one task: the draws of each head are averaged, or vote if there is a `vote`."""
     if vote is None or runs[0].head.n_samples == 1:
         return classify(runs, interval)
-    elected = [elect(*run, vote) for run in runs]
+    elected = [elect(run.features, run.head, vote) for run in runs]
     found = Prediction(
         torch.cat([one.probabilities for one in elected]),
         torch.cat([one.entropy for one in elected]),
@@ -73,7 +87,7 @@ def believe(runs: Sequence[Run], vote: Vote | None, interval: float | None = Non
 def encode(model: Model, inputs: Inputs, task: str) -> Float[Tensor, "items features"]:
     """The features of all words, or of all sentences or pairs if the task labels those."""
     with torch.inference_mode():
-        return model.pool(encode_words(model, inputs), inputs.lengths, model.inventory.unit(task))
+        return model.pool(encode_words(model, inputs), inputs.lengths, task)
 
 
 @torch.inference_mode()
@@ -103,7 +117,7 @@ def classify(runs: Sequence[Run], interval: float | None = None) -> Prediction:
     """p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾): a mean of probabilities. Runs must agree in labels."""
     parts = []
     for pack in _packs(runs):
-        logits = [run.head.logits(run.features) for run in pack]
+        logits = [run.head.logits(run.features, run.cues) for run in pack]
         samples = (logits[0] if len(logits) == 1 else torch.cat(logits, dim=1)).softmax(-1)
         mean = samples.mean(0)
         parts.append((mean, entropy(mean), mutual_information(mean, samples), _bounds(samples, interval)))
@@ -115,7 +129,7 @@ def classify(runs: Sequence[Run], interval: float | None = None) -> Prediction:
 @torch.inference_mode()
 def elect(features: Float[Tensor, "words features"], head: Classifier, vote: Vote) -> Prediction:
     """Every draw votes for a label of each word, and `vote` decides over all words; mutual information is zero."""
-    votes = torch.cat([head.logits(chunk).argmax(-1) for chunk in _chunks(features, head)], dim=1)
+    votes = torch.cat([head.logits(part.features).argmax(-1) for part in Run(features, head).chunks()], dim=1)
     # votes are counted in float64, which not every device has
     probabilities = vote(votes.cpu(), head.n_labels).to(features.dtype).to(features.device)
     return Prediction(probabilities, entropy(probabilities), features.new_zeros(len(features)))
@@ -138,18 +152,14 @@ def _packs(runs: Sequence[Run]) -> Iterator[list[Run]]:
     """Batches of runs of as many samples each, which fit in memory: long runs are split, short ones joined."""
     pack, size = [], 0
     for run in runs:
-        for part in _chunks(run.features, run.head):
-            numbers = len(part) * run.head.n_samples * run.head.n_labels
+        for part in run.chunks():
+            numbers = len(part.features) * run.head.n_samples * run.head.n_labels
             if pack and (size + numbers > CHUNK_NUMBERS or pack[0].head.n_samples != run.head.n_samples):
                 yield pack
                 pack, size = [], 0
-            pack.append(Run(part, run.head))
+            pack.append(part)
             size += numbers
     yield pack
-
-
-def _chunks(features: Float[Tensor, "words features"], head: Classifier) -> Sequence[Float[Tensor, "chunk features"]]:
-    return features.split(max(1, CHUNK_NUMBERS // (head.n_samples * head.n_labels)))
 
 
 def entropy(probabilities: Float[Tensor, "*batch labels"]) -> Float[Tensor, "*batch"]:

@@ -35,6 +35,7 @@ class Query:
     calibration: TaskCalibration | None = None
 
 
+@torch.inference_mode()
 def answer(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list[Tagging]:
     """The taggings of these queries, in their order.
 
@@ -52,8 +53,11 @@ def answer(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list[Tagg
         labels_of = Counter[Cell]()
         for query, length in zip(own, lengths.tolist(), strict=True):
             labels_of[query.cell] += length
-        parts = model.pool(*encoded.of(own), task.unit).split(list(labels_of.values()))
-        runs = [Run(part, head_of(cell, first.n_samples)) for cell, part in zip(labels_of, parts, strict=True)]
+        parts = model.pool(*encoded.of(own), first.cell.task).split(list(labels_of.values()))
+        runs = [
+            Run(part, head_of(cell, first.n_samples), _cues(model, cell, own))
+            for cell, part in zip(labels_of, parts, strict=True)
+        ]
         made = believe(runs, model.heads.vote, first.options.interval)
         cells = [query.cell for query in own]
         shift = model.heads.shifts.get(first.cell, 0.0)
@@ -97,6 +101,13 @@ def _encode(model: Model, queries: Sequence[Query]) -> _Encoded:
             first[language, sentences[i]] = n_words
             n_words += len(sentences[i])
     return _Encoded(torch.cat(parts), first)
+
+
+def _cues(model: Model, cell: Cell, queries: Sequence[Query]) -> Int[Tensor, "words cues"] | None:
+    """The cues of the words that are queried in a cell, if its head reads them."""
+    if cell not in model.heads.cue_cells:
+        return None
+    return model.cues(cell, Corpus.from_text(query.sentence for query in queries if query.cell == cell))
 
 
 def _grouped(queries: Sequence[Query], shifts: Mapping[Cell, float]) -> list[list[int]]:

@@ -45,17 +45,17 @@ def few_shot_points(
             continue
         rule = rule_for(rules and rules.of(cell.task, 0), config.prediction.decision)
         labelled, scored = (Examples.of(model, cell, corpus) for corpus in (training, test))
-        curve = Curve.of(model, cell, labelled, scored, rule=rule)
+        curve = Curve.of(model, cell, labelled, scored, rule)
         n = len(curve.labelled)
         for draw in range(settings.draws):
-            points = curve.points(random_order(n, draw), draw, settings.sentences, whole=not draw)
+            points = curve.points(random_order(n, draw), draw, settings.sentences, not draw, not draw)
             rows += [{"cell": str(cell), "choice": "random"} | asdict(point) for point in points]
         if settings.annotate:
             budgets = {row["sentences"]: row["words"] for row in rows if row["cell"] == str(cell) and not row["draw"]}
             order = _annotated(model, config, cell, training, curve)
             for k, words in budgets.items():
                 fitting = _within(curve.labelled, order, words)
-                for point in curve.points(order, 0, [fitting], whole=False) if k else ():
+                for point in curve.points(order, 0, [fitting], False, False) if k else ():
                     rows.append({"cell": str(cell), "choice": "annotate"} | asdict(point) | {"sentences": k})
     return rows
 

@@ -59,9 +59,9 @@ def predict_fold(job: StudyJob, run: Path, number: int, report: Report | None = 
         fold = folds(given.seen, job.folds, job.fold_seed)[number]
         trained = train_model(given.grid, given.seen - fold, config, folder / TRAINING, given.encoder, report, print)
         predicted = []
-        for method in job.methods:
+        for name, method in job.methods.items():
             own, changed = as_trained(trained.model, config, method)
-            predicted += [(method, predict_held_out(own, given.grid, cell, changed)) for cell in sorted(fold)]
+            predicted += [(name, predict_held_out(own, given.grid, cell, changed)) for cell in sorted(fold)]
         _save(folder / _PREDICTIONS, predicted)
         shutil.rmtree(folder / TRAINING)
 

@@ -75,18 +75,18 @@ def _train_job(job: StudyJob, run: Path, threads: int, report: Report | None) ->
     trained = train_model(grid, seen, config, folder / TRAINING, encoder, report, print)
     fitted = time.monotonic()
     calibrations = load_calibrations(job, run)
-    models = {method: as_trained(trained.model, config, method) for method in job.methods}
+    models = {name: as_trained(trained.model, config, method) for name, method in job.methods.items()}
     results = {
-        method: evaluate(model, scored, changed, calibrations.get(method))
-        for method, (model, changed) in models.items()
+        name: evaluate(model, scored, changed, calibrations.get(name)) for name, (model, changed) in models.items()
     }
     few_shot = {}
     if job.few_shot is not None:
-        for method, (model, changed) in models.items():
+        for name, (model, changed) in models.items():
             unseen = map(Cell.parse, job.unseen)
-            few_shot[method] = few_shot_points(model, changed, scored, unseen, job.few_shot, calibrations.get(method))
-    if job.keep_model and config.method in results:
-        save_results(folder / TRAINING, results[config.method])
+            few_shot[name] = few_shot_points(model, changed, scored, unseen, job.few_shot, calibrations.get(name))
+    trained_names = [name for name, method in job.methods.items() if method == config.method]
+    if job.keep_model and trained_names:
+        save_results(folder / TRAINING, results[trained_names[0]])
         write_card(folder / TRAINING)
     finished = time.monotonic()
     trains = [trained.plan.grid.training(cell) for cell in trained.plan.cells]

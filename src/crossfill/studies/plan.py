@@ -58,7 +58,8 @@ class StudyJob:
 
     id: str
     config: Config
-    methods: tuple[str, ...]
+    methods: Mapping[str, str]
+    """The method of each name in the tables: the one that is trained, and others that share its training."""
     seen: tuple[str, ...]
     unseen: tuple[str, ...]
     data: DataSettings
@@ -89,7 +90,7 @@ class StudyJob:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "StudyJob":
         """The job from the output of `as_dict`."""
-        lists = {name: tuple(values[name]) for name in ("methods", "seen", "unseen", "posteriors")}
+        lists = {name: tuple(values[name]) for name in ("seen", "unseen", "posteriors")}
         data = DataSettings.model_validate(values["data"])
         few_shot = FewShotSettings.model_validate(found) if (found := values.get("few_shot")) else None
         models = {"config": parse_config(values["config"]), "data": data, "few_shot": few_shot}
@@ -142,8 +143,9 @@ def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
         try:
             similarity = language_similarity(study.data, languages)
         except CrossfillError as error:
-            known = [method for method in study.methods if method in all_methods()]
-            problems += [f"methods.{method}: {error}" for method in known if find_method(method).needs_typology]
+            methods = {name: all_methods().get(study.method_of(name)) for name in study.methods}
+            needing = [name for name, method in methods.items() if method is not None and method.needs_typology]
+            problems += [f"methods.{name}: {error}" for name in needing]
         if not problems:
             return CheckedStudy(study, grid, make_plan(study, grid, partitions, similarity))
     raise ConfigError("\n".join(f"{where}: {problem}" for problem in problems))
@@ -152,9 +154,9 @@ def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
 def _method_problems(study: StudyConfig) -> list[str]:
     """List unknown methods, and problems with the pretrained encoders that the study names."""
     problems: dict[str, None] = {}
-    for method, values in study.methods.items():
+    for name, values in study.methods.items():
         try:
-            find_method(method)
+            find_method(study.method_of(name))
         except CrossfillError as error:
             problems[f"methods: {error}"] = None
         try:
@@ -210,10 +212,10 @@ def make_plan(
         for part in partitions:
             for method in (m for m in part.methods if only is None or m in only):
                 for seed in study.seeds:
-                    job = _job(study, grid, part, study.settings(method, overrides, seed), chosen, similarity)
+                    config = study.settings(method, overrides, seed)
+                    job = _job(study, grid, part, method, config, chosen, similarity)
                     known = trainings.setdefault(job.id, job)
-                    if method not in known.methods:
-                        trainings[job.id] = replace(known, methods=(*known.methods, method))
+                    trainings[job.id] = replace(known, methods={**known.methods, method: config.method})
                     entries.append(ResultEntry(method, part.name, part.group, seed, ablation, variant, job.id))
     names = {key: _hash([key, *sorted(job.methods)]) for key, job in trainings.items()}
     return StudyPlan(
@@ -234,6 +236,7 @@ def _job(
     study: StudyConfig,
     grid: StudyGrid,
     part: StudyPartition,
+    name: str,
     config: Config,
     posteriors: Sequence[str],
     similarity: dict[str, Any] | None,
@@ -241,7 +244,7 @@ def _job(
     seen, unseen = (tuple(map(str, sorted(cells))) for cells in (part.partition.seen, part.partition.unseen))
     chosen = tuple(language for language in posteriors if language in part.languages)
     training = config.change({"method": find_method(config.method).training})
-    few_shot = _few_shot(study, config.method)
+    few_shot = _few_shot(study, name)
     depends = {
         "format": FORMAT,
         "config": training.model_dump(mode="json"),
@@ -255,7 +258,7 @@ def _job(
     return StudyJob(
         _hash(depends),
         training,
-        (config.method,),
+        {name: config.method},
         seen,
         unseen,
         study.data,

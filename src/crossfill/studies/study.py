@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from crossfill.config import Config, MethodName, parse_config
+from crossfill.config import Config, MethodName, parse_config, resolve_variant
 from crossfill.data.synthetic import SyntheticConfig
 from crossfill.errors import ConfigError
 from crossfill.executors.base import ExecutionSettings
@@ -121,7 +121,8 @@ class StudyConfig(Settings):
     config: dict[str, Any] = Field(default={})
     """Settings of every run, as in `crossfill train --config`."""
     methods: dict[MethodName, dict[str, Any]]
-    """Methods in the order of tables, each with its changes to `config`."""
+    """Methods in the order of tables, each with its changes to `config`; a name of one's own says its `method`, too, as
+    `pf-lr-deep: {method: pf-lr, heads: {hidden: [256]}}`."""
     partitions: tuple[PartitionSettings, ...] = (PartitionSettings(kind="random"),)
     seeds: Annotated[tuple[Seed, ...], Field(max_length=10**4)] = (0,)
     """Seeds of training."""
@@ -141,6 +142,10 @@ class StudyConfig(Settings):
     """Keep the trained models in the run folder."""
     execution: ExecutionSettings = ExecutionSettings()
 
+    def method_of(self, name: str) -> str:
+        """The method that a name under `methods` stands for."""
+        return str(resolve_variant({"method": name} | self.methods[name])["method"])
+
     def settings(self, method: str, variant: Mapping[str, Any] | None = None, seed: int | None = None) -> Config:
         """The run config of a method, a variant and a seed."""
         values = self.values(method, variant)
@@ -149,7 +154,7 @@ class StudyConfig(Settings):
     def values(self, method: str, variant: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The values of the run config of a method and a variant, before they are validated."""
         of_method: Mapping[str, Any] = {str(name): values for name, values in self.methods.items()}.get(method) or {}
-        return merged(merged(merged(self.config, of_method), variant or {}), {"method": method})
+        return merged(merged(merged(self.config, {"method": method}), of_method), variant or {})
 
 
 def parse_study(values: dict[str, Any], where: str = "study") -> StudyConfig:

@@ -67,9 +67,10 @@ def candidates(tagger: Tagger, sentences: Iterable[Sentence], cell: Cell, sample
     waiting = (sentence for sentence in sentences if len(sentence))
     parts = []
     while chunk := list(islice(waiting, _AT_ONCE)):
-        inputs = model.encoder.prepare(Corpus.from_text(chunk), cell.language)
-        features = encode(model, inputs, cell.task)
-        parts.append(Candidates.of(chunk, predict_features(model, features, cell, n_samples, settings.seed)))
+        text = Corpus.from_text(chunk)
+        features, cues = encode(model, model.encoder.prepare(text, cell.language), cell.task), model.cues(cell, text)
+        prediction = predict_features(model, features, cell, n_samples, settings.seed, cues)
+        parts.append(Candidates.of(chunk, prediction))
     if not parts:
         return Candidates([], np.zeros(0), np.zeros(0), np.zeros(0))
     return Candidates(

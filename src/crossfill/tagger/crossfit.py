@@ -66,7 +66,7 @@ def hold_out(
     resumed.
     """
     for number, fold in enumerate(folds(seen, n_folds, config.training.seed)):
-        out = None if folder is None else folder / f"{config.method}-{number}"
+        out = None if folder is None else folder / f"{config.variant}-{number}"
         steps = _counted_on(report, number * config.training.steps)
         trained = train_model(grid, frozenset(seen) - fold, config, out, build(), steps)
         for cell in sorted(fold):
@@ -150,7 +150,7 @@ class HeldOutComparison:
             + ", ".join(f"{name} {100 * scores[task]:.1f}" for name, scores in self.scores_by_method.items())
             for task in tasks
         )
-        return f"held-out seen cells, {compared}; chosen: {self.config.method}"
+        return f"held-out seen cells, {compared}; chosen: {self.config.variant}"
 
 
 def compare_held_out(
@@ -165,11 +165,11 @@ def compare_held_out(
     cells: dict[str, list[PredictedCell]] = {}
     before = 0
     for config in configs:
-        steps = _counted_on(report, before, config.method)
-        cells[config.method] = list(cross_fit(grid, seen, config, build, report=steps, folder=folder))
+        steps = _counted_on(report, before, config.variant)
+        cells[config.variant] = list(cross_fit(grid, seen, config, build, report=steps, folder=folder))
         before += N_FOLDS * config.training.steps
     calibrations = {method: calibrate_on(predicted) for method, predicted in cells.items()}
-    settings = {config.method: config for config in configs}
+    settings = {config.variant: config for config in configs}
     scores = {method: _means(cells[method], calibrations[method], settings[method]) for method in cells}
     best = max(scores, key=lambda method: float(np.mean(list(scores[method].values()))))
     compared = scores if len(scores) > 1 else {}

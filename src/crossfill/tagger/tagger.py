@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from crossfill.adaptation.added_tasks import with_tasks
 from crossfill.adaptation.cell import AdaptedCell, adapt_cell
+from crossfill.adaptation.cell_calibration import CellCalibration
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.heads import adapted_cells, check_test_data, source_of, with_adapted
+from crossfill.adaptation.heads import adapted_cells, check_test_data, generated_prior, with_adapted
 from crossfill.adaptation.languages import add_language
-from crossfill.adaptation.own import Own
-from crossfill.adaptation.rows import TaskLabels
 from crossfill.adaptation.storage import load_adapted
 from crossfill.config import Config
 from crossfill.data.codes import find_cell, find_language_in
@@ -22,7 +22,7 @@ from crossfill.evaluation.scoring import ALPHA, evaluate
 from crossfill.evaluation.table import Results
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.task import Unit
+from crossfill.grid.task import Task, Unit
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration
 from crossfill.prediction.predict import draw_head
@@ -92,7 +92,7 @@ class Tagger(HubModel):
     def __repr__(self) -> str:
         inventory, encoder = self.model.inventory, Path(self.config.encoder.name).name
         return (
-            f"<Tagger {self.config.method} over {encoder}: {', '.join(inventory.tasks)} in {len(inventory.languages)} "
+            f"<Tagger {self.config.variant} over {encoder}: {', '.join(inventory.tasks)} in {len(inventory.languages)} "
             f"languages, {len(self.seen)} of {len(self.cells)} cells seen>"
         )
 
@@ -166,10 +166,13 @@ class Tagger(HubModel):
         """
         labelled = corpus if isinstance(corpus, Corpus) else Corpus.from_sentences(corpus)
         found = self.cell_to_adapt(cell)
-        known, task = self.adapted.get(found), TaskLabels.of(self.model.inventory, found.task)
-        task = task or TaskLabels(tuple(sorted(labelled.labels.distinct())), labelled.unit)
-        examples = Examples.of(with_adapted(self.model, {}, {found.task: task}), found, labelled)
-        made = self.adapted_to(known.examples + examples if known else examples, found, task)
+        known, inventory = self.adapted.get(found), self.model.inventory
+        if found.task not in inventory.labels:
+            task = Task(found.task, tuple(sorted(labelled.labels.distinct())), labelled.unit)
+            inventory = with_tasks(inventory, [task])
+        examples = Examples.of(self.model, found, labelled, inventory)
+        examples = known.examples + examples if known else examples
+        made = self.adapted_to(examples, found, inventory.task(found.task))
         self.replace_adapted(found, made)
         return made
 
@@ -177,21 +180,17 @@ class Tagger(HubModel):
         self,
         examples: Examples,
         cell: Cell,
-        task: TaskLabels | None = None,
-        own: Own | None = None,
+        task: Task | None = None,
+        calibration: CellCalibration | None = None,
     ) -> AdaptedCell:
         """What `adapt` makes of a cell with exactly these sentences; the tagger itself does not change.
 
-        `task` is needed if the model does not know it yet; with `own` it is quicker.
+        `task` is needed if the model does not know it yet; with a `calibration` of the cell it is quicker.
         """
-        task = task or TaskLabels.of(self.model.inventory, cell.task)
-        if task is None:
-            raise DataError(f"{cell}: expected a task of the model; adapt() adds new ones")
-        others = {other: made for other, made in self.adapted.items() if other != cell and other.task == cell.task}
-        before = with_adapted(self.model, others, {cell.task: task})
-        calibration = self.calibration.of(cell.task, 0) if self.calibration else None
-        heads = source_of(before, cell)
-        return adapt_cell(heads, examples, cell, task.labels, None, calibration, own, task.unit)
+        task = task or self.model.inventory.task(cell.task)
+        of_task = self.calibration.of(cell.task, 0) if self.calibration else None
+        prior = generated_prior(self.model, cell, task)
+        return adapt_cell(prior, examples, cell, task, of_task, calibration=calibration)
 
     def cell_to_adapt(self, name: str | Cell) -> Cell:
         """The cell of this name; it may be of a task that the model does not know, in one of its languages."""
@@ -268,7 +267,7 @@ class Tagger(HubModel):
                 "in turn, and this model has none; train it with --expect (expect=True)"
             )
         if found is not None and cell in self.adapted:
-            return replace(found, temperature=found.temperature * self.adapted[cell].own.temperature)
+            return replace(found, temperature=found.temperature * self.adapted[cell].calibration.temperature)
         return found
 
 

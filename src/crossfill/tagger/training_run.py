@@ -196,7 +196,7 @@ class TrainingRun:
         """Say what was chosen, and what will be done."""
         yield from self.reasons
         config = self.configs[0]
-        method = AUTO if len(self.configs) > 1 else config.method
+        method = AUTO if len(self.configs) > 1 else config.variant
         yield from _describe_run(self.grid, self.seen, config, method)
         if isinstance(self.encoder, FrozenEncoder):
             needed, missing = words_to_encode(self.grid, self.seen, self.encoder, scored)
@@ -206,7 +206,7 @@ class TrainingRun:
         elif not self.can_hold_out and (self.unseen or method == AUTO):
             yield (
                 f"fewer than {FEWEST_CELLS} seen cells of any task can be held out, so nothing is said of how filled "
-                f"cells will score{f', and the method is {config.method}' if method == AUTO else ''}"
+                f"cells will score{f', and the method is {config.variant}' if method == AUTO else ''}"
             )
         elif self.unseen:
             yield f"--expect (expect=True) says what filled cells will score, in {self.n_folds + 1} times the time"
@@ -218,7 +218,7 @@ class TrainingRun:
         if comparison is not None and comparison.scores_by_method and self.log is not None:
             self.log(comparison.summary())
         with ProgressBar(self.log is None) as bars:
-            steps = bars.add(config.method, config.training.steps)
+            steps = bars.add(config.variant, config.training.steps)
             trained = train_model(self.grid, self.seen, config, self.request.out, self.encoder, steps, self.log)
         leave()
         calibration = None if comparison is None else comparison.calibration

@@ -13,11 +13,10 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from crossfill.adaptation.cell import generated_prior
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.features import Design, affine
-from crossfill.adaptation.fit import Fit
-from crossfill.adaptation.widths import default_width, mean_square
+from crossfill.adaptation.fit import predict_after
+from crossfill.adaptation.heads import generated_prior
+from crossfill.adaptation.prior import default_scales
 from crossfill.grid.cells import Cell
 from crossfill.measures.metrics import Labelling
 from crossfill.measures.significance import student_quantile
@@ -74,10 +73,8 @@ def estimate(
     None if it was given up on the way.
     """
     task = model.inventory.task(cell.task)
-    body, _ = affine(model.heads.plug_in([cell])[0])
-    examples = examples.through(body)
-    width = default_width(mean_square(examples), task.labels)
     generated = generated_prior(model, cell)
+    variances = default_scales(generated, task).variances(examples)
     n = len(examples)
     n_groups = min(n, MOST_GROUPS)
     budgets = [k for k in BUDGETS if k < n - math.ceil(n / n_groups)] + [n - math.ceil(n / n_groups)]
@@ -87,14 +84,10 @@ def estimate(
             return None
         out = list(range(group, n, n_groups))
         others = [i for i in range(n) if i % n_groups != group]
-        own = examples.words_of(out)
+        words, test = examples.words_of(out).numpy(), examples.take(out)
         for place, k in enumerate(budgets):
-            mean, design = generated.mean, Design.of(examples.features, ())
-            if k:
-                fit = Fit.of(generated, examples.take(others[:k]), width)
-                mean, design = fit.problem.rough_mode().mean, fit.design
-            probabilities = design(examples.features[own]).times(mean).softmax(-1).numpy()
-            chosen[place, own.numpy()] = Rule().choose(probabilities, examples.lengths[out].numpy(), task)
+            probabilities = predict_after(generated, examples.take(others[:k]), test, variances)
+            chosen[place, words] = Rule().choose(probabilities, test.lengths.numpy(), task)
     gold, lengths = examples.labels.numpy(), examples.lengths.numpy()
     counts = np.stack([Labelling(gold, row, task, lengths).counts() for row in chosen])
     curve = tuple(CurvePoint(k, interval(own)) for k, own in zip(budgets, counts, strict=True))

@@ -12,7 +12,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from crossfill.adaptation.words import N_CUES, with_words
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
@@ -130,10 +129,10 @@ class SentenceQueue:
             keys = [key for key in self._sentences if key in self._features]
             features = torch.cat([self._features[key] for key in keys])
             model, settings = self._tagger.model, self._tagger.config.prediction  # another model may take its place
-            given = features if model.encoder.n_extra else features[:, :-N_CUES]
-            prediction = predict_features(model, given, self.cell, settings.samples, settings.seed)
-            candidates = Candidates.of([self._sentences[key] for key in keys], prediction)
-            chosen = choose(candidates, len(keys), strategy, cost)
+            sentences = [self._sentences[key] for key in keys]
+            cues = model.cues(self.cell, Corpus.from_text(sentences))
+            prediction = predict_features(model, features, self.cell, settings.samples, settings.seed, cues)
+            chosen = choose(Candidates.of(sentences, prediction), len(keys), strategy, cost)
             self._order = _Order((version, strategy, cost, n), tuple(keys[i] for i in chosen))
         return self._order.keys
 
@@ -145,7 +144,7 @@ class SentenceQueue:
                 sentences = [self._sentences[key] for key in keys]
             if not keys:
                 return
-            model = with_words(self._tagger.model)  # features that heads have before and after they learn
+            model = self._tagger.model
             with self._encoding:
                 inputs = model.encoder.prepare(Corpus.from_text(sentences), self.cell.language)
                 features = encode(model, inputs, self.cell.task).float().cpu()

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from crossfill.adaptation.cell_calibration import CellCalibration
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.heads import without_adapted
-from crossfill.adaptation.own import Own
 from crossfill.adaptation.storage import save_adapted
 from crossfill.errors import CrossfillError, DataError
 from crossfill.grid.cells import Cell
@@ -288,7 +288,8 @@ class Teacher:
         examples, before = taught.examples(names), self.tagger.adapted.get(taught.cell)
         adapted = None
         if examples is not None:
-            adapted = self.tagger.adapted_to(examples, taught.cell, own=before.own if before is not None else Own())
+            calibration = before.calibration if before is not None else CellCalibration()
+            adapted = self.tagger.adapted_to(examples, taught.cell, calibration=calibration)
         with taught.lock, self.encoding:
             self.tagger.replace_adapted(taught.cell, adapted)
             taught.serving, taught.problem = number, None

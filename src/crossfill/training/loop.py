@@ -131,7 +131,7 @@ class Trainer:
         parts = features.split([int(batch.inputs.lengths.sum()) for batch in batches])
         heads = self.model.heads.training_draw([draw.cell for draw in draws], self.config.objective.samples)
         for draw, batch, part, (head, divergences) in zip(draws, batches, parts, heads, strict=True):
-            items = self.model.pool(part, batch.inputs.lengths, batch.unit)
+            items = self.model.pool(part, batch.inputs.lengths, draw.cell.task)
             likelihoods = log_likelihood(head.log_probabilities(items), batch.labels.to(device)) * n_processes
             divergence = total_divergence(divergences, partial(self.sampler.probability, cell=draw.cell))
             found.append(negative_elbo(likelihoods, divergence, draw.expected_words, kl_weight))

@@ -38,8 +38,9 @@ class CellVersions:
     """Names of the versions of cells: of the model as it was loaded, and of what each cell has learned since."""
 
     def __init__(self, name: str, tagger: Tagger, learned: Callable[[Cell], str]) -> None:
-        digest = sha256()
-        for key, tensor in sorted(without_adapted(tagger.model).heads.state_dict().items()):
+        digest, base = sha256(), without_adapted(tagger.model)
+        weights = base.heads.state_dict() | base.hidden.state_dict(prefix="hidden.")
+        for key, tensor in sorted(weights.items()):
             digest.update(key.encode() + tensor.detach().cpu().contiguous().float().numpy().tobytes())
         self._base, self._learned = f"{name}-{digest.hexdigest()[:8]}", learned
         self._adapted = {

@@ -29,7 +29,7 @@ def described(method: str, *overrides: str) -> tuple[Model, TypologyVectorHeads]
 
 
 def test_typology_is_an_input_beside_the_features():
-    model, heads = described("jm-typology", "joint.width=6", "joint.layers=1")
+    model, heads = described("jm-typology", "joint.hidden=[6]")
     network = heads.get_submodule("heads").get_submodule("1")  # of pos
     x = torch.cat([DATA.inputs.features, torch.from_numpy(VECTORS["ccc"]).expand(12, -1)], 1)
     first, second = network.get_submodule("0"), network.get_submodule("2")

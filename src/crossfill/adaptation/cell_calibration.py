@@ -1,4 +1,4 @@
-"""What a cell's own sentences tell beside its head: its temperature, and where its decisions lie.
+"""The calibration of an adapted cell: its temperature, and the offset of its decisions.
 
 Both come from predictions for these sentences, each by a head that was fitted without it, and are shrunk to those of
 the task, so that few sentences change little.
@@ -24,7 +24,7 @@ _LOGS = np.linspace(math.log(0.25), math.log(4), 200)
 _SHIFTS = np.linspace(-2, 2, 21)
 
 
-class Own(NamedTuple):
+class CellCalibration(NamedTuple):
     """Temperature and decisions of a cell, relative to those of its task."""
 
     temperature: float = 1.0
@@ -33,19 +33,19 @@ class Own(NamedTuple):
     """Added to the offset of the decision rule (`crossfill.prediction.rules`)."""
 
 
-def own_of(fit: Fit, task: Task, calibration: TaskCalibration | None = None) -> Own:
-    """Those of a cell, from its sentences left out in turn; `calibration` is that of its task."""
+def calibrate_cell(fit: Fit, task: Task, calibration: TaskCalibration | None = None) -> CellCalibration:
+    """Calibrate a cell on its sentences left out in turn; `calibration` is that of its task."""
     known = calibration is not None
     of_task, offset = (calibration.temperature, calibration.offsets.get("f1", 0.0)) if known else (1.0, 0.0)
-    temperature = shrunk_temperature(fit.left_out.log_softmax(-1).numpy(), fit.examples.labels.numpy(), of_task)
-    return Own(temperature / of_task, shift_of(fit, task, offset))
+    temperature = shrunk_temperature(fit.leave_out_logits.log_softmax(-1).numpy(), fit.examples.labels.numpy(), of_task)
+    return CellCalibration(temperature / of_task, offset_shift(fit, task, offset))
 
 
-def shift_of(fit: Fit, task: Task, offset: float) -> float:
+def offset_shift(fit: Fit, task: Task, offset: float) -> float:
     """The shift of a cell's decisions against the offset of its task; 0 where every word counts."""
     if task.absent is None:
         return 0.0
-    probabilities, examples = fit.left_out.softmax(-1).numpy(), fit.examples
+    probabilities, examples = fit.leave_out_logits.softmax(-1).numpy(), fit.examples
     return shrunk_shift(Sample(probabilities, examples.labels.numpy(), examples.lengths.numpy()), task, offset)
 
 

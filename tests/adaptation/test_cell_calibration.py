@@ -5,22 +5,29 @@ import pytest
 import torch
 
 from crossfill.adaptation.cell import adapt_cell
+from crossfill.adaptation.cell_calibration import (
+    CellCalibration,
+    calibrate_cell,
+    offset_shift,
+    shrunk_shift,
+    shrunk_temperature,
+)
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import Fit
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.own import Own, own_of, shift_of, shrunk_shift, shrunk_temperature
-from crossfill.adaptation.widths import Width
+from crossfill.adaptation.heads import generated_prior
+from crossfill.adaptation.prior import CellVariances
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task, Unit
 from crossfill.measures.metrics import score
 from crossfill.prediction.calibration import TaskCalibration
 from crossfill.prediction.rules import Rule, Sample
-from tests.adaptation.test_cell import with_cues
+from tests.adaptation.test_cell import word_cues
 from tests.scenarios import small_model
 
 TASK = Task("ner", ("B-LOC", "I-LOC", "O"))
 PLACE = Task("ner", ("B-LOC", "O"))
-WIDTH = Width(1.0, 0.01, 0.0, spread=0.0)
+VARIANCES = CellVariances(1.0, 0.01, 0.0, spread=0.0)
 
 
 def believed(n_sentences: int, doubt: float) -> Sample:
@@ -72,31 +79,38 @@ def cell_with_names(n_sentences: int) -> Examples:
     features = torch.randn(3 * n_sentences, 8, generator=torch.Generator().manual_seed(1))
     labels = torch.full((len(features),), 2)
     labels[1::3][features[1::3, 0] > 0.5] = 0
-    given = with_cues(features, torch.arange(len(features)))
-    return Examples(given, labels, torch.full((n_sentences,), 3), tuple(f"{i:03}" for i in range(n_sentences)))
+    cues = word_cues(torch.arange(len(features)))
+    return Examples(features, cues, labels, torch.full((n_sentences,), 3), tuple(f"{i:03}" for i in range(n_sentences)))
 
 
 def test_a_cell_decides_where_its_left_out_sentences_say():
     examples = cell_with_names(60)
-    fit = Fit.of(HeadPrior.at(torch.zeros(3, 9, dtype=torch.float64)), examples, WIDTH)
-    probabilities, gold, lengths = fit.left_out.softmax(-1).numpy(), examples.labels.numpy(), examples.lengths.numpy()
+    fit = Fit.of(HeadPrior.at(torch.zeros(3, 9, dtype=torch.float64)), examples, VARIANCES)
+    probabilities, gold, lengths = (
+        fit.leave_out_logits.softmax(-1).numpy(),
+        examples.labels.numpy(),
+        examples.lengths.numpy(),
+    )
     values = {
         s: 60 * score(gold, Rule(0.3 + s).choose(probabilities, lengths, TASK), TASK, lengths) - 2 * s**2
         for s in np.linspace(-2, 2, 21).tolist()
     }
-    shift = shift_of(fit, TASK, 0.3)
+    shift = offset_shift(fit, TASK, 0.3)
     assert values[min(values, key=lambda tried: abs(tried - shift))] == max(values.values())
     assert shift != 0
     task = TaskCalibration(1, 1, 1.5, (), (), offsets={"f1": 0.3})
-    assert own_of(fit, TASK, task).shift == shift
-    assert own_of(fit, Task("topic", TASK.labels, Unit.SENTENCE), task).shift == 0.0  # a topic may be called O
-    assert own_of(fit, Task("pos", ("ADJ", "NOUN", "VERB")), task) == Own(own_of(fit, TASK, task).temperature, 0.0)
+    assert calibrate_cell(fit, TASK, task).shift == shift
+    assert calibrate_cell(fit, Task("topic", TASK.labels, Unit.SENTENCE), task).shift == 0.0  # a topic may be called O
+    assert calibrate_cell(fit, Task("pos", ("ADJ", "NOUN", "VERB")), task) == CellCalibration(
+        calibrate_cell(fit, TASK, task).temperature, 0.0
+    )
 
 
 def test_what_is_given_is_not_looked_for():
-    cell, given = Cell("ner", "aaa"), Own(1.3, -0.4)
+    cell, given = Cell("ner", "aaa"), CellCalibration(1.3, -0.4)
     model = small_model("jm")
-    labels = model.inventory.labels["ner"]
+    task = model.inventory.task("ner")
     features = torch.randn(8, model.encoder.n_features, generator=torch.Generator().manual_seed(2))
-    examples = Examples(with_cues(features, torch.arange(8)), torch.zeros(8).long(), torch.full((2,), 4), ("a", "b"))
-    assert adapt_cell(model.heads, examples, cell, labels, WIDTH, own=given).own == given
+    examples = Examples(features, word_cues(torch.arange(8)), torch.zeros(8).long(), torch.full((2,), 4), ("a", "b"))
+    made = adapt_cell(generated_prior(model, cell), examples, cell, task, variances=VARIANCES, calibration=given)
+    assert made.calibration == given

@@ -22,7 +22,7 @@ def beliefs(tagger: Tagger, cell: Cell, corpus: Corpus) -> np.ndarray:
     return np.concatenate([t.probabilities for t in tagger.tag_many(corpus, cell, samples=0)])
 
 
-def test_it_learns_exactly_what_adapt_makes_of_the_sentences_in_force(
+def test_it_learns_exactly_what_adapt_makes_of_the_active_sentences(
     teach: Begin, tagger: Tagger, taught: tuple[Cell, Corpus]
 ):
     cell, corpus = taught
@@ -70,7 +70,7 @@ def test_a_restart_takes_up_where_it_was(teach: Begin, taught: tuple[Cell, Corpu
     second = teach()
     second.wait(cell, 60)
     assert second.version(cell) == "2"
-    assert second.in_force(cell) == first.in_force(cell)
+    assert second.active(cell) == first.active(cell)
     assert second.progress(cell) == first.progress(cell)
     np.testing.assert_array_equal(beliefs(second.tagger, cell, corpus), beliefs(first.tagger, cell, corpus))
 
@@ -90,12 +90,12 @@ def test_one_goes_back_to_a_state_and_forward_again(teach: Begin, folder: Path, 
         np.testing.assert_array_equal(beliefs(teacher.tagger, cell, corpus), seen[number - 1])
     teacher.go_back(cell, 0)
     teacher.wait(cell, 60)
-    assert (teacher.version(cell), teacher.in_force(cell)) == ("0", [])
+    assert (teacher.version(cell), teacher.active(cell)) == ("0", [])
     np.testing.assert_array_equal(beliefs(teacher.tagger, cell, corpus), beliefs(load(folder), cell, corpus))
     teacher.accept(cell, [corpus[9]])
     assert teacher.learn(cell)
     teacher.wait(cell, 60)
-    assert (teacher.version(cell), len(teacher.in_force(cell))) == ("3", 1)
+    assert (teacher.version(cell), len(teacher.active(cell))) == ("3", 1)
     with pytest.raises(DataError, match="expected a state from 0 to 3, got 4"):
         teacher.go_back(cell, 4)
 
@@ -148,7 +148,7 @@ def test_many_threads_accept_and_tag_while_it_learns(teach: Begin, taught: tuple
     teacher.wait(cell, 60)
     assert not failures
     texts = {"".join(s.words) for s in corpus}
-    assert len(teacher.in_force(cell)) == len(texts)
+    assert len(teacher.active(cell)) == len(texts)
     journal = Journal(teacher.folder, cell, teacher.tagger.model.inventory.labels[cell.task])
     entries = journal.read()
     assert sum(type(entry).__name__ == "Accepted" for entry in entries) == len(corpus)
@@ -182,8 +182,8 @@ def test_spans_have_to_begin(teach: Begin, taught):
     with pytest.raises(DataError, match="at the start of a span"):
         teacher.accept(cell, [Sentence(("a", "b"), ("O", label))])
     teacher.accept(cell, [Sentence(("a", "b"), (f"B{label[1:]}", label))])
-    assert len(teacher.in_force(cell)) == 1
-    with pytest.raises(DataError, match="expected the id of a sentence in force"):
+    assert len(teacher.active(cell)) == 1
+    with pytest.raises(DataError, match="expected the id of an active sentence"):
         teacher.withdraw(cell, ["nothing"])
     with pytest.raises(DataError, match="expected the id of an accepted sentence"):
         teacher.accept(cell, [Sentence(("a",), ("O",))], replaces="nothing")

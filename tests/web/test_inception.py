@@ -73,7 +73,7 @@ def test_the_documentation_shows_what_happens(taught: TestClient, teacher: Teach
         answer = taught.request(shown.method, shown.path, json=written(shown.body))
         assert answer.status_code == shown.status, answer.text
         assert shown.answer is None or alike(shown.answer, answer.json()), answer.json()
-    (entry,) = teacher.in_force("ner/wol")
+    (entry,) = teacher.active("ner/wol")
     assert (entry.who, entry.sentence.words, entry.sentence.labels) == (
         "INCEpTION user awa",
         ("Ndar", "la", "dëkk", "."),
@@ -87,14 +87,14 @@ def test_training_keeps_what_is_new_and_waits_its_turn(taught: TestClient, clien
     teacher.wait("ner/wol", 30)
     assert teacher.version("ner/wol") == "1"
     assert taught.post("/inception/ner/wol/train", json=body).status_code == 204
-    assert len(teacher.in_force("ner/wol")) == 1
+    assert len(teacher.active("ner/wol")) == 1
     assert not teacher.busy("ner/wol")
     assert teacher.version("ner/wol") == "1"  # nothing was new
     text = "🦁 Awa la. Ndar la dëkk."
     places = [(2, 5, "PER"), (10, 14, "PER")]
     body["documents"].append({"xmi": xmi(text, list(split_text(text, "wol")), places), "userId": "a\tb"})
     assert taught.post("/inception/ner/wol/train", json=body).status_code == 204
-    found = {entry.sentence.text: (entry.who, entry.sentence.labels) for entry in teacher.in_force("ner/wol")}
+    found = {entry.sentence.text: (entry.who, entry.sentence.labels) for entry in teacher.active("ner/wol")}
     assert found == {
         "🦁 Awa la.": ("INCEpTION user ab", ("O", "B-PER", "O", "O")),
         "Ndar la dëkk.": ("INCEpTION user ab", ("B-PER", "O", "O", "O")),

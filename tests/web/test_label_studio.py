@@ -63,7 +63,7 @@ def test_the_documentation_shows_what_happens(taught: TestClient, teacher: Teach
         assert answer.status_code == shown.status
         assert alike(shown.answer, answer.json()), answer.json()
         teacher.wait("ner/wol", 30)
-    (entry,) = teacher.in_force("ner/wol")
+    (entry,) = teacher.active("ner/wol")
     assert entry.who == "Label Studio user 1"
     assert (entry.sentence.words, entry.sentence.labels) == (
         ("🦁", "Awa", "dem", "na", "Ndar", "."),
@@ -107,7 +107,7 @@ def test_annotations_are_kept_and_learned_from_at_once(taught: TestClient, teach
     assert (kept, first != before) == (2, True)
     kept, second = send("ANNOTATION_UPDATED", "𞤀𞤣 Ndar 🦁. Awa la.", ("Ndar", "LOC"), ("Awa", "Person"))
     assert (kept, second not in (before, first)) == (1, True)
-    labels = {entry.sentence.text: entry.sentence.labels for entry in teacher.in_force("ner/wol")}
+    labels = {entry.sentence.text: entry.sentence.labels for entry in teacher.active("ner/wol")}
     assert labels == {"𞤀𞤣 Ndar 🦁.": ("O", "B-LOC", "O", "O"), "Awa la.": ("B-PER", "O", "O")}
     assert send("ANNOTATION_UPDATED", "𞤀𞤣 Ndar 🦁. Awa la.", ("Ndar", "LOC"), ("Awa", "Person")) == (0, second)
     assert send("ANNOTATION_CREATED", "Awa!", ("Awa", "Person"), was_cancelled=True) == (0, second)
@@ -128,7 +128,7 @@ def test_deleted_annotations_are_forgotten(taught: TestClient, teacher: Teacher)
         return answer.json()
 
     def texts() -> set[str]:
-        return {entry.sentence.text for entry in teacher.in_force("ner/wol")}
+        return {entry.sentence.text for entry in teacher.active("ner/wol")}
 
     def examples() -> int:
         return len(teacher.tagger.adapted[teacher.tagger.cell("ner/wol")].examples)
@@ -167,7 +167,7 @@ def test_events_that_cannot_be_learned_from_are_told(taught: TestClient, teacher
     body = event("ANNOTATION_CREATED", "Awa la.", ("Awa", "Person")) | change
     answer = taught.post("/label-studio/ner/wol/webhook", json=body)
     assert (answer.status_code, message in answer.json()["message"]) == (status, True), answer.json()
-    assert teacher.in_force("ner/wol") == []
+    assert teacher.active("ner/wol") == []
 
 
 def test_other_sites_teach_nothing_and_a_server_that_only_tags_says_so(studio: TestClient, taught: TestClient):

@@ -116,7 +116,7 @@ def test_label_studio_shows_the_backends_predictions_and_teaches_it(label_studio
             if teacher.version("ner/wol") != "0":
                 break
             time.sleep(0.2)
-        (entry,) = teacher.in_force("ner/wol")
+        (entry,) = teacher.active("ner/wol")
         assert (entry.sentence.words[0], entry.sentence.labels[0]) == ("🦁", "B-PER")
         again = api.predictions(project)[TEXTS[0]]
         assert (

@@ -97,7 +97,7 @@ def press(page: Page, *keys: str) -> None:
 
 
 def accepted(teacher: Teacher, cell: str) -> list[tuple[str, tuple[str, ...]]]:
-    return [(" ".join(entry.sentence.words), entry.sentence.labels) for entry in teacher.in_force(cell)]
+    return [(" ".join(entry.sentence.words), entry.sentence.labels) for entry in teacher.active(cell)]
 
 
 def gold_of(task: str) -> tuple[str, list[Sentence], list[Sentence]]:
@@ -142,7 +142,7 @@ def test_a_new_user_teaches_ten_sentences_by_keyboard_alone_and_the_score_rises(
         assert tuple(labels(page)) == right[shown]
         press(page, "Enter")
         expect(page.locator("#done")).to_have_text(f"{n + 1} sentence{'s' * (n > 0)}")
-    assert {entry.sentence.words: entry.sentence.labels for entry in teacher.in_force(cell)} == right
+    assert {entry.sentence.words: entry.sentence.labels for entry in teacher.active(cell)} == right
     while page.evaluate("document.activeElement.id") != "learn":
         press(page, "Shift+Tab" if page.evaluate("document.activeElement.closest('.panel') !== null") else "Tab")
     press(page, "Enter")
@@ -235,7 +235,7 @@ def test_words_are_split_and_merged_and_the_text_stays(visit: Callable[..., Page
     expect(page.locator("#spoken")).to_contain_text("Not split")
     press(page, "Control+z", "Control+z", "Control+y", "Control+y", "Enter")
     expect(page.locator("#told")).to_contain_text("Nothing waits")
-    (entry,) = teacher.in_force("pos/wol")
+    (entry,) = teacher.active("pos/wol")
     assert (entry.sentence.words, entry.sentence.text) == (("Dakar", "mooy", "pé eyu"), "Dakarmooy pé eyu")
 
 
@@ -254,7 +254,7 @@ def test_two_tabs_lose_nothing(visit: Callable[..., Page], address: str, teacher
             expect(page.locator("#told")).to_contain_text("Saved")
         expect(other.locator("#done")).to_have_text(f"{2 * n + 2} sentences")
     assert {text for text, _ in accepted(teacher, "pos/wol")} == set(LINES[:4])
-    assert [entry.who for entry in teacher.in_force("pos/wol")] == ["Anna", "Ben"] * 2
+    assert [entry.who for entry in teacher.active("pos/wol")] == ["Anna", "Ben"] * 2
     one.reload()
     expect(one.locator("#done")).to_have_text("4 sentences")
     for page in (one, other):  # both correct the same sentence: both are kept, the later counts, and that is said
@@ -416,7 +416,7 @@ def test_a_token_is_asked_for(visit: Callable[..., Page], browser: Browser, teac
         add(page, LINES[0])
         page.keyboard.press("Enter")
         expect(page.locator("#done")).to_have_text("1 sentence")
-        assert sum(len(teacher.in_force(cell)) for cell in teacher.tagger.cells) == 1
+        assert sum(len(teacher.active(cell)) for cell in teacher.tagger.cells) == 1
         assert page.request.get("/api/grid").status == 401  # without the token
         page.goto("/")
         expect(page.locator("#to-teach")).to_be_visible()

@@ -193,8 +193,8 @@ class Journal:
 
     def _sentence(self, lines: str, glued: frozenset[int]) -> Sentence:
         if self._suffix == ".conllu":
-            found = [s.sentence(LabelColumn(self.cell.task)) for s in conllu.parse(lines.encode(), str(self.path))]
-            return found[0] if found else Sentence(())
+            parsed = [s.sentence(LabelColumn(self.cell.task)) for s in conllu.parse(lines.encode(), str(self.path))]
+            return parsed[0] if parsed else Sentence(())
         rows = [line.partition("\t") for line in lines.split("\n") if line]
         words, labels = tuple(word for word, _, _ in rows), tuple(label for _, _, label in rows)
         return Sentence(words, labels, tuple(i not in glued for i in range(len(words))) if glued else ())

@@ -69,7 +69,7 @@ class Progress:
     states: tuple[CellState, ...]
     """All states that the cell was in, oldest first."""
     current: int
-    """The number of the state whose sentences, and later ones, are in force."""
+    """The number of the state whose sentences, and later ones, are active."""
     problem: str | None
     """Why the last adaptation failed."""
 
@@ -132,14 +132,14 @@ class Teacher:
         taught = self._taught_cell(cell)
         check_name(who)
         with taught.lock:
-            in_force = {entry.id for entry in taught.refresh().in_force}
-            if wrong := next((name for name in ids if name not in in_force), None):
-                raise DataError(f"{taught.cell}: expected the id of a sentence in force, got '{wrong[:20]}'")
+            active = {entry.id for entry in taught.refresh().active}
+            if wrong := next((name for name in ids if name not in active), None):
+                raise DataError(f"{taught.cell}: expected the id of an active sentence, got '{wrong[:20]}'")
             if ids:
                 taught.write(*(Withdrawn(name, who, _now()) for name in ids))
 
     def learn(self, cell: str | Cell) -> bool:
-        """Adapt the cell to the sentences in force, in the background.
+        """Adapt the cell to the active sentences, in the background.
 
         False if nothing is new, or if the cell is busy: then it will learn what is new when it is done.
         """
@@ -164,11 +164,11 @@ class Teacher:
         """Return the number of the state that tags now; 0 for the model as it was loaded."""
         return str(self._taught_cell(cell).serving)
 
-    def in_force(self, cell: str | Cell) -> list[Accepted]:
+    def active(self, cell: str | Cell) -> list[Accepted]:
         """List the sentences that count, in order of acceptance."""
         taught = self._taught_cell(cell)
         with taught.lock:
-            return taught.refresh().in_force
+            return taught.refresh().active
 
     def by_text(self, cell: str | Cell) -> dict[str, Accepted]:
         """Find the sentences that count by `text_key` of their words."""
@@ -202,10 +202,10 @@ class Teacher:
         taught = self._taught_cell(cell)
         with taught.lock:
             state = taught.refresh()
-            in_force = state.in_force
+            active = state.active
             return Progress(
-                sentences=len(in_force),
-                words=sum(len(entry.sentence) for entry in in_force),
+                sentences=len(active),
+                words=sum(len(entry.sentence) for entry in active),
                 unlearned=state.unlearned,
                 changed=state.changed,
                 state=str(taught.serving),

@@ -36,9 +36,9 @@ class CellState:
 
 
 class JournalState:
-    """What the entries of a journal amount to: the sentences in force are those that count.
+    """What the entries of a journal amount to: the active sentences are those that count.
 
-    At most one entry is in force for a text: a later one with the same characters, however they are cut into words,
+    At most one entry is active for a text: a later one with the same characters, however they are cut into words,
     replaces an earlier one.
     """
 
@@ -48,7 +48,7 @@ class JournalState:
         self.states = [CellState(0, "", ())]
         self.current = 0
         """The number of the state that later sentences are added to."""
-        self._in_force: dict[str, str] = {}  # the text's key → id, in order of acceptance
+        self._active: dict[str, str] = {}  # the text's key → id, in order of acceptance
 
     def apply(self, entries: Iterable[Entry]) -> None:
         """Take entries into account."""
@@ -56,25 +56,25 @@ class JournalState:
             self._apply(entry)
 
     @property
-    def in_force(self) -> list[Accepted]:
+    def active(self) -> list[Accepted]:
         """The sentences that count, in order of acceptance."""
-        return [self.accepted[name] for name in self._in_force.values()]
+        return [self.accepted[name] for name in self._active.values()]
 
     @property
     def unlearned(self) -> int:
-        """Sentences in force that the current state does not know."""
+        """Active sentences that the current state does not know."""
         known = set(self.at(self.current).ids)
-        return sum(name not in known for name in self._in_force.values())
+        return sum(name not in known for name in self._active.values())
 
     @property
     def changed(self) -> bool:
-        """Whether the sentences in force differ from those of the current state."""
-        return set(self._in_force.values()) != set(self.at(self.current).ids)
+        """Whether the active sentences differ from those of the current state."""
+        return set(self._active.values()) != set(self.at(self.current).ids)
 
     @property
     def by_text(self) -> dict[str, Accepted]:
         """The sentences that count, by the key of their text."""
-        return {key: self.accepted[name] for key, name in self._in_force.items()}
+        return {key: self.accepted[name] for key, name in self._active.items()}
 
     def at(self, number: int) -> CellState:
         """Find the state of this number."""
@@ -86,10 +86,10 @@ class JournalState:
                 self.accepted[entry.id] = entry
                 if entry.replaces in self.accepted:
                     self._remove(entry.replaces)
-                self._in_force.pop(text_key(entry.sentence), None)
-                self._in_force[text_key(entry.sentence)] = entry.id
+                self._active.pop(text_key(entry.sentence), None)
+                self._active[text_key(entry.sentence)] = entry.id
             case Learned():
-                self.states.append(CellState(entry.number, entry.when, tuple(self._in_force.values())))
+                self.states.append(CellState(entry.number, entry.when, tuple(self._active.values())))
                 self.current = entry.number
             case Estimated():
                 self.states = [
@@ -97,13 +97,13 @@ class JournalState:
                 ]
             case Returned():
                 names = self.at(entry.number).ids
-                self._in_force = {text_key(self.accepted[name].sentence): name for name in names}
+                self._active = {text_key(self.accepted[name].sentence): name for name in names}
                 self.current = entry.number
             case _:
                 self._remove(entry.id)
 
     def _remove(self, name: str | None) -> None:
-        self._in_force = {key: other for key, other in self._in_force.items() if other != name}
+        self._active = {key: other for key, other in self._active.items() if other != name}
 
 
 def text_key(sentence: Sentence) -> str:

@@ -94,7 +94,7 @@ class IncomingAnnotations:
         teacher = self._present()
 
         def work() -> None:
-            teacher.withdraw(cell, [entry.id for entry in teacher.in_force(cell) if entry.source in sources], who)
+            teacher.withdraw(cell, [entry.id for entry in teacher.active(cell) if entry.source in sources], who)
 
         await self._background.do(work)
 

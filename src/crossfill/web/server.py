@@ -40,7 +40,7 @@ def serve(
     quiet: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the model in a folder until the process is told to stop; `ready` is called with the address."""
+    """Serve the model in a folder until the process gets a signal to stop; `ready` is called with the address."""
     set_up_log(quiet)
     tagger = load(folder := find_model(folder), encoder)
     teacher = None

@@ -28,7 +28,7 @@ _CHANGES: dict[int | str, dict[str, Any]] = BODY_PROBLEMS | {403: CHANGING_PROBL
 _LOOKS: dict[int | str, dict[str, Any]] = PROBLEMS | {code: BODY_PROBLEMS[code] for code in (422, 429, 503)}
 
 
-Name = Annotated[str, Field(max_length=MOST_NAME, description="Who corrects, as it will stand in the journal.")]
+Name = Annotated[str, Field(max_length=MOST_NAME, description="Who corrects, for the journal.")]
 Id = Annotated[str, Field(pattern="^[0-9a-f]{12}$", description="Of a sentence that was accepted.")]
 Key = Annotated[str, Field(pattern="^[0-9a-f]{16}$", description="Of a text, however it is cut into words.")]
 
@@ -250,7 +250,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
             before = teacher.by_text(asked.cell).get(text_key(sentence))
             (entry,) = teacher.accept(asked.cell, [sentence], asked.who, asked.replaces)
             replaced = _shown(before) if before is not None and before.id != asked.replaces else None
-            return AcceptAnswer(id=entry.id, replaced=replaced, sentences=len(teacher.in_force(asked.cell)))
+            return AcceptAnswer(id=entry.id, replaced=replaced, sentences=len(teacher.active(asked.cell)))
 
         return await background.do(work)
 
@@ -288,7 +288,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         asked = tagger.cell(cell)
 
         def work() -> bytes:
-            corpus = Corpus.from_sentences(entry.sentence for entry in teacher.in_force(asked))
+            corpus = Corpus.from_sentences(entry.sentence for entry in teacher.active(asked))
             return WRITERS[_FORMATS[format]](corpus, asked.task, tagger.model.inventory.labels[asked.task])
 
         name = f"{asked.task.replace(':', '=')}-{asked.language}{_FORMATS[format]}"
@@ -310,7 +310,7 @@ def _progress(teacher: Teacher, cell: Cell) -> ProgressAnswer:
         status="seen" if cell in teacher.tagger.seen else "unseen",
         waiting=teacher.queue(cell).waiting(teacher.by_text(cell)),
         every=teacher.every,
-        recent=[_shown(entry) for entry in teacher.in_force(cell)[: -RECENT - 1 : -1]],
+        recent=[_shown(entry) for entry in teacher.active(cell)[: -RECENT - 1 : -1]],
     )
 
 

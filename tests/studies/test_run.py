@@ -23,7 +23,7 @@ from crossfill.executors.base import Event, Executor, Work, attempt
 from crossfill.executors.jobs import LOCK
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
-from crossfill.report.held_out import held_out_table
+from crossfill.report.tables import held_out_table
 from crossfill.studies.run import run_study
 from crossfill.studies.run_folder import Results, open_results
 from crossfill.tagger import train

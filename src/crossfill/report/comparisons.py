@@ -1,17 +1,18 @@
-"""Comparisons of methods from lists of results: wins, differences and their significance, correlations.
+"""Comparisons of methods: wins, differences and their significance, correlations, and scores as table entries.
 
 Results are grouped by method, then by training (a partition and a seed). Scores are plug-in scores of unseen cells; a
 corpus that several trainings scored counts with its mean over them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from crossfill.errors import DataError, unknown
-from crossfill.evaluation.results import CellResult, Place
+from crossfill.evaluation.results import CellResult, Place, PredictionKind, average, place_means
 from crossfill.measures.significance import (
+    ALPHA,
     Comparison,
     Correlation,
     approximate_randomisation,
@@ -19,8 +20,11 @@ from crossfill.measures.significance import (
     decisive_item,
     holm,
     over_trainings_and_cells,
+    summarise,
 )
 from crossfill.measures.uncertainty import Reliability
+from crossfill.report.rendering import Datum
+from crossfill.studies.run_folder import ResultEntry, Results
 
 Training = tuple[str, int]
 """A partition and a seed: methods with the same one are compared in pairs."""
@@ -264,3 +268,71 @@ def _common(scores: Mapping[str, Mapping[Place, float]]) -> dict[str, dict[Place
     if not shared:
         raise DataError(f"expected unseen corpora that all of {', '.join(scores)} were scored on, got none in common")
     return {method: {item: values[item] for item in sorted(shared)} for method, values in scores.items()}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Scores of a method on unseen cells: a mean for each seed; and by training, each corpus of a cell."""
+
+    by_seed: np.ndarray
+    by_training: dict[Training, dict[Place, float]]
+
+    @classmethod
+    def of(
+        cls, results: Results, entries: Iterable[ResultEntry], tasks: Sequence[str], kind: PredictionKind = "plug_in"
+    ) -> "Sample":
+        """The sample of these entries; the mean of a seed weighs all tasks equally."""
+        by_seed: dict[int, list[ResultEntry]] = {}
+        for entry in entries:
+            by_seed.setdefault(entry.seed, []).append(entry)
+        means = []
+        for _, own in sorted(by_seed.items()):
+            found = [average(part, kind=kind) for task in tasks if (part := results.unseen(own, task))]
+            means += [float(np.mean(found))] if found else []
+        by_training = {
+            (entry.partition, entry.seed): place_means(
+                (r for r in results.unseen([entry]) if r.cell.task in tasks), kind=kind
+            )
+            for own in by_seed.values()
+            for entry in own
+        }
+        return cls(np.array(means), by_training)
+
+    @property
+    def mean(self) -> float:
+        """Mean over seeds."""
+        return float(self.by_seed.mean())
+
+
+def score_datum(sample: Sample, mark: str = "") -> Datum:
+    """Mean ± sd, in percent; the mean alone if there is one seed."""
+    if not len(sample.by_seed):
+        return Datum("–")
+    mean, sd, n = summarise((100 * sample.by_seed).tolist())
+    return Datum(f"{mean:.1f} ± {sd:.1f}" if n > 1 else f"{mean:.1f}", mean, mark=mark)
+
+
+def deviation(samples: Iterable[Sample]) -> str:
+    """Text that explains ± in a table of these samples, to end a sentence; empty if they have one seed each."""
+    n_seeds = max((len(sample.by_seed) for sample in samples), default=0)
+    return f", ± standard deviation over {n_seeds} seeds" if n_seeds > 1 else ""
+
+
+def with_best_in_bold(data: Sequence[Datum]) -> list[Datum]:
+    """A row of scores with the highest in bold, and those equal to it to the digit shown; none if none is lower."""
+    values = [round(datum.value, 1) for datum in data if datum.value is not None]
+    if len(set(values)) < 2:
+        return list(data)
+    return [d._replace(bold=d.value is not None and round(d.value, 1) == max(values) and not d.mark) for d in data]
+
+
+def compared(by_method: Mapping[str, Sample]) -> list[Datum]:
+    """Each method's datum: the best in bold, and marked what is significantly below it."""
+    means = {method: sample.mean for method, sample in by_method.items() if len(sample.by_seed)}
+    if not means:
+        return [Datum("–") for _ in by_method]
+    best = max(means, key=lambda method: means[method])
+    others = [method for method in means if method != best]
+    p_values = holm([compare(by_method[best].by_training, by_method[method].by_training).p_value for method in others])
+    below = {method for method, p in zip(others, p_values, strict=True) if p < ALPHA}
+    return with_best_in_bold([score_datum(sample, "†" * (m in below)) for m, sample in by_method.items()])

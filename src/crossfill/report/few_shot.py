@@ -7,8 +7,8 @@ import numpy as np
 
 from crossfill.errors import DataError
 from crossfill.measures.significance import holm, over_trainings_and_cells
+from crossfill.report.comparisons import with_best_in_bold
 from crossfill.report.rendering import Datum, Table, shown
-from crossfill.report.samples import with_best_in_bold
 from crossfill.studies.run_folder import Results
 
 SCRATCH = "from scratch"

@@ -5,17 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from crossfill.evaluation.results import CellResult, PredictionKind, entropy_correlation, entropy_points
+from crossfill.evaluation.results import CellResult, Place, PredictionKind, average, entropy_correlation, entropy_points
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import TaskKind
-from crossfill.measures.significance import Correlation
-from crossfill.report.bridges import bridge_table
+from crossfill.measures.significance import Correlation, summarise
 from crossfill.report.comparison_tables import comparison_tables
-from crossfill.report.comparisons import pooled_uncertainty
+from crossfill.report.comparisons import Sample, compared, deviation, pooled_uncertainty, score_datum, with_best_in_bold
 from crossfill.report.few_shot import few_shot_tables
-from crossfill.report.held_out import held_out_table
 from crossfill.report.rendering import Datum, Table, shown
-from crossfill.report.samples import Sample, compared, deviation, score_datum, with_best_in_bold
 from crossfill.studies.run_folder import ResultEntry, Results, is_subset
 
 MEASURES = {"nll": "NLL", "brier": "Brier", "ece": "ECE", "ece_adaptive": "adaptive ECE", "aurc": "AURC"}
@@ -293,3 +290,102 @@ def _percent(value: Any) -> Datum:
 
 def _number(value: Any, digits: int) -> Datum:
     return Datum(f"{float(value):,.{digits}f}", float(value))
+
+
+def bridge_table(results: Results) -> Table:
+    """Scores by number of bridges, task and method, on the cells that are unseen with every number of bridges."""
+    groups = sorted((g for g in results.groups if g.startswith("bridges-")), key=_order)
+    rows = []
+    for task in results.tasks if len(groups) > 1 else ():
+        common = _common(results, groups, task)
+        for group in groups if common else ():
+            data = [_datum(results, method, group, common) for method in results.methods]
+            names = (Datum(task), Datum(str(_order(group)[1]), float(_order(group)[1])), Datum(str(len(common))))
+            rows.append((*names, *with_best_in_bold(data)))
+    n_seeds = len(results.seeds)
+    spread = f", ± standard deviation over {n_seeds} seeds" if n_seeds > 1 else ""
+    return Table(
+        "bridges",
+        "Scores by number of bridges",
+        ("task", "bridges", "corpora", *map(shown, results.methods)),
+        tuple(rows),
+        "Bridges are languages seen in all of their tasks. Plug-in prediction, mean over the corpora that are unseen "
+        f"with every number of bridges{spread}. Bold: the best.",
+    )
+
+
+def _common(results: Results, groups: Sequence[str], task: str) -> set[Place]:
+    """The places that every method was scored on as unseen, in every group."""
+    scored = [
+        {r.place for r in results.unseen(entries, task)}
+        for group in groups
+        for method in results.methods
+        if (entries := results.proper(method, group))
+    ]
+    return set.intersection(*scored) if scored else set()
+
+
+def _datum(results: Results, method: str, group: str, places: set[Place]) -> Datum:
+    by_seed: dict[int, list[CellResult]] = {}
+    for entry in results.proper(method, group):
+        by_seed.setdefault(entry.seed, []).extend(r for r in results.unseen([entry]) if r.place in places)
+    if not by_seed:
+        return Datum("–")
+    mean, sd, n = summarise([100 * average(found) for found in by_seed.values()])
+    return Datum(f"{mean:.1f} ± {sd:.1f}" if n > 1 else f"{mean:.1f}", mean)
+
+
+def _order(group: str) -> tuple[int, int]:
+    """Seed and number of bridges of a group: `bridges-10-3` has 10, with seed 3."""
+    _, size, *seed = group.split("-")
+    return int(seed[0]) if seed else 0, int(size)
+
+
+def held_out_table(results: Results) -> Table:
+    """Unseen cells with and without what was fitted on held-out cells: scores, NLL, ECE; coverage of label sets."""
+    rows = []
+    for group in results.groups:
+        for task in results.tasks:
+            for method in results.methods:
+                entries = results.proper(method, group)
+                found = [r for r in results.unseen(entries, task) if r.label_sets is not None]
+                if found:
+                    offsets = [results.jobs[entry.job]["rules"][method]["plug_in"][task] for entry in entries]
+                    rows.append((Datum(group), Datum(task), Datum(shown(method)), *_data(found, offsets)))
+    alphas = {r.label_sets.alpha for r in results.unseen(results.entries) if r.label_sets is not None}
+    return Table(
+        "held-out",
+        "Decisions and calibration, fitted on seen cells held out in turn",
+        (
+            "partitions", "task", "method", "argmax", "decided", "offset", "temperature", "NLL", "with T", "ECE",
+            "with T", "coverage", "labels in a set",
+        ),
+        tuple(rows),
+        "Means over the corpora of unseen cells and over seeds. Scores are of plug-in prediction: of each word's most "
+        "probable label, and by the decision rule, whose offset on the label that means none stands beside them (means "
+        "over halves). NLL and ECE are of averaged prediction, without and with the temperature T; label sets at α = "
+        + ", ".join(f"{alpha:g}" for alpha in sorted(alphas))
+        + ". Nothing was fitted on the cells that are scored.",
+    )  # fmt: skip
+
+
+def _data(found: Sequence[CellResult], rules: Sequence[dict]) -> list[Datum]:
+    sets = [r.label_sets for r in found if r.label_sets is not None]
+    offsets = [rule["offsets"]["f1"] for rule in rules if "f1" in rule["offsets"]]
+    numbers = [
+        (100 * _mean([r.plug_in["argmax"] for r in found]), 1),
+        (100 * _mean([r.score for r in found]), 1),
+        (_mean(offsets) if offsets else float("nan"), 1),
+        (_mean([rule["temperature"] for rule in rules]), 2),
+        (_mean([r.averaged["nll"] for r in found]), 3),
+        (_mean([s.tempered_nll for s in sets]), 3),
+        (_mean([r.averaged["ece"] for r in found]), 3),
+        (_mean([s.tempered_ece for s in sets]), 3),
+        (_mean([s.coverage for s in sets]), 3),
+        (_mean([s.set_size for s in sets]), 2),
+    ]
+    return [Datum("–") if np.isnan(value) else Datum(f"{value:.{digits}f}", value) for value, digits in numbers]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))

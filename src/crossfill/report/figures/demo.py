@@ -1,7 +1,7 @@
 """The demo's figure: scores of the methods on unseen cells, and entropy against score."""
 
 from crossfill.evaluation.results import task_means
-from crossfill.report.figures.entropy_score import scatter
+from crossfill.report.figures.entropies import scatter
 from crossfill.report.figures.style import WIDTH, Drawing, canvas, look, row_of_axes
 from crossfill.report.rendering import shown
 from crossfill.studies.run_folder import Results

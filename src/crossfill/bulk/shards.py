@@ -195,8 +195,9 @@ def read_shard(
 
     DataError at the end if its bytes are not those that were planned.
     """
+    form = shard.form
     with Address(shard.file).opened() as file:
-        if shard.form == "parquet":
+        if form == "parquet":
             with opened_parquet(file, shard.file) as table:
                 if shard.group < table.num_row_groups:
                     rows = (row for part in table.iter_batches(row_groups=[shard.group]) for row in part.to_pylist())
@@ -204,21 +205,20 @@ def read_shard(
                     content = _contents(file, *_extent(table, shard.group))
                     _check(shard, content.bytes, content.digest)
                     return
-            _check(shard, 0, "")
+            _check(shard, 0, "")  # a group fewer
+            return
         hashing = _HashingReader(file)
         if shard.file.endswith(".gz"):
-            records = _records(BytesIO(unpacked(hashing.read(), shard.file)), shard.form)
+            records = _records(BytesIO(unpacked(hashing.read(), shard.file)), form)
         else:
-            records = _records(hashing, shard.form)
+            records = _records(hashing, form)
         for line, record, n_bytes in records:
             if n_bytes > len(record):
                 shown = record[:_SHOWN].decode(errors="replace")
                 on_bad_record(line, f"expected lines of at most {LONGEST_LINE:,} bytes, got {n_bytes:,}", shown)
                 continue
             try:
-                items = list(
-                    read_items(BytesIO(record), shard.file, shard.form, language, cutting, unit=unit, first=line)
-                )
+                items = list(read_items(BytesIO(record), shard.file, form, language, cutting, unit=unit, first=line))
             except DataError as error:
                 on_bad_record(line, str(error), record[:_SHOWN].decode(errors="replace"))
             else:

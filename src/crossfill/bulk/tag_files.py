@@ -57,7 +57,7 @@ class TaggingPlan:
         }
 
     def outcome(self, shard: str) -> str:
-        """The file of a shard's tagged text, in the output folder."""
+        """Return the file of a shard's tagged text, in the output folder."""
         return f"{TAGGED}/{shard}{SUFFIXES[self.settings['form']]}"
 
 
@@ -81,7 +81,7 @@ def plan_tagging(inputs: Sequence[str], settings: Mapping[str, Any], named: str 
 
 
 def model_digest(model: str) -> str:
-    """A hash of all files of a model folder that taggings depend on."""
+    """Return a hash of all files of a model folder that taggings depend on."""
     folder, digest = Path(model), blake2b(digest_size=16)
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name not in _NO_PART:
@@ -97,24 +97,24 @@ def resume(plan: TaggingPlan, out: Address, force: bool) -> set[str]:
 
     A folder with something else in it is refused, unless `force` says to begin again.
     """
-    wanted, found, sizes = plan.as_dict(), _read(out / PLAN), out.sizes()
+    wanted, earlier, sizes = plan.as_dict(), _read(out / PLAN), out.sizes()
     others = sorted(name for name in sizes if name != LOCK)
-    if found is None and others and not force:
+    if earlier is None and others and not force:
         raise OutputError(
             f"{out}: expected a new or empty folder, found {others[0]} in it; name another with --out, or add --force"
         )
-    if found is not None and found != wanted and not force:
+    if earlier is not None and earlier != wanted and not force:
         raise OutputError(
-            f"{out}: expected the run of this command, found one that differs in {_difference(found, wanted)}; name "
+            f"{out}: expected the run of this command, found one that differs in {_difference(earlier, wanted)}; name "
             "another folder with --out, or add --force to begin again"
         )
-    if found != wanted:
-        for name in others if found is not None else ():
+    if earlier != wanted:
+        for name in others if earlier is not None else ():
             if name.startswith((f"{TAGGED}/", f"{RECORDS}/")) or name in (PLAN, SET_ASIDE):
                 (out / name).remove()
         (out / PLAN).write(json.dumps(wanted, ensure_ascii=False, indent=1).encode() + b"\n")
     finished = set()
-    for shard in plan.shards if found == wanted else ():
+    for shard in plan.shards if earlier == wanted else ():
         record = _read(out / RECORDS / f"{shard.name}.json") if f"{RECORDS}/{shard.name}.json" in sizes else None
         if record is not None and sizes.get(plan.outcome(shard.name)) == record.get("bytes"):
             finished.add(shard.name)
@@ -205,9 +205,9 @@ def _tagger(model: str, encoder: str | None) -> Tagger:
     return load(model, encoder)
 
 
-def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+def _difference(earlier: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """What two plans differ in."""
-    old, new = found.get("settings", {}), wanted["settings"]
+    old, new = earlier.get("settings", {}), wanted["settings"]
     names = [name for name in new if old.get(name) != new[name]]
     return ", ".join(names) or "its inputs"
 

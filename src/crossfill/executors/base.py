@@ -132,7 +132,7 @@ class JobQueue:
 
 
 def build_executor(settings: ExecutionSettings) -> Executor:
-    """The executor that the settings name."""
+    """Return the executor that the settings name."""
     if settings.executor == "ray":
         from crossfill.executors.ray import RayExecutor
 
@@ -143,7 +143,7 @@ def build_executor(settings: ExecutionSettings) -> Executor:
 
 
 def shares(accelerators: float, per_job: float) -> int:
-    """How many jobs can have `per_job` accelerators each."""
+    """Count how many jobs can have `per_job` accelerators each."""
     if accelerators < per_job:
         raise ConfigError(
             f"execution.gpus: expected {per_job:g} accelerators for a job, found {accelerators:g}; "
@@ -163,7 +163,7 @@ def attempt(work: Work, given: Mapping[str, Any], threads: int, report: Report |
 
 
 def ended(job: str, outcome: dict[str, Any]) -> Finished | Failed:
-    """The event for the outcome of an attempt."""
+    """Return the event for the outcome of an attempt."""
     if "result" in outcome:
         return Finished(job, outcome["result"])
     return Failed(job, outcome["failed"], outcome["trace"])

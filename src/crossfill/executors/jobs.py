@@ -29,7 +29,7 @@ class Amount(NamedTuple):
 
 @dataclass(frozen=True)
 class JobList:
-    """JobList by name, in the order in which they are best started."""
+    """Jobs by name, in the order in which they are best started."""
 
     work: Work
     values: Mapping[str, dict[str, Any]]

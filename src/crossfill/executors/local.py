@@ -33,14 +33,14 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS
 
 
 def usable_cores() -> int:
-    """The cores that this process may use, where the system tells them, else those of the machine."""
+    """Return the cores that this process may use, where the system tells them, else those of the machine."""
     if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return getattr(os, "process_cpu_count", os.cpu_count)() or 1  # the former from Python 3.13 on
 
 
 def accelerators() -> list[str]:
-    """The names of this machine's accelerators, as `CUDA_VISIBLE_DEVICES` has them."""
+    """Return the names of this machine's accelerators, as `CUDA_VISIBLE_DEVICES` has them."""
     import torch
 
     if not torch.accelerator.is_available():
@@ -56,12 +56,12 @@ class LocalExecutor(Executor):
     def __init__(self, settings: ExecutionSettings) -> None:
         self.threads = settings.threads
         self._slots = settings.jobs or max(1, usable_cores() // settings.threads)
-        found = accelerators() if settings.gpus else []
-        if found:
-            self._slots = min(self._slots, shares(len(found), settings.gpus))
+        devices = accelerators() if settings.gpus else []
+        if devices:
+            self._slots = min(self._slots, shares(len(devices), settings.gpus))
         width = max(1, int(settings.gpus))
         starts = [int(slot * settings.gpus + 1e-9) for slot in range(self._slots)]
-        self.devices = [",".join(found[start : start + width]) for start in starts]
+        self.devices = [",".join(devices[start : start + width]) for start in starts]
         """The accelerators of each slot; none of them on a machine without, where jobs compute on cores."""
 
     @property
@@ -131,15 +131,15 @@ class _Worker:
             self.pipe.send((work, given))
 
     def outcome(self) -> dict[str, Any] | None:
-        """The worker's next message: the outcome of its job, or its progress; None if the worker died."""
+        """Return the worker's next message: the outcome of its job, or its progress; None if the worker died."""
         try:
-            found = self.pipe.recv()
+            message = self.pipe.recv()
         except (EOFError, OSError):
             self.stop()
-            found = None
-        if found is None or "step" not in found:
+            message = None
+        if message is None or "step" not in message:
             self.job = None
-        return found
+        return message
 
     def stop(self) -> None:
         """End the process; safe at any time, because files are written atomically."""
@@ -170,11 +170,11 @@ class _Reports:
     """Reports progress to the parent, a few times a second at most."""
 
     def __init__(self, pipe: Connection) -> None:
-        self.pipe, self.told = pipe, time.monotonic()
+        self.pipe, self.last = pipe, time.monotonic()
 
     def __call__(self, step: int, note: str) -> None:
-        if time.monotonic() - self.told >= _SECONDS_BETWEEN_REPORTS:
-            self.told = time.monotonic()
+        if time.monotonic() - self.last >= _SECONDS_BETWEEN_REPORTS:
+            self.last = time.monotonic()
             self.pipe.send({"step": step, "note": note})
 
 

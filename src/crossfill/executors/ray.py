@@ -51,11 +51,11 @@ class RayExecutor(Executor):
 
     @property
     def slots(self) -> int:
-        found = self.ray.cluster_resources()
-        cores = int(found.get("CPU", 1)) // self.settings.threads
+        resources = self.ray.cluster_resources()
+        cores = int(resources.get("CPU", 1)) // self.settings.threads
         places = min(cores, self.settings.jobs or cores)
         if self.settings.gpus:
-            places = min(places, shares(found.get("GPU", 0), self.settings.gpus))
+            places = min(places, shares(resources.get("GPU", 0), self.settings.gpus))
         return max(1, places)
 
     def run(

@@ -24,13 +24,13 @@ N_EXAMPLES = 3
 
 
 def demo_study(seed: int = 0, steps: int | None = None, families: int | None = None) -> CheckedStudy:
-    """The demo's study; `seed` seeds the grid, the partition and the models."""
+    """Return the demo's study; `seed` seeds the grid, the partition and the models."""
     changes = {"config.training.steps": steps, "data.synthetic.families": families}
     return check_study(_seeded(CONFIG, changes, seed), str(CONFIG))
 
 
 def real_demo_study(seed: int = 0, steps: int | None = None, encoder: str = "compact") -> CheckedStudy:
-    """The study of the demo in real languages; `seed` seeds the partition and the models.
+    """Return the study of the demo in real languages; `seed` seeds the partition and the models.
 
     A pretrained encoder stays frozen, under the settings of the `laptop` preset.
     """
@@ -47,22 +47,22 @@ def real_demo_study(seed: int = 0, steps: int | None = None, encoder: str = "com
 
 
 def demo_grid(checked: CheckedStudy) -> Grid:
-    """The grid of a demo."""
+    """Return the grid of a demo."""
     return checked.grid.grid
 
 
 def seen_cells(checked: CheckedStudy) -> tuple[Cell, ...]:
-    """The cells that a demo trains on; all of its methods see the same."""
+    """Return the cells that a demo trains on; all of its methods see the same."""
     return tuple(sorted(map(Cell.parse, next(iter(checked.plan.jobs.values())).seen)))
 
 
 def unseen_cells(checked: CheckedStudy) -> tuple[Cell, ...]:
-    """The cells that a demo fills in."""
+    """Return the cells that a demo fills in."""
     return tuple(sorted(map(Cell.parse, next(iter(checked.plan.jobs.values())).unseen)))
 
 
 def artificial_languages(checked: CheckedStudy) -> SyntheticGrid:
-    """The demo's artificial grid, with the true settings of its languages."""
+    """Return the demo's artificial grid, with the true settings of its languages."""
     if checked.study.data.synthetic is None:
         raise StudyError(f"{CONFIG}: expected a study of artificial languages")
     return synthetic_grid(checked.study.data.synthetic, checked.study.data.seed)
@@ -87,7 +87,7 @@ def run_demo(checked: CheckedStudy, run: Path, quiet: bool) -> None:
 
 
 def telling_sentence(sentences: Sequence[Sentence]) -> Sentence:
-    """A short sentence with many different labels."""
+    """Return a short sentence with many different labels."""
     short = [sentence for sentence in sentences if 5 <= len(sentence) <= 7]
     return max(short or sentences, key=lambda sentence: len(set(sentence.labels)))
 
@@ -100,7 +100,7 @@ def _seeded(config: Path, changes: Mapping[str, Any], seed: int) -> dict[str, An
 
 
 def _example_texts(grid: Grid) -> dict[str, list[str]]:
-    """A few test sentences of each language, to try the model on."""
+    """Return a few test sentences of each language, to try the model on."""
     texts = {}
     for language in grid.languages:
         cell = next(cell for cell in grid.cells if cell.language == language)

@@ -26,7 +26,7 @@ def few_shot_points(
     settings: FewShotSettings,
     rules: "Calibration | None" = None,
 ) -> list[dict[str, Any]]:
-    """The points of the learning curves of every unseen cell with training data of its own, as JSON values.
+    """Return the points of the learning curves of every unseen cell with training data of its own, as JSON values.
 
     Sentences come in random orders, and if asked for in the order of `crossfill annotate`, as far as they have no more
     words than those of the first random order. Scores are of all test data of the cell; `rules` are those of decisions.
@@ -61,7 +61,7 @@ def few_shot_points(
 
 
 def _annotated(model: "Model", config: "Config", cell: Cell, training: Corpus, curve: "Curve") -> list[int]:
-    """The sentences that can be learnt from, in the order in which `crossfill annotate` proposes them."""
+    """Return the sentences that can be learnt from, in the order in which `crossfill annotate` proposes them."""
     from crossfill.adaptation.examples import sentence_hashes
     from crossfill.tagger.annotation import candidates, choose
     from crossfill.tagger.tagger import Tagger
@@ -79,6 +79,6 @@ def _annotated(model: "Model", config: "Config", cell: Cell, training: Corpus, c
 
 
 def _within(labelled: "Examples", order: list[int], words: int) -> int:
-    """How many of the first sentences have at most this many words; one at least."""
+    """Count how many of the first sentences have at most this many words; one at least."""
     totals = np.cumsum(labelled.lengths.numpy()[order])
     return max(1, int((totals <= words).sum()))

@@ -60,8 +60,8 @@ def predict_fold(job: StudyJob, run: Path, number: int, report: Report | None = 
         trained = train_model(given.grid, given.seen - fold, config, folder / TRAINING, given.encoder, report, print)
         predicted = []
         for name, method in job.methods.items():
-            own, changed = as_trained(trained.model, config, method)
-            predicted += [(name, predict_held_out(own, given.grid, cell, changed)) for cell in sorted(fold)]
+            method_model, changed = as_trained(trained.model, config, method)
+            predicted += [(name, predict_held_out(method_model, given.grid, cell, changed)) for cell in sorted(fold)]
         _save(folder / _PREDICTIONS, predicted)
         shutil.rmtree(folder / TRAINING)
 

@@ -54,24 +54,24 @@ class StudyGrid:
         return digest.hexdigest()
 
     def only(self, languages: Collection[str]) -> "StudyGrid":
-        """The grid in these languages only; sources are kept."""
+        """Return the grid in these languages only; sources are kept."""
         return replace(self, grid=part_of(self.grid, languages))
 
     def with_sources(self) -> Grid:
-        """The grid and its sources as one grid."""
+        """Return the grid and its sources as one grid."""
         return Grid({**self.grid.corpora, **self.sources.corpora})
 
 
 def load_study_grid(data: DataSettings) -> StudyGrid:
-    """The grid of these settings; DataError with every problem if there are any."""
-    found, problems = check_study_grid(data)
-    if found is None or problems:
+    """Return the grid of these settings; DataError with every problem if there are any."""
+    grid, problems = check_study_grid(data)
+    if grid is None or problems:
         raise DataError("\n".join(problems))
-    return found
+    return grid
 
 
 def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
-    """The grid of these settings, and every problem found in it."""
+    """Return the grid of these settings, and every problem found in it."""
     problems: list[str] = []
     try:
         grid, problems = _read(data)
@@ -84,20 +84,20 @@ def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
         "the largest-source method trains on the seen language with most training words"
         for language in sorted(sources - set(grid.languages))
     )
-    kept = part_of(grid, wanted - sources)
+    compared = part_of(grid, wanted - sources)
     gaps = _gaps(data, grid, wanted - sources)
     if data.gaps == "refuse":
         problems += gaps
     elif gaps:
         notes += (*gaps, _WITHOUT)
-    if not kept.cells:
+    if not compared.cells:
         problems.append(f"data: expected corpora in the chosen languages, got none in {_place(data)}")
         return None, problems
-    return StudyGrid(kept, part_of(grid, sources), notes), problems
+    return StudyGrid(compared, part_of(grid, sources), notes), problems
 
 
 def _gaps(data: DataSettings, grid: Grid, wanted: Collection[str]) -> list[str]:
-    """A line for every language that is listed but has no data, and for every cell that a complete grid lacks."""
+    """Return a line for every listed language without data, and for every cell that a complete grid lacks."""
     lines = [
         f"data: missing corpus: {language} has no data in {_place(data)}"
         for language in sorted(set(wanted) - set(grid.languages))
@@ -110,15 +110,15 @@ def _gaps(data: DataSettings, grid: Grid, wanted: Collection[str]) -> list[str]:
 
 
 def part_of(grid: Grid, languages: Collection[str]) -> Grid:
-    """The cells of these languages."""
+    """Return the cells of these languages."""
     return grid.where(lambda cell: cell.language in languages)
 
 
 def _read(data: DataSettings) -> tuple[Grid, list[str]]:
     named = {"path": data.path is not None, "synthetic": data.synthetic is not None, "parallel": data.parallel}
     if sum(named.values()) != 1:
-        found = " and ".join(name for name, given in named.items() if given) or "none"
-        raise ConfigError(f"data: expected a path, synthetic or parallel, got {found}; name a folder with --data")
+        given = " and ".join(name for name, is_given in named.items() if is_given) or "none"
+        raise ConfigError(f"data: expected a path, synthetic or parallel, got {given}; name a folder with --data")
     if data.path is None:
         grid = synthetic_grid(data.synthetic, data.seed).grid if data.synthetic is not None else parallel_grid()
         wrong = [f"data: {unknown('task', task, grid.tasks)}" for task in data.tasks if task not in grid.tasks]
@@ -144,14 +144,14 @@ def _place(data: DataSettings) -> str:
 
 
 def typology_folder(data: DataSettings) -> str | None:
-    """The folder of the study's typological vectors; None to use those of the lang2vec package."""
+    """Return the folder of the study's typological vectors; None to use those of the lang2vec package."""
     if data.typology is not None:
         return data.typology
     return vectors_beside(data.path) if data.path else None
 
 
 def study_typology(data: DataSettings) -> Typology:
-    """The typology of a study's languages; on the artificial grid, their true settings."""
+    """Return the typology of a study's languages; on the artificial grid, their true settings."""
     if data.synthetic is None:
         return load_typology(typology_folder(data))
     vectors = synthetic_grid(data.synthetic, data.seed).typology
@@ -160,7 +160,7 @@ def study_typology(data: DataSettings) -> Typology:
 
 
 def language_similarity(data: DataSettings, languages: Sequence[str], features: Sequence[str] = ()) -> dict[str, Any]:
-    """Similarity of all pairs of languages as JSON values: languages, similarity (a matrix), source.
+    """Return the similarity of all pairs of languages as JSON values: languages, similarity (a matrix), source.
 
     Pairs that the typology does not cover have similarity 0. On the artificial grid, `features` is ignored.
     """

@@ -151,15 +151,15 @@ def _rules(calibration: "Calibration") -> dict[str, Any]:
     """Return what was fitted on held-out cells for each task: temperature, offset of decisions, number of cells."""
     return {
         kind: {
-            task: {"temperature": own.temperature, "offsets": dict(own.offsets), "n_cells": own.n_cells}
-            for task, own in tasks.items()
+            task: {"temperature": fitted.temperature, "offsets": dict(fitted.offsets), "n_cells": fitted.n_cells}
+            for task, fitted in tasks.items()
         }
         for kind, tasks in (("plug_in", calibration.plug_in), ("averaged", calibration.averaged))
     }
 
 
 def _settings(job: StudyJob, run: Path) -> "Config":
-    """The job's config with the path of typological vectors; jobs leave it out, as results do not depend on it."""
+    """Return the config of a job with the path of typological vectors, on which results do not depend."""
     vectors = str(run / TYPOLOGY) if job.data.synthetic is not None else typology_folder(job.data)
     if vectors is None or job.config.sources.vectors is not None:
         return job.config
@@ -168,12 +168,12 @@ def _settings(job: StudyJob, run: Path) -> "Config":
 
 @lru_cache(maxsize=1)
 def _study_grid(data: str) -> StudyGrid:
-    """The grid, cached by a worker from job to job."""
+    """Return the grid, cached by a worker from job to job."""
     return load_study_grid(DataSettings.model_validate_json(data))
 
 
 def _encoder(job: StudyJob, grid: Grid) -> "Encoder | None":
-    """The pretrained encoder; None if the model builds its own from the seed."""
+    """Return the pretrained encoder; None if the model builds its own from the seed."""
     encoder = job.config.encoder
     if encoder.name == "compact":
         return None
@@ -187,7 +187,7 @@ def _encoder(job: StudyJob, grid: Grid) -> "Encoder | None":
 
 @lru_cache(maxsize=4)
 def _frozen_encoder(config: str, languages: tuple[str, ...], cache: str | None) -> "Encoder":
-    """A frozen encoder, cached by a worker with its open feature files, as training never changes it."""
+    """Return a frozen encoder, cached by a worker with its open feature files, as training never changes it."""
     from crossfill.config import EncoderConfig
     from crossfill.encoders.build import with_pooling
     from crossfill.encoders.frozen import FrozenEncoder
@@ -199,7 +199,7 @@ def _frozen_encoder(config: str, languages: tuple[str, ...], cache: str | None) 
 
 
 def _posteriors(model: "Model", config: "Config", languages: Collection[str]) -> dict[str, Any] | None:
-    """Posterior means of all languages; mean, variance and factor (columns of B) of the chosen ones."""
+    """Return posterior means of all languages; mean, variance and factor (columns of B) of the chosen ones."""
     from crossfill.methods.registry import find_method
 
     read = find_method(config.method).language_vectors

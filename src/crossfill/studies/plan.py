@@ -82,17 +82,17 @@ class StudyJob:
         return f"{'+'.join(self.methods)}, seed {self.config.training.seed}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The job as JSON values."""
+        """Return the job as JSON values."""
         few_shot = self.few_shot.model_dump(mode="json") if self.few_shot else None
         models = {"config": self.config.model_dump(mode="json"), "data": self.data.model_dump(mode="json")}
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | models | {"few_shot": few_shot}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "StudyJob":
-        """The job from the output of `as_dict`."""
+        """Return the job from the output of `as_dict`."""
         lists = {name: tuple(values[name]) for name in ("seen", "unseen", "posteriors")}
         data = DataSettings.model_validate(values["data"])
-        few_shot = FewShotSettings.model_validate(found) if (found := values.get("few_shot")) else None
+        few_shot = FewShotSettings.model_validate(values["few_shot"]) if values["few_shot"] else None
         models = {"config": parse_config(values["config"]), "data": data, "few_shot": few_shot}
         return cls(**{**values, **lists, **models})
 
@@ -107,7 +107,7 @@ class StudyPlan:
     """Similarity of the grid's languages by typology; None if no typology is available."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The jobs and entries as JSON values."""
+        """Return the jobs and entries as JSON values."""
         return {
             "format": FORMAT,
             "jobs": {name: job.as_dict() for name, job in self.jobs.items()},
@@ -174,8 +174,8 @@ def _method_problems(study: StudyConfig) -> list[str]:
 
 
 def make_partitions(study: StudyConfig, grid: StudyGrid) -> tuple[list[StudyPartition], list[str]]:
-    """The study's partitions, and the problems found in them."""
-    found: list[StudyPartition] = []
+    """Return the study's partitions, and the problems found in them."""
+    partitions: list[StudyPartition] = []
     problems: list[str] = []
     for settings in study.partitions:
         methods = tuple(settings.methods or study.methods)
@@ -190,11 +190,11 @@ def make_partitions(study: StudyConfig, grid: StudyGrid) -> tuple[list[StudyPart
         for half, partition in enumerate(parts, start=1):
             if settings.halves is None or half in settings.halves:
                 name = f"{settings.name}/{half}" if len(parts) > 1 else settings.name
-                found.append(StudyPartition(name, settings.name, partition, methods))
-    names = [part.name for part in found]
+                partitions.append(StudyPartition(name, settings.name, partition, methods))
+    names = [part.name for part in partitions]
     for name in sorted({name for name in names if names.count(name) > 1}):
         problems.append(f"partitions: {name} is listed twice")
-    return found, problems
+    return partitions, problems
 
 
 def make_plan(
@@ -203,7 +203,7 @@ def make_plan(
     partitions: Sequence[StudyPartition],
     similarity: dict[str, Any] | None = None,
 ) -> StudyPlan:
-    """The jobs of a study: methods × partitions × seeds, then every variant of every ablation."""
+    """Return the jobs of a study: methods × partitions × seeds, then every variant of every ablation."""
     trainings: dict[str, StudyJob] = {}
     entries: list[ResultEntry] = []
     languages = grid.grid.languages
@@ -272,7 +272,7 @@ def _job(
 
 
 def _few_shot(study: StudyConfig, method: str) -> FewShotSettings | None:
-    """The learning curves of a method; sentences are chosen with PF-lr only, if the study has it."""
+    """Return the learning curves of a method; sentences are chosen with PF-lr only, if the study has it."""
     if study.few_shot is None or FOCUS not in study.methods or method == FOCUS:
         return study.few_shot
     return study.few_shot.model_copy(update={"annotate": False})
@@ -313,10 +313,10 @@ def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> 
 
 
 def _order(data: DataSettings) -> tuple[str, ...]:
-    """The languages in the order in which the study lists them, those without data included; none if it lists none."""
+    """Return the languages as the study lists them, also those without data; none if it lists none."""
     return () if isinstance(data.languages, str) else tuple(language_code(code) for code in data.languages)
 
 
 def _default_posteriors(languages: Sequence[str]) -> tuple[str, ...]:
-    found = tuple(language for language in PAPER_POSTERIORS if language in languages)
-    return found if len(found) > 1 else tuple(languages[:4])
+    of_paper = tuple(language for language in PAPER_POSTERIORS if language in languages)
+    return of_paper if len(of_paper) > 1 else tuple(languages[:4])

@@ -32,7 +32,7 @@ class StudyOutcome:
 
     total: int
     done: int
-    """JobList with a result, those of earlier runs included."""
+    """Jobs with a result, those of earlier runs included."""
     failed: Mapping[str, str]
     """Why each job failed."""
 

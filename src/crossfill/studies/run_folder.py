@@ -35,7 +35,7 @@ SIMILARITY, TYPOLOGY, HELD_OUT = "similarity.json", "typology", "held_out"
 
 
 def job_folder(run: Path, job: str) -> Path:
-    """The folder of a job's files."""
+    """Return the folder of a job's files."""
     return run / "jobs" / job
 
 
@@ -65,17 +65,17 @@ def write_result(run: Path, job: str, result: Mapping[str, Any], keep_model: boo
 
 def write_failure(run: Path, job: str, message: str, trace: str) -> None:
     """Record why a job failed."""
-    told = {"job": job, "message": message, "trace": trace.splitlines()}
-    write_json(job_folder(run, job) / FAILED, told, indent=1)
+    failure = {"job": job, "message": message, "trace": trace.splitlines()}
+    write_json(job_folder(run, job) / FAILED, failure, indent=1)
 
 
 def is_done(run: Path, job: str) -> bool:
-    """Whether a job has its result."""
+    """Check whether a job has its result."""
     return (job_folder(run, job) / RESULT).exists()
 
 
 def read_result(run: Path, job: str) -> dict[str, Any]:
-    """A job's result."""
+    """Return a job's result."""
     return _read(job_folder(run, job) / RESULT)
 
 
@@ -137,8 +137,8 @@ class Results:
     @cached_property
     def methods(self) -> list[str]:
         """Methods with results, in the study's order."""
-        found = {entry.method for entry in self.entries}
-        return [method for method in self.study["methods"] if method in found]
+        finished = {entry.method for entry in self.entries}
+        return [method for method in self.study["methods"] if method in finished]
 
     @cached_property
     def tasks(self) -> list[str]:
@@ -149,7 +149,7 @@ class Results:
         return sorted({result.cell.language for results in self._cells.values() for result in results})
 
     def cells(self, entry: ResultEntry) -> list[CellResult]:
-        """The results of an entry, one per corpus of a cell."""
+        """Return the results of an entry, one per corpus of a cell."""
         return self._cells[entry.job, entry.method]
 
     @cached_property
@@ -163,13 +163,13 @@ class Results:
         return sorted({entry.seed for entry in self.entries})
 
     def proper(self, method: str | None = None, group: str | None = None) -> list[ResultEntry]:
-        """Entries of the main study, without ablations, in a group of partitions (by default the first)."""
+        """Return the entries of the main study, without ablations, in a group of partitions (by default the first)."""
         return self.select(method, group)
 
     def select(
         self, method: str | None = None, group: str | None = None, ablation: str = "", variant: str | None = None
     ) -> list[ResultEntry]:
-        """Entries of a method, a group of partitions (by default the first), an ablation and a variant."""
+        """Return the entries of a method, a group of partitions (by default the first), an ablation and a variant."""
         wanted = group or self.groups[0]
         return [
             entry
@@ -181,23 +181,23 @@ class Results:
         ]
 
     def unseen(self, entries: Iterable[ResultEntry], task: str | None = None) -> list[CellResult]:
-        """The results of these entries on unseen cells, of one task or of all."""
-        found = (result for entry in entries for result in self.cells(entry))
-        return [result for result in found if not result.seen and task in (None, result.cell.task)]
+        """Return the results of these entries on unseen cells, of one task or of all."""
+        results = (result for entry in entries for result in self.cells(entry))
+        return [result for result in results if not result.seen and task in (None, result.cell.task)]
 
     def is_oracle(self, entries: Iterable[ResultEntry]) -> bool:
-        """Whether any of these entries' models was selected on dev data of unseen cells."""
+        """Check whether any of these entries' models was selected on dev data of unseen cells."""
         return any(self.jobs[entry.job]["config"]["training"]["selection"] == "oracle" for entry in entries)
 
     def encoder(self, entry: ResultEntry) -> str:
-        """The name of an entry's encoder."""
+        """Return the name of an entry's encoder."""
         return Path(self.jobs[entry.job]["config"]["encoder"]["name"]).name
 
     @cached_property
     def factorised(self) -> list[str]:
         """Methods with posteriors over language vectors, in the study's order."""
-        found = {entry.method for entry in self.entries if self.jobs[entry.job]["posteriors"]}
-        return [method for method in self.methods if method in found]
+        with_posteriors = {entry.method for entry in self.entries if self.jobs[entry.job]["posteriors"]}
+        return [method for method in self.methods if method in with_posteriors]
 
     @cached_property
     def focus(self) -> str:
@@ -216,7 +216,7 @@ class Results:
         return _read(path) if path.exists() else None
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One flat row per method, partition, seed, variant and corpus of a cell."""
+        """Yield one flat row per method, partition, seed, variant and corpus of a cell."""
         for entry in self.entries:
             job = self.jobs[entry.job]
             measured = job["measured"]
@@ -246,14 +246,14 @@ class Results:
     @cached_property
     def _cells(self) -> dict[tuple[str, str], list[CellResult]]:
         return {
-            (job, method): [CellResult.from_dict(cell) for cell in found["cells"]]
+            (job, method): [CellResult.from_dict(cell) for cell in cells["cells"]]
             for job, result in self.jobs.items()
-            for method, found in result["methods"].items()
+            for method, cells in result["methods"].items()
         }
 
 
 def open_results(run: Path) -> Results:
-    """The results in a run folder; ReportError if there are none."""
+    """Return the results in a run folder; ReportError if there are none."""
     if not (run / PLAN).exists():
         raise ReportError(f"{run}: expected the folder of a study ({PLAN}), found none; run crossfill experiment first")
     results = Results(run)
@@ -263,7 +263,7 @@ def open_results(run: Path) -> Results:
 
 
 def is_subset(group: str) -> bool:
-    """Whether a group of partitions covers only a subset of similar or different languages."""
+    """Check whether a group of partitions covers only a subset of similar or different languages."""
     return group.startswith(("sim-", "dif-"))
 
 

@@ -147,12 +147,12 @@ class StudyConfig(Settings):
         return str(resolve_variant({"method": name} | self.methods[name])["method"])
 
     def settings(self, method: str, variant: Mapping[str, Any] | None = None, seed: int | None = None) -> Config:
-        """The run config of a method, a variant and a seed."""
+        """Return the run config of a method, a variant and a seed."""
         values = self.values(method, variant)
         return parse_config(values if seed is None else merged(values, {"training": {"seed": seed}}))
 
     def values(self, method: str, variant: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The values of the run config of a method and a variant, before they are validated."""
+        """Return the values of the run config of a method and a variant, before they are validated."""
         of_method: Mapping[str, Any] = {str(name): values for name, values in self.methods.items()}.get(method) or {}
         return merged(merged(merged(self.config, {"method": method}), of_method), variant or {})
 

@@ -16,7 +16,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     finally:
-        gc.freeze()  # a last round over all objects of torch takes half a second, and frees what ends anyway
+        gc.freeze()  # a last round over all objects of torch frees what ends anyway; both save 0.5 of 1.7 s
 
 
 if __name__ == "__main__":

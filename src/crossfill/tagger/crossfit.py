@@ -45,21 +45,7 @@ def cross_fit(
     report: Report | None = None,
     folder: Path | None = None,
 ) -> Iterator[PredictedCell]:
-    """Predict every seen cell by a model that was trained without it: see `hold_out`."""
-    for model, cell in hold_out(grid, seen, config, build, n_folds, report, folder):
-        yield predict_held_out(model, grid, cell, config)
-
-
-def hold_out(
-    grid: Grid,
-    seen: Collection[Cell],
-    config: Config,
-    build: Callable[[], Encoder],
-    n_folds: int = N_FOLDS,
-    report: Report | None = None,
-    folder: Path | None = None,
-) -> Iterator[tuple[Model, Cell]]:
-    """Train without each fold of the seen cells in turn; every model comes with each cell of its fold.
+    """Train without each fold of the seen cells in turn, and predict its cells by the model that has not seen them.
 
     `build` returns the encoder of each training: one that stays frozen may be the same every time. `report` is called
     after every step with the number of steps done in all folds. Trainings that were interrupted in `folder` are
@@ -70,7 +56,7 @@ def hold_out(
         steps = _counted_on(report, number * config.training.steps)
         trained = train_model(grid, frozenset(seen) - fold, config, out, build(), steps)
         for cell in sorted(fold):
-            yield trained.model, cell
+            yield predict_held_out(trained.model, grid, cell, config)
 
 
 def _counted_on(report: Report | None, before: int, name: str = "") -> Report:

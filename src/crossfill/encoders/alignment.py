@@ -36,7 +36,7 @@ class Windows(NamedTuple):
 
 
 def rebuild(words: tuple[str, ...], spaces: tuple[bool, ...] = ()) -> Text:
-    """The sentence as it was written; without `spaces`, one space follows every word."""
+    """Write the sentence as it was; without `spaces`, one space follows every word."""
     lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
     gaps = np.array(spaces, dtype=np.int64) if spaces else np.ones(len(words), dtype=np.int64)
     ends = np.cumsum(lengths + gaps) - gaps
@@ -47,7 +47,7 @@ def rebuild(words: tuple[str, ...], spaces: tuple[bool, ...] = ()) -> Text:
 def align(
     text: Text, starts: Int[np.ndarray, "pieces"], ends: Int[np.ndarray, "pieces"], blank: Bool[np.ndarray, "pieces"]
 ) -> Span:
-    """The pieces of each word, by the characters that both cover."""
+    """Find the pieces of each word, by the characters that both cover."""
     first, last = _overlaps(text, starts, ends, np.flatnonzero(~blank))
     if blank.any() and (first == NO_PIECE).any():
         any_first, any_last = _overlaps(text, starts, ends, np.arange(len(starts)))
@@ -57,7 +57,7 @@ def align(
 
 
 def windows(span: Span, n_pieces: int, capacity: int, overlap: int) -> Windows:
-    """Windows of `capacity` pieces that share `overlap`; a word is taken from the one where it has most context.
+    """Cut pieces into windows of `capacity` that share `overlap`; each word is taken from where it has most context.
 
     A word that is in no such window completely gets a window around it; of a word that is longer than a window, only
     the first `capacity` pieces are used.
@@ -74,12 +74,12 @@ def windows(span: Span, n_pieces: int, capacity: int, overlap: int) -> Windows:
     )
     window_of = context.argmax(axis=1)
     whole = context.max(axis=1) >= 0
-    own = []
+    extra = []
     for word in np.flatnonzero(~whole & (span.first != NO_PIECE)):
         length = min(int(span.last[word] - span.first[word]) + 1, capacity)
-        window_of[word] = len(starts) + len(own)
-        own.append(min(max(0, int(span.first[word]) - (capacity - length) // 2), last_start))
-    starts = np.append(starts, np.array(own, dtype=np.int64))
+        window_of[word] = len(starts) + len(extra)
+        extra.append(min(max(0, int(span.first[word]) - (capacity - length) // 2), last_start))
+    starts = np.append(starts, np.array(extra, dtype=np.int64))
     return Windows(starts, starts + capacity, window_of)
 
 
@@ -87,16 +87,16 @@ def _overlaps(
     text: Text,
     starts: Int[np.ndarray, "pieces"],
     ends: Int[np.ndarray, "pieces"],
-    kept: Int[np.ndarray, "kept"],
+    pieces: Int[np.ndarray, "chosen"],
 ) -> tuple[Int[np.ndarray, "words"], Int[np.ndarray, "words"]]:
-    if not len(kept):
+    if not len(pieces):
         nothing = np.full(len(text.starts), NO_PIECE)
         return nothing, nothing
-    piece_starts, piece_ends = np.maximum.accumulate(starts[kept]), np.maximum.accumulate(ends[kept])
+    piece_starts, piece_ends = np.maximum.accumulate(starts[pieces]), np.maximum.accumulate(ends[pieces])
     first = np.searchsorted(piece_ends, text.starts, side="right")
     last = np.searchsorted(piece_starts, text.ends, side="left") - 1
-    found = (first <= last) & (text.starts < text.ends)
-    places = np.append(kept, NO_PIECE)
-    return np.where(found, places[np.where(found, first, -1)], NO_PIECE), np.where(
-        found, places[np.where(found, last, -1)], NO_PIECE
+    overlaps = (first <= last) & (text.starts < text.ends)
+    places = np.append(pieces, NO_PIECE)
+    return np.where(overlaps, places[np.where(overlaps, first, -1)], NO_PIECE), np.where(
+        overlaps, places[np.where(overlaps, last, -1)], NO_PIECE
     )

@@ -23,7 +23,7 @@ class Inputs(ABC):
 
     @abstractmethod
     def take(self, sentences: Int[Tensor, "chosen"]) -> "Inputs":
-        """The inputs of these sentences, in this order."""
+        """Take the inputs of these sentences, in this order."""
 
     @abstractmethod
     def followed_by(self, others: "Sequence[Inputs]") -> "Inputs":
@@ -34,7 +34,7 @@ Kind = TypeVar("Kind", bound=Inputs)
 
 
 def expect(inputs: Inputs, kind: type[Kind]) -> Kind:
-    """The inputs, after a check that they are of the kind that this encoder prepares."""
+    """Check that inputs are of the kind that this encoder prepares, and return them."""
     if not isinstance(inputs, kind):
         raise DataError(f"expected {kind.__name__}, got {type(inputs).__name__}: inputs of another encoder")
     return inputs
@@ -57,7 +57,7 @@ class Encoder(nn.Module, ABC):
     def pool(
         self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], unit: Unit
     ) -> Float[Tensor, "items width"]:
-        """The vectors of sentences or pairs from those of their words; words stay as they are."""
+        """Make the vectors of sentences or pairs from those of their words; words stay as they are."""
         return pool(words, lengths, unit, self.sentences, self.query)
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
-        """One vector for each word of these sentences, one sentence after the other."""
+        """Compute one vector for each word of these sentences, one sentence after the other."""
 
 
 class CentredEncoder(Encoder, ABC):
@@ -78,15 +78,15 @@ class CentredEncoder(Encoder, ABC):
 
     @abstractmethod
     def centroids(self) -> dict[str, Float[np.ndarray, "features"]]:
-        """The mean vector of each language's words; empty if features are not centred."""
+        """Return the mean vector of each language's words; empty if features are not centred."""
 
     @abstractmethod
     def recentred(self, inputs: Inputs, language: str) -> Inputs:
-        """The same sentences, centred as another language's, without another pass through the network."""
+        """Centre the same sentences as another language's, without another pass through the network."""
 
 
 def ranges(starts: Int[Tensor, "n"], lengths: Int[Tensor, "n"]) -> Int[Tensor, "total"]:
-    """The positions start, start + 1, …, start + length − 1 of every range, one range after the other.
+    """List the positions start, start + 1, …, start + length − 1 of every range, one range after the other.
 
     >>> ranges(torch.tensor([5, 0]), torch.tensor([2, 3])).tolist()
     [5, 6, 0, 1, 2]
@@ -104,7 +104,7 @@ def pool(
     sentences: SentencePooling = "mean",
     query: Float[Tensor, "features"] | None = None,
 ) -> Float[Tensor, "items width"]:
-    """The vector of each item; a pair is two sentences, one after the other.
+    """Make the vector of each item; a pair is two sentences, one after the other.
 
     A sentence's vector u is the mean of its words', that of its last word, or with attention Σ aᵢ xᵢ, where
     a = softmax(x · q) over its words and the query q is learnt; zero if it has none. That of a pair of sentences is
@@ -113,16 +113,16 @@ def pool(
     if unit is Unit.WORD:
         return words
     lengths = lengths.to(words.device)
-    found = words.new_zeros(len(lengths), words.shape[1])
+    vectors = words.new_zeros(len(lengths), words.shape[1])
     if sentences == "last":
-        found[lengths > 0] = words[(lengths.cumsum(0) - 1)[lengths > 0]]
+        vectors[lengths > 0] = words[(lengths.cumsum(0) - 1)[lengths > 0]]
     else:
         rows = torch.repeat_interleave(lengths, output_size=len(words))
         shares = _shares(words, rows, lengths, query) if sentences == "attention" else 1 / lengths[rows].to(words)
-        found = found.index_add(0, rows, words * shares.unsqueeze(1))
+        vectors = vectors.index_add(0, rows, words * shares.unsqueeze(1))
     if unit is Unit.SENTENCE:
-        return found
-    u, v = found[0::2], found[1::2]
+        return vectors
+    u, v = vectors[0::2], vectors[1::2]
     return torch.cat([u, v, (u - v).abs(), u * v], dim=1)
 
 
@@ -132,7 +132,7 @@ def _shares(
     lengths: Int[Tensor, "sentences"],
     query: Float[Tensor, "features"] | None,
 ) -> Float[Tensor, "words"]:
-    """softmax(x · q) over the words of each sentence."""
+    """Compute softmax(x · q) over the words of each sentence."""
     if query is None:
         raise ValueError("attention: expected a query, got none")
     scores = words @ query.to(words)
@@ -143,5 +143,5 @@ def _shares(
 
 
 def sentences_of(items: Int[Tensor, "items"], unit: Unit) -> Int[Tensor, "sentences"]:
-    """The sentences that make up these items, in the encoder's inputs."""
+    """List the sentences that make up these items, in the encoder's inputs."""
     return items if unit is not Unit.PAIR else torch.stack([2 * items, 2 * items + 1], dim=1).flatten()

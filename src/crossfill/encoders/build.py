@@ -50,7 +50,7 @@ def build_encoder(
 
 
 def with_pooling(encoder: Encoder, sentences: SentencePooling) -> Encoder:
-    """The encoder, which from now on makes vectors of sentences this way; attention starts as the mean."""
+    """Let the encoder make vectors of sentences this way from now on; attention starts as the mean."""
     encoder.sentences = sentences
     encoder.query = nn.Parameter(torch.zeros(encoder.n_features)) if sentences == "attention" else None
     return encoder

@@ -80,7 +80,7 @@ class CompactEncoder(Encoder):
 def neighbours(
     words: Float[Tensor, "words features"], sentences: Int[Tensor, "words"], distance: int
 ) -> Float[Tensor, "words features"]:
-    """The vector of the word at this distance from each word; zero if that is outside the sentence."""
+    """Find the vector of the word at this distance from each word; zero if that is outside the sentence."""
     moved = words.roll(-distance, dims=0)
     places = torch.arange(len(words), device=words.device) + distance
     inside = (sentences.roll(-distance) == sentences) & (places >= 0) & (places < len(words))
@@ -88,7 +88,7 @@ def neighbours(
 
 
 def _hashed_ngrams(word: str, buckets: int) -> array:
-    """Buckets of the character n-grams of `<word>`, markers included, and of the whole word.
+    """Hash the character n-grams of `<word>`, markers included, and the whole word.
 
     They are cached, except for very long words: a client could fill the memory of a server with these.
     """

@@ -32,7 +32,7 @@ def loading(what: str) -> Iterator[None]:
 
 
 def first_line(error: BaseException | None) -> str:
-    """The beginning of an error's message, or its type if it has none."""
+    """Return the beginning of an error's message, or its type if it has none."""
     return str(error).strip().partition("\n")[0][:300] or type(error).__name__
 
 
@@ -72,7 +72,7 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """All objects in a JSON value, at any depth."""
+    """List all objects in a JSON value, at any depth."""
     if isinstance(value, dict):
         yield value
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

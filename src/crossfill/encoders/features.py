@@ -64,7 +64,7 @@ class Dropout(nn.Module):
     """Sets features to zero at random and scales the rest to keep the mean; one random byte decides for each feature.
 
     The share is therefore rounded to a multiple of 1/256. One random 64-bit integer serves eight features, which is
-    much faster than `nn.Dropout` on a CPU.
+    several times as fast as `nn.Dropout` on a CPU.
     """
 
     def __init__(self, share: float) -> None:
@@ -78,8 +78,8 @@ class Dropout(nn.Module):
         n_words = -(-features.numel() // 8)
         limits = torch.iinfo(torch.int64)
         words = torch.empty(n_words, dtype=torch.int64, device=features.device).random_(limits.min, None)
-        kept = words.view(torch.uint8)[: features.numel()].view(features.shape) >= self.dropped
-        return features * kept * (256 / (256 - self.dropped))
+        passes = words.view(torch.uint8)[: features.numel()].view(features.shape) >= self.dropped
+        return features * passes * (256 / (256 - self.dropped))
 
     def extra_repr(self) -> str:
         return f"{self.dropped}/256"

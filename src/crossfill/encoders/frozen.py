@@ -78,7 +78,7 @@ class Moments:
         return Moments(self.count + other.count, self.total + other.total, self.squares + other.squares)
 
     def summary(self) -> tuple[Float[np.ndarray, "features"], Float[np.ndarray, "features"]]:
-        """Mean and standard deviation; the latter is 1 for features that do not vary, so that they are not scaled."""
+        """Compute mean and standard deviation, which is 1 for features that do not vary: they are not scaled."""
         mean = self.total / max(1, self.count)
         scale = np.sqrt(np.maximum(0.0, self.squares / max(1, self.count) - mean**2))
         return mean, np.where(scale > _NO_SCALE, scale, 1.0)
@@ -87,7 +87,7 @@ class Moments:
 class FrozenEncoder(CentredEncoder):
     """x = dropout((v − mean of the language) / scale of the language), v the cached vector of a word.
 
-    With `encoder.surface`, the surface of the word stands beside it. Means and scales are estimated on unlabelled text.
+    With `encoder.surface`, the surface of the word follows it. Means and scales are estimated on unlabelled text.
     They are saved with the model, and so is the encoder's identity, so that a model is never used with another encoder.
     """
 
@@ -156,10 +156,10 @@ class FrozenEncoder(CentredEncoder):
                 self.surface.fit(self._row(language), corpora)
         if self.config.centring == "none":
             return
-        found = {language: self._moments_of(corpora) for language, corpora in texts.items()}
-        everything = sum(found.values(), start=Moments.of((), self.width))
+        of_language = {language: self._moments_of(corpora) for language, corpora in texts.items()}
+        everything = sum(of_language.values(), start=Moments.of((), self.width))
         for language in self.languages:
-            moments = found.get(language, everything)
+            moments = of_language.get(language, everything)
             moments = moments if moments.count else everything
             mean, scale = moments.summary()
             self.mean[self._row(language)] = torch.from_numpy(mean)
@@ -168,7 +168,7 @@ class FrozenEncoder(CentredEncoder):
 
     @torch.no_grad()
     def with_language(self, language: str, text: Corpus) -> "FrozenEncoder":
-        """The encoder with one more language, centred on this text of it; all others stay as they are."""
+        """Copy the encoder with one more language, centred on this text of it; all others stay as they are."""
         grown = copy.copy(self)
         grown._buffers, grown.languages = dict(self._buffers), (*self.languages, language)
         mean, scale = self._moments_of([text]).summary()
@@ -200,7 +200,7 @@ class FrozenEncoder(CentredEncoder):
         return total
 
     def vectors(self, corpus: Corpus) -> np.ndarray:
-        """The word vectors of a corpus: in float16 from the cache, or in float32 if there is no cache."""
+        """Return the word vectors of a corpus: in float16 from the cache, or in float32 if there is no cache."""
         if bytes(self.identity.tolist()) != self.own_identity:
             raise EncoderError(
                 f"encoder '{self.source.name}': expected the one this model was trained over, found other weights in "
@@ -224,7 +224,7 @@ class FrozenEncoder(CentredEncoder):
         return (whole and text in self._opened) or self.cache.holds(*self._entry(corpus, name))
 
     def parts(self, corpus: Corpus) -> list[Corpus]:
-        """The parts of a corpus that can be encoded in any order and by any process; one, if it is short."""
+        """Split a corpus into parts that can be encoded in any order and by any process; one, if it is short."""
         return list(_parts(corpus))
 
     def store(self, corpus: Corpus, whole: bool, report: Report | None = None) -> None:
@@ -240,7 +240,7 @@ class FrozenEncoder(CentredEncoder):
     def _entry(
         self, corpus: Corpus, name: Mapping[str, str]
     ) -> tuple[dict[str, Any], tuple[int, int], Literal["<f2", "<f4"]]:
-        """What the cache is told of a corpus, or of a part of one."""
+        """Describe the features of a corpus, or of a part of one, to the cache."""
         return {**self._about(), **name}, (corpus.n_words, self.width), self._dtype
 
     @property
@@ -274,13 +274,13 @@ class FrozenEncoder(CentredEncoder):
                 update(done, "words")
 
     def _about(self) -> dict[str, Any]:
-        """All that a word's vector depends on, besides the text."""
+        """List all that a word's vector depends on, besides the text."""
         names = ("layer", "pooling", "max_pieces", "overlap", "precision")
         return {"encoder": self.own_identity.hex()} | {name: getattr(self.config, name) for name in names}
 
     @property
     def settings_hash(self) -> str:
-        """Hash of all that a word's vector depends on, besides the text."""
+        """Hash all that a word's vector depends on, besides the text."""
         return blake2b(json.dumps(self._about(), sort_keys=True).encode(), digest_size=4).hexdigest()
 
     def _network(self) -> WordEncoder:
@@ -313,7 +313,7 @@ class FrozenEncoder(CentredEncoder):
 
 
 def _parts(corpus: Corpus) -> Iterator[Corpus]:
-    """Runs of sentences of about `PART_WORDS` words, in their order."""
+    """Cut a corpus into runs of sentences of about `PART_WORDS` words, in their order."""
     which = np.array(corpus.offsets[1:]) // PART_WORDS
     ends = np.flatnonzero(np.diff(which, append=-1)) + 1
     for start, end in pairwise([0, *ends.tolist()]):
@@ -321,11 +321,11 @@ def _parts(corpus: Corpus) -> Iterator[Corpus]:
 
 
 def _checked(vectors: Float[Tensor, "words features"], name: str) -> Float[Tensor, "words features"]:
-    """The vectors, after a check that they fit into float16."""
+    """Check that vectors fit into float16, and return them."""
     if not bool((vectors.abs() <= _LARGEST).all()):
-        found = "NaN or infinity" if not bool(torch.isfinite(vectors).all()) else f"{float(vectors.abs().max()):.0f}"
+        largest = "NaN or infinity" if not bool(torch.isfinite(vectors).all()) else f"{float(vectors.abs().max()):.0f}"
         raise EncoderError(
-            f"encoder '{name}': expected features of at most {_LARGEST:.0f}, got {found}; "
+            f"encoder '{name}': expected features of at most {_LARGEST:.0f}, got {largest}; "
             "choose another encoder.pretrained.layer, or precision float32"
         )
     return vectors

@@ -36,7 +36,7 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path) -> "Origin | None":
-        """Where a folder of the hub's cache came from; none for any other folder."""
+        """Find where a folder of the hub's cache came from; none for any other folder."""
         home, commit = folder.resolve().parent, folder.resolve().name
         kind, *name = home.parent.name.split("--")
         if home.name != "snapshots" or kind != "models" or not name or not _COMMIT.fullmatch(commit):
@@ -45,7 +45,7 @@ class Origin(NamedTuple):
 
 
 def find_folder(name: str, weights: bool = True) -> Path:
-    """The folder of a model: the path itself, else the copy in the local hub cache, else a download from the hub.
+    """Find the folder of a model: the path itself, else the copy in the local hub cache, else a download from the hub.
 
     A name of the hub may end in @ and a revision, as `google/gemma-3-270m@main`.
     """
@@ -62,18 +62,18 @@ def find_folder(name: str, weights: bool = True) -> Path:
     wanted = _WANTED if weights else [pattern for pattern in _WANTED if pattern != "*.safetensors"]
     for offline in (True, False):
         try:
-            found = snapshot_download(
+            folder = snapshot_download(
                 repository,
                 revision=revision or None,
                 allow_patterns=wanted,
                 ignore_patterns=["*/*"],
                 local_files_only=offline,
             )
-            _check_folder(Path(found), weights)
+            _check_folder(Path(folder), weights)
         except (OSError, ValueError, HFValidationError, EncoderError) as error:
             problem = error
         else:
-            return Path(found)
+            return Path(folder)
     command = f"hf download {repository}" + (f" --revision {revision}" if revision else "")
     raise EncoderError(
         f"encoder '{name}': expected a folder, or a model of the hub that is in {HF_HUB_CACHE} or can be fetched; "
@@ -140,8 +140,8 @@ def load_tokenizer(folder: Path, name: str, config: "PreTrainedConfig") -> "PreT
         tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
         highest = max(tokenizer.get_vocab().values(), default=-1)
     if not tokenizer.is_fast:
-        found = type(tokenizer).__name__
-        raise EncoderError(f"encoder '{name}': expected a fast tokenizer (tokenizer.json), got {found}")
+        kind = type(tokenizer).__name__
+        raise EncoderError(f"encoder '{name}': expected a fast tokenizer (tokenizer.json), got {kind}")
     rows, pieces = config.vocab_size, highest + 1
     if pieces > rows or pieces < rows * (1 - _SPARE_ROWS) - 1000:
         raise EncoderError(

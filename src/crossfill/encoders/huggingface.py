@@ -85,8 +85,9 @@ def check_settings(source: Source, config: PretrainedConfig) -> None:
             raise EncoderError("encoder.pretrained.layer: mix needs all layers; use mode frozen or finetune")
         top = source.n_layers if config.layer is None else config.layer
         if config.freeze_below > top:
-            found = config.freeze_below
-            raise EncoderError(f"encoder.pretrained.freeze_below: expected at most layer {top}, got {found}")
+            raise EncoderError(
+                f"encoder.pretrained.freeze_below: expected at most layer {top}, got {config.freeze_below}"
+            )
     if config.max_pieces > source.longest:
         raise EncoderError(
             f"encoder.pretrained.max_pieces: {source.name} takes at most {source.longest} pieces, "
@@ -147,7 +148,7 @@ class LayeredNetwork(nn.Module):
         start: int = 0,
         states: Float[Tensor, "windows longest features"] | None = None,
     ) -> Float[Tensor, "windows longest features"]:
-        """The states of layer `stop`; layers up to `start` are skipped if their `states` are given."""
+        """Compute the states of layer `stop`; layers up to `start` are skipped if their `states` are given."""
         with self._cut(start, stop, states) as tap:
             last = self.network(input_ids=ids, attention_mask=_needed(mask), **self._options).last_hidden_state
             return last if tap is None or tap.reached is None else tap.reached
@@ -155,7 +156,7 @@ class LayeredNetwork(nn.Module):
     def all_states(
         self, ids: Int[Tensor, "windows longest"], mask: Int[Tensor, "windows longest"]
     ) -> Float[Tensor, "windows longest layers features"]:
-        """The states of all layers."""
+        """Compute the states of all layers."""
         output = self.network(input_ids=ids, attention_mask=_needed(mask), output_hidden_states=True, **self._options)
         return torch.stack(output.hidden_states, dim=2)
 
@@ -178,7 +179,7 @@ class LayeredNetwork(nn.Module):
 
 
 def _needed(mask: Tensor) -> Tensor | None:
-    """The mask, or none if nothing is padded: attention is faster without one."""
+    """Return the mask, or none if nothing is padded: attention is faster without one."""
     return None if bool(mask.all()) else mask
 
 
@@ -207,16 +208,16 @@ class WordEncoder(nn.Module):
         return next(self.network.parameters()).device
 
     def batches(self, inputs: PieceInputs) -> Iterator[Batch]:
-        """The inputs in batches for the network."""
+        """Cut the inputs into batches for the network."""
         enough = ENOUGH_PIECES if self.device.type == "cpu" else None  # other devices need all that fits to be busy
         return batches(inputs, self.config.piece_budget, self.pad, enough)
 
     def forward(self, inputs: PieceInputs, start: int = 0) -> Float[Tensor, "words features"]:
-        """One vector per word; if layers are mixed, the states of all layers concatenated."""
+        """Compute one vector per word; if layers are mixed, the states of all layers concatenated."""
         return self.pool(inputs, self.piece_states(inputs, self.layer, start))
 
     def piece_states(self, inputs: PieceInputs, layer: int, start: int = 0) -> Float[Tensor, "pieces features"]:
-        """The states of a layer for all pieces, in the order of the inputs."""
+        """Compute the states of a layer for all pieces, in the order of the inputs."""
         parts, places = [], []
         for batch in self.batches(inputs):
             ids, mask = batch.ids.to(self.device), batch.mask.to(self.device)
@@ -232,7 +233,7 @@ class WordEncoder(nn.Module):
         return torch.cat(parts)[torch.cat(places).argsort().to(self.device)]
 
     def pool(self, inputs: PieceInputs, states: Float[Tensor, "pieces features"]) -> Float[Tensor, "words features"]:
-        """The vector of each word from those of its pieces: first, last or mean; zero where it has none."""
+        """Make the vector of each word from those of its pieces: first, last or mean; zero where it has none."""
         if not len(states):
             return states.new_zeros(len(inputs.first), self.n_features)
         first, last = (places.to(states.device) for places in inputs.word_pieces())
@@ -246,7 +247,7 @@ class WordEncoder(nn.Module):
         return vectors * (inputs.first != NO_PIECE).to(states.device).unsqueeze(1)
 
     def encode(self, inputs: PieceInputs) -> Iterator[tuple[Int[Tensor, "chosen"], Float[Tensor, "words features"]]]:
-        """Word vectors for groups of sentences, longest first, so that batches contain little padding."""
+        """Compute word vectors for groups of sentences, longest first, so that batches contain little padding."""
         for sentences in _shares(inputs):
             part = inputs.take(sentences)
             with torch.inference_mode():
@@ -255,7 +256,7 @@ class WordEncoder(nn.Module):
 
 
 def _shares(inputs: PieceInputs) -> Iterator[Int[Tensor, "chosen"]]:
-    """Groups of sentences of about `PIECES_AT_ONCE` pieces, by decreasing length."""
+    """Group sentences into about `PIECES_AT_ONCE` pieces each, by decreasing length."""
     order = inputs.pieces_per_sentence.argsort(descending=True, stable=True)
     share = inputs.pieces_per_sentence[order].cumsum(0) // PIECES_AT_ONCE
     yield from (part for part in order.split(torch.unique_consecutive(share, return_counts=True)[1].tolist()))

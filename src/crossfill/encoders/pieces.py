@@ -58,10 +58,10 @@ class PieceInputs(Inputs):
     def take(self, sentences: Int[Tensor, "chosen"]) -> "PieceInputs":
         words = ranges(_starts(self.lengths)[sentences], self.lengths[sentences])
         pieces = ranges(_starts(self.pieces_per_sentence)[sentences], self.pieces_per_sentence[sentences])
-        kept = ranges(_starts(self.windows_per_sentence)[sentences], self.windows_per_sentence[sentences])
+        windows = ranges(_starts(self.windows_per_sentence)[sentences], self.windows_per_sentence[sentences])
         return PieceInputs(
             self.ids[pieces],
-            self.pieces_per_window[kept],
+            self.pieces_per_window[windows],
             self.windows_per_sentence[sentences],
             self.pieces_per_sentence[sentences],
             self.first[words],
@@ -85,11 +85,11 @@ class PieceInputs(Inputs):
         )
 
     def with_states(self, states: Float[Tensor, "pieces features"]) -> "PieceInputs":
-        """The same inputs with the states of the frozen lower layers."""
+        """Add the states of the frozen lower layers to the inputs."""
         return replace(self, states=states)
 
     def word_pieces(self) -> tuple[Int[Tensor, "words"], Int[Tensor, "words"]]:
-        """First and last piece of each word as positions in `ids`; meaningless for words without pieces."""
+        """Find the first and last piece of each word, as positions in `ids`; meaningless for words without pieces."""
         offsets = torch.repeat_interleave(_starts(self.pieces_per_sentence), self.lengths)
         return offsets + self.first.clamp(min=0), offsets + self.last.clamp(min=0)
 
@@ -106,7 +106,7 @@ class Batch:
 
 
 def batches(inputs: PieceInputs, budget: int, pad: int, enough: int | None = None) -> Iterator[Batch]:
-    """All windows, sorted by length; a batch has at most `budget` pieces and a share `MOST_PADDING` of padding.
+    """Batch all windows, sorted by length; a batch has at most `budget` pieces and a share `MOST_PADDING` of padding.
 
     A batch of `enough` pieces has windows of one length only, or ends before a shorter one would add to its padding.
     """
@@ -152,7 +152,7 @@ class PieceCutter:
             )
 
     def cut(self, corpus: Corpus) -> PieceInputs:
-        """The pieces of all sentences."""
+        """Cut all sentences into pieces."""
         ids, window_sizes, n_windows, n_pieces, first, last = ([] for _ in range(6))
         for begin in range(0, len(corpus), _SENTENCES_AT_ONCE):
             sentences = list(corpus[begin : begin + _SENTENCES_AT_ONCE])
@@ -208,8 +208,8 @@ class PieceCutter:
         return spelt or bool(self.special[np.array(ids, dtype=np.int64)].any())
 
     def _encode_as_text(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        found = self._plain.encode(text, add_special_tokens=False)
-        return found.ids, found.offsets
+        encoding = self._plain.encode(text, add_special_tokens=False)
+        return encoding.ids, encoding.offsets
 
     @cached_property
     def _plain(self) -> "Tokenizer":
@@ -217,7 +217,7 @@ class PieceCutter:
 
 
 def _runs(lengths: Sequence[int], budget: int, enough: int) -> Iterator[tuple[int, int]]:
-    """The start and end of each batch in a list of decreasing lengths."""
+    """Find the start and end of each batch in a list of decreasing lengths."""
     place = real = 0
     for i, length in enumerate(lengths):
         padded = (i - place + 1) * lengths[place]
@@ -239,15 +239,15 @@ def _joined(parts: Sequence[np.ndarray]) -> Int[Tensor, "n"]:
 
 
 def special_tokens(tokenizer: "PreTrainedTokenizerBase") -> dict[str, int]:
-    """All special tokens and their ids, but not the bytes that stand for unknown characters: those are text."""
+    """List all special tokens and their ids, but not the bytes that stand for unknown characters: those are text."""
     added = tokenizer.added_tokens_decoder
-    found = {str(token): i for i, token in added.items() if token.special}
-    found |= dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
-    return {token: i for token, i in found.items() if not _BYTE.fullmatch(token)}
+    tokens = {str(token): i for i, token in added.items() if token.special}
+    tokens |= dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
+    return {token: i for token, i in tokens.items() if not _BYTE.fullmatch(token)}
 
 
 def reading_all_as_text(tokenizer: "PreTrainedTokenizerBase") -> "Tokenizer":
-    """A copy of the tokenizer in which no text spells a special token.
+    """Copy the tokenizer so that no text spells a special token.
 
     Every special token keeps its id under a random name. (`split_special_tokens` of transformers is not enough: a
     Unigram model has `</s>` among its pieces, and finds it in the text by itself.)
@@ -276,9 +276,9 @@ def reading_all_as_text(tokenizer: "PreTrainedTokenizerBase") -> "Tokenizer":
 
 
 def unknown_piece(tokenizer: "PreTrainedTokenizerBase") -> str | None:
-    """The piece that stands for what the tokenizer cannot spell, if it has one."""
-    found: Any = getattr(_backend(tokenizer).model, "unk_token", tokenizer.unk_token)
-    return found
+    """Find the piece that stands for what the tokenizer cannot spell, if it has one."""
+    piece: Any = getattr(_backend(tokenizer).model, "unk_token", tokenizer.unk_token)
+    return piece
 
 
 def _backend(tokenizer: "PreTrainedTokenizerBase") -> Any:

@@ -1,4 +1,4 @@
-"""The surface of words: what their written form says in any language and script, beside an encoder's vector.
+"""The surface of words: what their written form says in any language and script, next to an encoder's vector.
 
 Case, digits, punctuation, length, place in the sentence, and frequency in unlabelled text: some thirty numbers that
 need no training and mean the same everywhere (`encoder.surface`).
@@ -25,7 +25,7 @@ BUCKETS = 8192
 DROPOUT = 0.1
 """Dropout on the surface of a word."""
 SCALE = 3.0
-"""Factor on the surface, so that some thirty numbers weigh beside an encoder's hundreds."""
+"""Factor on the surface, so that some thirty numbers weigh something next to an encoder's hundreds."""
 FORM = (
     "upper first", "upper all", "upper within", "cased", "digit", "digits only", "punctuation", "punctuation only",
     "symbol", "hyphen", "apostrophe", "full stop", "mark", "length", "1 character", "2 characters", "3–4 characters",
@@ -79,7 +79,7 @@ class Surface(nn.Module):
         self.dropout = Dropout(DROPOUT)
 
     def forward(self, inputs: SurfaceInputs, rows: Int[Tensor, "words"]) -> Float[Tensor, "words surface"]:
-        """The surface of each word as one of the language in this row."""
+        """Compute the surface of each word as one of the language in this row."""
         return self.dropout(SCALE * (self._surface(inputs, rows) - self.mean[rows]))
 
     @torch.no_grad()
@@ -94,7 +94,7 @@ class Surface(nn.Module):
         self.mean[row] = self._surface(text, rows).mean(0)
 
     def with_language(self, text: Corpus) -> "Surface":
-        """The surface with one more language, of which there is this text; all others stay as they are."""
+        """Copy the surface with one more language, of which there is this text; all others stay as they are."""
         grown = copy.copy(self)
         rows = ((name, buffer.new_zeros(1, buffer.shape[1])) for name, buffer in self.named_buffers())
         grown._buffers = {name: torch.cat([self.get_buffer(name), row]) for name, row in rows}
@@ -112,10 +112,10 @@ class Surface(nn.Module):
 
 
 def forms(corpus: Corpus) -> Float[np.ndarray, "words forms"]:
-    """The form and place of every word."""
+    """Compute the form and place of every word."""
     vocabulary, codes = corpus.words.vocabulary, corpus.words.codes
-    own = np.array([form(word) for word in vocabulary], dtype=np.float32).reshape(len(vocabulary), len(FORM))[codes]
-    upper, closing = own[:, FORM.index("upper first")], own[:, FORM.index("punctuation only")]
+    of_form = np.array([form(word) for word in vocabulary], dtype=np.float32).reshape(len(vocabulary), len(FORM))[codes]
+    upper, closing = of_form[:, FORM.index("upper first")], of_form[:, FORM.index("punctuation only")]
     position = np.arange(len(codes)) - np.repeat(np.array(corpus.offsets[:-1]), corpus.lengths)
     size = np.repeat(corpus.lengths, corpus.lengths)
     first, last = position == 0, position == size - 1
@@ -125,18 +125,18 @@ def forms(corpus: Corpus) -> Float[np.ndarray, "words forms"]:
         np.where(first, 0, np.roll(closing, 1)), np.where(last, 0, np.roll(closing, -1)),
         before, after, after * upper, before * upper,
     )  # fmt: skip
-    return np.column_stack([own, *place]).astype(np.float32)
+    return np.column_stack([of_form, *place]).astype(np.float32)
 
 
 @lru_cache(maxsize=2**16)
 def bucket(word: str) -> int:
-    """The counter of a word; upper and lower case are one."""
+    """Find the counter of a word; upper and lower case are one."""
     return zlib.crc32(word.casefold().encode("utf-8", "surrogatepass")) % BUCKETS
 
 
 @lru_cache(maxsize=2**16)
 def form(word: str) -> tuple[float, ...]:
-    """The features of a word's form, by Unicode's categories of its characters."""
+    """Compute the features of a word's form, by Unicode's categories of its characters."""
     categories = [unicodedata.category(character) for character in word]
     n = len(word)
     letters = [i for i, category in enumerate(categories) if category[0] == "L"]

@@ -75,8 +75,8 @@ def risk_coverage(
     errors = cumulative_errors(confidence, correct)
     if not len(errors):
         return np.zeros(points)
-    kept = -(-np.arange(1, points + 1) * len(errors) // points)  # rounded up
-    return errors[kept - 1] / kept
+    counts = -(-np.arange(1, points + 1) * len(errors) // points)  # rounded up
+    return errors[counts - 1] / counts
 
 
 def aurc(confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "words"]) -> float:

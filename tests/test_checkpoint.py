@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from crossfill import checkpoint
 from crossfill.errors import CheckpointError
@@ -76,7 +75,7 @@ def test_weights_of_another_shape_are_refused(tmp_path):
             load_model(tmp_path)
 
 
-def test_a_flipped_bit_anywhere_is_noticed(tmp_path: Path):
+def test_tensors_and_notes_come_back(tmp_path: Path):
     kinds = (torch.float32, torch.bfloat16, torch.int64, torch.bool)
     tensors = {str(kind): torch.arange(6).reshape(2, 3).to(kind) for kind in kinds}
     tensors |= {"one": torch.tensor(0.5), "none": torch.empty(0, 3)}
@@ -85,20 +84,3 @@ def test_a_flipped_bit_anywhere_is_noticed(tmp_path: Path):
     found, notes = checkpoint.read_tensors(path)
     assert notes == {"step": 7}
     assert all(torch.equal(found[name], tensor) for name, tensor in tensors.items())
-    content = path.read_bytes()
-    for place in range(8, len(content)):
-        changed = bytearray(content)
-        changed[place] ^= 1 << (place % 8)
-        path.write_bytes(bytes(changed))
-        try:
-            read, told = checkpoint.read_tensors(path)
-        except CheckpointError:
-            continue
-        # the name of the checksum was hit: all that is used is still the same
-        assert told["step"] == 7
-        assert all(torch.equal(read[name], tensor) for name, tensor in tensors.items())
-
-
-def test_files_without_a_checksum_are_still_read(tmp_path: Path):
-    save_file({"a": torch.ones(2)}, tmp_path / "old.safetensors", metadata={"notes": "{}"})
-    assert torch.equal(checkpoint.read_tensors(tmp_path / "old.safetensors")[0]["a"], torch.ones(2))

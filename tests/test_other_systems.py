@@ -48,8 +48,6 @@ def crossfill(home: Path, system: str, *arguments: str, text: str = "") -> str:
 def test_what_is_missing_is_done_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert local.usable_cores() == os.cpu_count()
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    monkeypatch.setitem(sys.modules, "msvcrt", other_systems._msvcrt())
     with files.locked(tmp_path / "lock", wait=False) as first:
         assert first
         with files.locked(tmp_path / "lock", wait=False) as second:

@@ -2,13 +2,11 @@
 
 import json
 import shutil
-import zlib
 from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
@@ -51,7 +49,6 @@ ENCODER = "encoder"
 ENCODER_SOURCE = "encoder.json"
 """Where the encoder came from: its name, its revision on the hub, and a hash of its files."""
 _LARGEST_JSON = 200_000_000
-_CHECKSUM = "checksum"
 
 
 _OF_A_RUN = (
@@ -98,37 +95,20 @@ def read_json(path: Path) -> Any:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
-    """Write tensors and JSON notes to one file, atomically, with a checksum of both."""
+    """Write tensors and JSON notes to one file, atomically."""
     contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    told = {**notes, _CHECKSUM: _checksum(contiguous, notes)}
     # one entry: safetensors writes several in any order, and the same run has to leave the same bytes
-    write_atomically(path, to_bytes(contiguous, metadata={"notes": json.dumps(told)}))
+    write_atomically(path, to_bytes(contiguous, metadata={"notes": json.dumps(dict(notes))}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the tensors and notes of a file, and compare them with its checksum, which old files do not have."""
+    """Read the tensors and notes of a file."""
     with _opened(path) as file:
         try:
             notes = dict(json.loads((file.metadata() or {"notes": "{}"})["notes"]))
         except (KeyError, ValueError, TypeError, RecursionError) as error:
             raise _not_whole(path, error) from None
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    if notes.pop(_CHECKSUM, None) not in (None, _checksum(tensors, notes)):
-        raise CheckpointError(
-            f"{path}: expected the contents that were written, got others: the checksum differs; copy the file again, "
-            "or delete it and train again"
-        )
-    return tensors, notes
-
-
-def _checksum(tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> str:
-    """CRC-32 of the notes, and of the names, types and bytes of all tensors: any flipped bit changes it."""
-    found = zlib.crc32(json.dumps(notes).encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        found = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), found)
-        found = zlib.crc32(tensor.cpu().reshape(-1).view(torch.uint8).numpy().data, found)
-    return f"{found:08x}"
+        return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:

@@ -68,7 +68,7 @@ def locked(path: Path, wait: bool) -> Iterator[bool]:
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path)
     try:
-        lock.acquire(blocking=wait)
+        lock.acquire(timeout=-1 if wait else 0)
     except Timeout:
         yield False
         return

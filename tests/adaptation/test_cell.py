@@ -9,7 +9,7 @@ from torch import Tensor
 from crossfill import checkpoint
 from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.heads import adapted_cells, generated_prior, with_adapted, without_adapted
+from crossfill.adaptation.heads import SHARE, adapted_cells, generated_prior, with_adapted, without_adapted
 from crossfill.adaptation.prior import CellVariances
 from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
 from crossfill.encoders.cues import N_CUES, NONE
@@ -130,3 +130,11 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     checkpoint.write_tensors(path, tensors, notes | {"cell": "pos/xxx"})
     with pytest.raises((CheckpointError, DataError), match="xxx"):
         load_adapted(tmp_path, model)
+
+
+def test_draws_of_an_adapted_head_have_a_share_of_the_covariance() -> None:
+    model = small_model("jm")
+    made = adapted_to(model, examples(10))
+    draws = with_adapted(model, {CELL: made}).heads.sample([CELL], 4000, torch.Generator().manual_seed(0))[0]
+    whole = made.posterior.sample(4000, torch.Generator().manual_seed(1))[..., : N_FEATURES + 1]
+    torch.testing.assert_close(draws.head.parameters.var(0), SHARE * whole.var(0), rtol=0.2, atol=1e-6)

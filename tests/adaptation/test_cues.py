@@ -142,7 +142,7 @@ def test_a_task_that_the_model_does_not_know_is_a_row_of_its_own(tmp_path: Path)
     language, other = tagger.model.inventory.languages[:2]
     sentences = [Sentence(("ba", "bo"), ("YES", "NO")), Sentence(("bo", "ba", "ba"), ("NO", "YES", "YES"))]
     made = tagger.adapt(sentences, f"polarity/{language}")
-    assert made.labels == ("NO", "YES")
+    assert made.task.labels == ("NO", "YES")
     assert tagger.tag(["ba", "bo"], f"polarity/{language}").labels == ("YES", "NO")
     assert len(tagger.tag(["ba"], f"polarity/{other}").labels) == 1
     assert Cell("polarity", other) in tagger.cells

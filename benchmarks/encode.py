@@ -17,7 +17,7 @@ from models import random_bert, text
 
 from crossfill.config import EncoderConfig, PretrainedConfig
 from crossfill.encoders.frozen import FrozenEncoder
-from crossfill.encoders.huggingface import Source, WordEncoder
+from crossfill.encoders.huggingface import PIECE_BUDGET, Source, WordEncoder
 from crossfill.encoders.pieces import batches
 
 
@@ -37,7 +37,7 @@ def main() -> None:
         config = PretrainedConfig(mode="frozen", pooling="last")
         words = WordEncoder(Source.find(folder), config).eval()
         inputs = words.cutter.cut(corpus)
-        made = list(batches(inputs, config.piece_budget, words.pad))
+        made = list(batches(inputs, PIECE_BUDGET, words.pad))
         padded = sum(batch.mask.numel() for batch in made)
         end_to_end, bare = [], []
         for i in range(arguments.repeats):

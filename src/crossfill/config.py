@@ -52,8 +52,6 @@ class PretrainedConfig(Settings):
     """`mean`: `frozen` subtracts each language's mean vector; `standard`: and divides by its standard deviations."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Precision that `frozen` encodes in; bfloat16 is faster on processors with instructions for it."""
-    piece_budget: Annotated[int, Field(ge=1, le=10**8)] = 2048
-    """Most pieces that the encoder processes in one batch, padding included."""
     checkpoint_gradients: bool = False
     """Recompute layers in the backward pass instead of storing them: less memory, a third more time."""
 
@@ -193,21 +191,15 @@ class SourcesConfig(Settings):
     vectors: str | None = None
     """Folder of typological vectors, one table per kind of feature; none looks for `typology/` in the data folder,
     then for the lang2vec package."""
-    power: Annotated[float, Field(ge=0, le=1000)] = 4.0
-    """Exponent of the similarities that weigh the heads of source languages (ws): 0 weighs all alike."""
     largest: str = "eng"
     """Language that ls prefers, even if none of its cells is seen; otherwise the seen language with the most words."""
     cut: bool = True
     """Cut the training set of such a language to as many words as the task's seen cells have together (paper)."""
-    vote: Literal["bea", "majority"] = "bea"
-    """How bea combines the votes of all seen languages: by their estimated reliability (paper), or by majority."""
 
 
 class JointConfig(Settings):
     """Variants of the joint baseline."""
 
-    members: Annotated[int, Field(ge=1, le=1000)] = 5
-    """Number of heads per task in jm-ensemble."""
     hidden: Annotated[tuple[Width, ...], Field(max_length=100)] = (256, 256)
     """Widths of jm-typology's layers, between a word's features with its language's vector and the labels."""
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
 from crossfill.config import PretrainedConfig
+from crossfill.encoders import huggingface
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.encoders.pieces import batches
 from crossfill.errors import EncoderError
@@ -42,8 +43,14 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: build(tmp_path_factory.mktemp(name)) for name, build in FAMILIES.items()}
 
 
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several batches from few sentences."""
+    monkeypatch.setattr(huggingface, "PIECE_BUDGET", 200)
+
+
 def settings(**changes: Any) -> PretrainedConfig:
-    return PretrainedConfig(**({"max_pieces": MAX_PIECES, "overlap": OVERLAP, "piece_budget": 200} | changes))
+    return PretrainedConfig(**({"max_pieces": MAX_PIECES, "overlap": OVERLAP} | changes))
 
 
 def naive_windows(n: int, capacity: int) -> list[tuple[int, int]]:

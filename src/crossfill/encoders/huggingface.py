@@ -20,6 +20,8 @@ from crossfill.errors import EncoderError
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
+PIECE_BUDGET = 2048
+"""Most pieces that the network processes in one batch, padding included."""
 PIECES_AT_ONCE = 2**13
 """Number of pieces whose states are kept in memory at a time while a corpus is encoded."""
 _SWAPPING = threading.Lock()
@@ -210,7 +212,7 @@ class WordEncoder(nn.Module):
     def batches(self, inputs: PieceInputs) -> Iterator[Batch]:
         """Cut the inputs into batches for the network."""
         enough = ENOUGH_PIECES if self.device.type == "cpu" else None  # other devices need all that fits to be busy
-        return batches(inputs, self.config.piece_budget, self.pad, enough)
+        return batches(inputs, PIECE_BUDGET, self.pad, enough)
 
     def forward(self, inputs: PieceInputs, start: int = 0) -> Float[Tensor, "words features"]:
         """Compute one vector per word; if layers are mixed, the states of all layers concatenated."""

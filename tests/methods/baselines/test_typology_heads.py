@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from crossfill.grid.cells import Cell
-from crossfill.methods.baselines.joint_kernel import KernelHeads
-from crossfill.methods.baselines.typology_heads import TypologyVectorHeads, prepare
+from crossfill.methods.baselines.typology_heads import KernelHeads, TypologyVectorHeads, prepare
 from crossfill.methods.method import Plan
 from crossfill.model import Model
 from crossfill.prediction.predict import predict

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from crossfill.methods.factorized.output_layer import OutputLayer
+from crossfill.methods.factorized.generator import OutputLayer
 
 
 def pair(dtype: torch.dtype = torch.float64) -> tuple[OutputLayer, nn.Linear]:

@@ -17,7 +17,7 @@ MOST_ITERATIONS = 200
 
 
 def majority(votes: Int[Tensor, "voters words"], n_labels: int) -> Float[Tensor, "words labels"]:
-    """All probability on the label with the most votes, shared equally among ties."""
+    """Put all probability on the label with the most votes, shared equally among ties."""
     tallies = torch.zeros(votes.shape[1], n_labels, dtype=torch.float64, device=votes.device)
     tallies.scatter_add_(1, votes.T, torch.ones_like(votes.T, dtype=torch.float64))
     winners = (tallies == tallies.amax(1, keepdim=True)).double()
@@ -25,7 +25,7 @@ def majority(votes: Int[Tensor, "voters words"], n_labels: int) -> Float[Tensor,
 
 
 def bea(votes: Int[Tensor, "voters words"], n_labels: int) -> Float[Tensor, "words labels"]:
-    """The posterior q(z) of the true labels; see `aggregate`."""
+    """Compute the posterior q(z) of the true labels; see `aggregate`."""
     return aggregate(votes, n_labels)[0]
 
 
@@ -96,8 +96,8 @@ def _count(
 
 
 def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> LanguageHeads:
-    """A head per seen cell; in an unseen cell, all heads of its task vote."""
-    return LanguageHeads(inventory, seen, n_features, bea if config.sources.vote == "bea" else majority)
+    """Build a head per seen cell; in an unseen cell, all heads of its task vote."""
+    return LanguageHeads(inventory, seen, n_features, bea)
 
 
 METHODS = (Method("bea", "all sources vote", build, prepare=prepare, trained_as="ns"),)

@@ -39,8 +39,8 @@ class LanguageHeads(HeadSource):
         self.inventory, self.vote, self.power = inventory, vote, power
         self.places = {cell: row for row, cell in enumerate(sorted(seen))}
         shapes = dict(zip(inventory.tasks, inventory.head_shapes(n_features), strict=True))
-        own = [shapes[cell.task] for cell in self.places]
-        self.heads = nn.ModuleList(nn.Linear(width, labels) for labels, width in own)
+        head_shapes = [shapes[cell.task] for cell in self.places]
+        self.heads = nn.ModuleList(nn.Linear(width, labels) for labels, width in head_shapes)
         shape = (len(inventory.tasks), len(inventory.languages))
         self.register_buffer("sources", torch.full(shape, -1, dtype=torch.long))
         self.register_buffer("similarities", torch.zeros(shape[1], shape[1]))

@@ -14,7 +14,7 @@ from crossfill.methods.method import Method, Plan
 
 
 def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> JointHeads:
-    """A head per task, as in the joint baseline, but trained on one language."""
+    """Build a head per task, as in the joint baseline, but trained on one language."""
     return JointHeads(inventory, n_features)
 
 
@@ -36,12 +36,12 @@ def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
         elif outside and wanted in grid.cells and any(splits.has_training_data for splits in grid[wanted]):
             total = sum(words.values())
             corpora[wanted] = tuple(s for s in grid[wanted] if s.has_training_data)
-            found = sum(splits.training.n_words for splits in corpora[wanted])
-            if config.sources.cut and found > total:
+            n_words = sum(splits.training.n_words for splits in corpora[wanted])
+            if config.sources.cut and n_words > total:
                 corpora[wanted] = cut(corpora[wanted], total, config.training.seed)
-            elif found < total:
+            elif n_words < total:
                 notes.append(
-                    f"{wanted} has {found:,} training words, {total - found:,} fewer than the {total:,} of the "
+                    f"{wanted} has {n_words:,} training words, {total - n_words:,} fewer than the {total:,} of the "
                     f"{len(words)} seen cells of {task} together"
                 )
         else:
@@ -66,8 +66,8 @@ def cut(corpora: Sequence[Splits], words: int, seed: int) -> tuple[Splits, ...]:
 
 def _cut(corpus: Corpus, words: float, seed: int) -> Corpus:
     order = np.random.default_rng(seed).permutation(len(corpus))
-    kept = order[: max(1, int(np.searchsorted(np.cumsum(corpus.lengths[order]), words, side="right")))]
-    return corpus.take(np.sort(kept).tolist())
+    n = max(1, int(np.searchsorted(np.cumsum(corpus.lengths[order]), words, side="right")))
+    return corpus.take(np.sort(order[:n]).tolist())
 
 
 METHODS = (Method("ls", "largest source", build, plan, uses_outside_languages=True),)

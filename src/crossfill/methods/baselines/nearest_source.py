@@ -1,4 +1,8 @@
-"""NS, nearest source: an unseen cell is labelled by the head of the most similar seen language."""
+"""NS, nearest source: an unseen cell is labelled by the head of the most similar seen language.
+
+WS, weighted sources, takes the mean of the heads of all seen languages, weighted by similarity: between NS and BEA, in
+which all languages vote.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -14,11 +18,18 @@ from crossfill.methods.method import Method, Plan
 
 TIE = 1e-9
 """Similarities that differ by less are ties, broken by more training words, then alphabetically."""
+POWER = 4.0
+"""Exponent of the similarities that weigh heads in WS."""
 
 
 def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> LanguageHeads:
-    """A head per seen cell."""
+    """Build a head per seen cell."""
     return LanguageHeads(inventory, seen, n_features)
+
+
+def build_weighted(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> LanguageHeads:
+    """Build a head per seen cell, with weights by similarity."""
+    return LanguageHeads(inventory, seen, n_features, power=POWER)
 
 
 def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
@@ -26,24 +37,24 @@ def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
     similarities = similarity_choices(grid, seen, config.sources)
     words = {cell: grid.training(cell).n_words for cell in seen}
     sources: dict[Cell, str] = {}
-    told: dict[str, list[str]] = {}
+    fallbacks: dict[str, list[str]] = {}
     for task in grid.inventory.tasks:
         candidates = sorted(cell.language for cell in seen if cell.task == task)
         for language in grid.inventory.languages:
             cell = Cell(task, language)
             if cell in seen or not candidates:
                 continue
-            sizes = {source: words[Cell(task, source)] for source in candidates}
+            sizes = {other: words[Cell(task, other)] for other in candidates}
             for name, similarity in similarities.items():
-                found = nearest({source: similarity(language, source) for source in candidates}, sizes)
-                if found is not None:
+                source = nearest({other: similarity(language, other) for other in candidates}, sizes)
+                if source is not None:
                     break
-                told.setdefault(f"not known to {name}", []).append(str(cell))
+                fallbacks.setdefault(f"not known to {name}", []).append(str(cell))
             else:
-                found = max(sizes, key=lambda source: (sizes[source], source))
-                told.setdefault("without any known similarity, served by the largest source", []).append(str(cell))
-            sources[cell] = found
-    notes = tuple(f"{message}: {', '.join(sorted(cells))}" for message, cells in told.items())
+                source = max(sizes, key=lambda other: (sizes[other], other))
+                fallbacks.setdefault("without any known similarity, served by the largest source", []).append(str(cell))
+            sources[cell] = source
+    notes = tuple(f"{message}: {', '.join(sorted(cells))}" for message, cells in fallbacks.items())
     return Plan(grid, seen, seen, sources, notes)
 
 
@@ -77,4 +88,7 @@ def trigram_counts(grid: Grid, cell: Cell) -> Counter[tuple[str, str, str]]:
     return counts
 
 
-METHODS = (Method("ns", "nearest source", build, plan, prepare, needs_typology=True),)
+METHODS = (
+    Method("ns", "nearest source", build, plan, prepare, needs_typology=True),
+    Method("ws", "weighted sources", build_weighted, plan, prepare, needs_typology=True, trained_as="ns"),
+)

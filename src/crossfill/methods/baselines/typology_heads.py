@@ -1,19 +1,30 @@
-"""Heads that are given a vector for each language, by its typology and by the centroid of its text."""
+"""JM with a given vector for each language, by its typology and by the centroid of its text.
 
-from abc import ABC
-from collections.abc import Mapping
+`jm-typology` reads the vector as an input, next to a word's features. In `jm-kernel`, heads deviate from language to
+language as a kernel of their similarity allows, and no vector is inferred:
+
+    θ = θ_task + Σᵢ vᵢ D_task,i        v of the language, given; v · v′ is the similarity of two languages
+
+With weight decay on D this is maximum a posteriori in a Gaussian process over languages, one for each parameter of a
+task's head. It has what PF has over JM, heads that differ between languages and are alike for similar ones, but for
+what PF is about: a language's vector is given, the same for all tasks, and not learned from its data.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from crossfill.config import Config
-from crossfill.encoders.base import Encoder
-from crossfill.grid.cells import Inventory
+from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.anchors import language_anchors
-from crossfill.methods.method import Plan
-from crossfill.model import HeadSource, Model
+from crossfill.methods.method import Method, Plan
+from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
 
 
 class TypologyVectorHeads(HeadSource, ABC):
@@ -26,6 +37,21 @@ class TypologyVectorHeads(HeadSource, ABC):
         self.inventory = inventory
         self.register_buffer("vectors", torch.zeros(len(inventory.languages), size))
 
+    @abstractmethod
+    def head(self, cell: Cell) -> Classifier:
+        """The head of a cell, which has no posterior."""
+
+    def plug_in(self, cells: Sequence[Cell]) -> list[Classifier]:
+        return [self.head(cell) for cell in cells]
+
+    def sample(
+        self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None
+    ) -> list[Classifier]:
+        return self.plug_in(cells)
+
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
+        return [TrainingDraw(self.head(cell), []) for cell in cells]
+
     @torch.no_grad()
     def describe(self, vectors: Mapping[str, Float[np.ndarray, "size"]]) -> None:
         """Set the vectors of these languages; they are saved with the weights."""
@@ -37,13 +63,91 @@ class TypologyVectorHeads(HeadSource, ABC):
         return self.vectors[self.inventory.language_index(language)]
 
 
-def describe(heads: TypologyVectorHeads, encoder: Encoder, config: Config) -> None:
-    """Give these heads the vectors of all languages: those that `latents.prior: similar` centres priors on."""
-    heads.describe(language_anchors(heads.inventory.languages, encoder, config))
+class KernelHeads(TypologyVectorHeads):
+    """A shared head for each task, and a deviation from it that is linear in the language's vector."""
+
+    def __init__(self, inventory: Inventory, n_features: int, size: int) -> None:
+        super().__init__(inventory, size)
+        shapes = inventory.head_shapes(n_features)
+        self.shared = nn.ModuleList(nn.Linear(width, labels) for labels, width in shapes)
+        self.slopes = nn.ParameterList(nn.Parameter(torch.zeros(size, n, width + 1)) for n, width in shapes)
+        self.deviations = tuple(self.slopes)
+
+    def head(self, cell: Cell) -> Head:
+        """θ_task + Σᵢ vᵢ D_task,i."""
+        task = self.inventory.task_index(cell.task)
+        vector = self.vector(cell.language)
+        return Head(Head.of(self.shared[task]).parameters + torch.tensordot(vector, self.slopes[task], 1))
+
+
+@dataclass(frozen=True)
+class TypologyHead(Classifier):
+    """A network over x ⊕ v, where v is the vector of the cell's language, with a single draw."""
+
+    network: nn.Sequential
+    vector: Float[Tensor, "size"]
+
+    @property
+    def n_samples(self) -> int:
+        return 1
+
+    @property
+    def n_labels(self) -> int:
+        return self.network[-1].get_parameter("bias").shape[0]
+
+    @property
+    def n_bytes(self) -> int:
+        return 0  # the parameters are the model's own
+
+    def logits(
+        self, features: Float[Tensor, "words features"], cues: Int[Tensor, "words cues"] | None = None
+    ) -> Float[Tensor, "samples words labels"]:
+        return self.network(torch.cat([features, self.vector.expand(len(features), -1)], -1)).unsqueeze(0)
+
+
+class TypologyHeads(TypologyVectorHeads):
+    """A network per task, shared by all languages, that sees the language's vector next to the features of a word.
+
+    An affine head over both could do no more than shift its biases from language to language; hence hidden layers.
+    """
+
+    def __init__(self, inventory: Inventory, n_features: int, size: int, widths: Sequence[int]) -> None:
+        super().__init__(inventory, size)
+        shapes = inventory.head_shapes(n_features)
+        self.heads = nn.ModuleList(_network([width + size, *widths, labels]) for labels, width in shapes)
+
+    def head(self, cell: Cell) -> TypologyHead:
+        network = self.heads[self.inventory.task_index(cell.task)]
+        if not isinstance(network, nn.Sequential):
+            raise TypeError(f"expected a Sequential, got {type(network).__name__}")
+        return TypologyHead(network, self.vector(cell.language))
+
+
+def build_kernel(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> KernelHeads:
+    """Build heads that start without deviations, with vectors of `latents.size` numbers."""
+    return KernelHeads(inventory, n_features, config.latents.size)
+
+
+def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> TypologyHeads:
+    """Build a network per task with hidden layers of the widths `joint.hidden`."""
+    return TypologyHeads(inventory, n_features, config.latents.size, config.joint.hidden)
 
 
 def prepare(model: Model, plan: Plan, config: Config) -> None:
-    """Look up the vectors of all languages."""
+    """Look up the vectors of all languages: those that `latents.prior: similar` centres priors on."""
     if not isinstance(model.heads, TypologyVectorHeads):
         raise TypeError(f"expected heads with vectors of languages, got {type(model.heads).__name__}")
-    describe(model.heads, model.encoder, config)
+    model.heads.describe(language_anchors(model.inventory.languages, model.encoder, config))
+
+
+def _network(widths: Sequence[int]) -> nn.Sequential:
+    """Stack affine layers of these widths, from inputs to labels, with ReLU between."""
+    layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(widths)]
+    between = [module for layer in layers[:-1] for module in (layer, nn.ReLU())]
+    return nn.Sequential(*between, layers[-1])
+
+
+METHODS = (
+    Method("jm-kernel", "joint, typology as kernel", build_kernel, prepare=prepare, needs_typology=True),
+    Method("jm-typology", "joint, typology as input", build, prepare=prepare, needs_typology=True),
+)

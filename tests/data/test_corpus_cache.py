@@ -17,7 +17,7 @@ CORPUS = Corpus.from_sentences(
         Sentence(("", "\u2028x"), ("O", "B-PER")),
     ]
 )
-READING = Reading(CORPUS, scheme="IOB1", normalised=2, prefix="wo:")
+READING = Reading(CORPUS, (("note", "IOB1 tags rewritten as IOB2"),), (("warning", 3, "x"),), "word in column 1")
 
 
 def test_an_entry_gives_back_what_was_saved(tmp_path: Path):
@@ -26,8 +26,7 @@ def test_an_entry_gives_back_what_was_saved(tmp_path: Path):
         found = corpus_cache.load_reading(tmp_path / "x.safetensors", "state")
         assert found is not None
         assert list(found.corpus) == list(reading.corpus)
-        assert list(found.corpus) == list(reading.corpus)
-        assert (found.scheme, found.normalised, found.prefix) == (reading.scheme, reading.normalised, reading.prefix)
+        assert (found.changes, found.notes, found.columns) == (reading.changes, reading.notes, reading.columns)
 
 
 def test_an_entry_that_is_cut_off_is_never_taken_for_whole(tmp_path: Path):

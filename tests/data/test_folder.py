@@ -138,8 +138,8 @@ def test_schemes_and_unicode_are_normalised_and_said_so(tmp_path: Path):
     assert [str(p) for p in reading.problems] == [
         "ner/tha: suspicious scheme: expected IOB tags (B-PER, I-PER, O), got other labels",
         "ner/wol: BIOES tags rewritten as IOB2",
-        "ner/wol: 1 words composed (NFC)",
-        "ner/yor: suspicious scheme: 1 tags fit no scheme, read as conlleval would",
+        "ner/wol: words composed (NFC)",
+        "ner/yor: suspicious scheme: some tags fit no scheme, read as conlleval would",
     ]
 
 

@@ -47,16 +47,16 @@ def test_any_tags_become_strict(tags: list[str]):
 
 def test_schemes_are_told_apart():
     spans: Spans = [(2, "PER"), (1, "PER"), (1, None), (3, "LOC"), (3, "PER")]
-    assert scheme([encode(spans, "B", "I", "I", "B")]) == ("IOB2", 0)
-    assert scheme([encode(spans, "B", "I", "E", "S")]) == ("BIOES", 0)
-    assert scheme([encode(spans, "B", "I", "L", "U")]) == ("BILOU", 0)
-    assert scheme([encode(spans, "B", "M", "E", "S")]) == ("BMES", 0)
-    assert scheme([encode_iob1(spans)]) == ("IOB1", 0)
-    assert scheme([["I-PER", "I-PER", "O"]]) == ("IO", 0)
-    assert scheme([["B-PER", "O", "I-LOC", "I-LOC"]]) == ("mixed", 1)
-    assert scheme([["B-PER", "I-PER", "PER"]]) == ("mixed", 1)
-    assert scheme([["NOUN", "VERB"], ["O"]]) == ("none", 0)
-    assert scheme([["O", "O"]]) == ("IOB2", 0)
+    assert scheme([encode(spans, "B", "I", "I", "B")]) == "IOB2"
+    assert scheme([encode(spans, "B", "I", "E", "S")]) == "BIOES"
+    assert scheme([encode(spans, "B", "I", "L", "U")]) == "BILOU"
+    assert scheme([encode(spans, "B", "M", "E", "S")]) == "BMES"
+    assert scheme([encode_iob1(spans)]) == "IOB1"
+    assert scheme([["I-PER", "I-PER", "O"]]) == "IO"
+    assert scheme([["B-PER", "O", "I-LOC", "I-LOC"]]) == "mixed"
+    assert scheme([["B-PER", "I-PER", "PER"]]) == "mixed"
+    assert scheme([["NOUN", "VERB"], ["O"]]) == "none"
+    assert scheme([["O", "O"]]) == "IOB2"
 
 
 def test_a_task_names_its_column():

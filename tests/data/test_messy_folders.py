@@ -75,7 +75,7 @@ READ_RIGHT: dict[str, tuple[Files, str]] = {  # the file that is read comes firs
     ),
     "tags in lower case": (
         {"ner/wol/train.bio": rows("{word}\t{tag}\n", lower(NER))},
-        "14 tags rewritten in upper case",
+        "tags rewritten in upper case",
     ),
     "two columns of tags": (
         {"ner/wol/train.tsv": rows("{word}\tX\t{tag}\n")},

@@ -105,9 +105,8 @@ def test_a_bad_line_is_named_and_costs_no_other(what: str):
             READERS[suffix](data.encode(), "x", "topic", beside)
         return
     found = READERS[suffix]((data + "Awa dem\tyes\n" * (what != "one sentence in a pair")).encode(), "x", "t", beside)
-    assert found.n_lost == 1
-    line, problem = found.lost[0]
-    assert re.search(message, f"x:{line}: {problem}")
+    ((_, line, problem),) = found.notes
+    assert re.search(message, f"x:{line}: {problem.removeprefix('sentence left out: ')}")
     assert len(found.corpus) == data.count("\n") - 2 + (what != "one sentence in a pair")
 
 
@@ -129,7 +128,7 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")) | 
 def test_tables_that_csv_writes_are_read_back(rows: list[tuple[str, str, str]], separator: str):
     out = io.StringIO()
     csv.writer(out, delimiter=separator, lineterminator="\n").writerows([("a", "b", "c"), *rows])
-    table = TextTable.of(out.getvalue().split("\n"), separator)
+    table = TextTable.of(out.getvalue().split("\n"), separator, "x")
     kept = [row for _, row in table.rows]
     assert kept == [
         list(row) for row in rows if any(cell.strip() for cell in row) or separator != "\t" or "\n" in "".join(row)
@@ -138,7 +137,7 @@ def test_tables_that_csv_writes_are_read_back(rows: list[tuple[str, str, str]], 
 
 def test_quotes_that_are_just_quotes_stay():
     data = 'text\tlabel\n"Dem" la ne\ta\nMu ne "dem"\tb\n"Awa\tb\n'
-    table = TextTable.of(data.split("\n"), "\t")
+    table = TextTable.of(data.split("\n"), "\t", "x")
     assert [row[0] for _, row in table.rows] == ['"Dem" la ne', 'Mu ne "dem"', '"Awa']
     assert [line for line, _ in table.rows] == [2, 3, 4]
 

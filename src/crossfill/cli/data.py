@@ -124,9 +124,7 @@ def convert(
         parsed = Cell.parse(cell)
         named = Cell(task_name(parsed.task), language_code(parsed.language))
         reading = writers.convert(source, out, named)
-        problems = messages.about_file(str(source), reading)
-        problems += messages.about_columns([(str(source), reading)])
-        problems += messages.about_corpus(named, [reading])
+        problems = reading.messages(str(source), named)
         done = f"{out}: {len(reading.corpus):,} sentences, {reading.corpus.n_words:,} words"
     for problem in problems:
         typer.echo(str(problem), err=True)

@@ -1,17 +1,16 @@
-"""Cache of parsed corpora on disk, in safetensors files that are mapped into memory when they are opened again.
+"""Cache of parsed corpora on disk, in safetensors files.
 
 An entry is named by the place of a file and by how it was read, and says the file's size and time of change; if they
 differ, the file is read again. Entries are renamed into place when complete, so processes can share a folder.
 """
 
 import json
-import mmap
-from dataclasses import asdict
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as serialized
 
 from crossfill.data.readers import Reading
@@ -19,8 +18,6 @@ from crossfill.files import write_atomically
 from crossfill.grid.column import Column
 from crossfill.grid.sentence import Corpus
 from crossfill.grid.task import Unit
-
-_DTYPES = {"U8": np.dtype("u1"), "I32": np.dtype("<i4"), "I64": np.dtype("<i8"), "BOOL": np.dtype("?")}
 
 
 def entry_path(folder: Path, source: Path, *how: str) -> Path:
@@ -37,12 +34,10 @@ def file_state(source: Path) -> str:
 
 def load_reading(path: Path, state: str) -> Reading | None:
     """Open an entry; none if it is missing or cut off, or if the file was not in this state when it was read."""
-    try:
-        about, columns = _opened(path)
-        if about["state"] != state:
-            return None
-    except (OSError, ValueError, KeyError, TypeError):
+    entry = _opened(path)
+    if entry is None or entry[0]["state"] != state:
         return None
+    about, columns = entry
     corpus = Corpus(
         Column(_strings(columns["words"]), columns["word_codes"]),
         Column(_strings(columns["labels"]), columns["label_codes"]),
@@ -51,9 +46,8 @@ def load_reading(path: Path, state: str) -> Reading | None:
         Unit(about["unit"]),
         columns["seconds"],
     )
-    changes = json.loads(about["reading"])
-    changes |= {name: tuple((line, what) for line, what in changes[name]) for name in ("lost", "cut")}
-    return Reading(corpus, **changes)
+    changes, notes, said = json.loads(about["reading"])
+    return Reading(corpus, tuple(map(tuple, changes)), tuple(map(tuple, notes)), said)
 
 
 def save_reading(path: Path, state: str, reading: Reading) -> None:
@@ -69,33 +63,21 @@ def save_reading(path: Path, state: str, reading: Reading) -> None:
         "seconds": corpus.seconds.astype("<i8", copy=False),
     }
     columns = {name: np.ascontiguousarray(column) for name, column in columns.items()}
-    changes = {name: value for name, value in asdict(reading).items() if name != "corpus"}
-    about = {"state": state, "unit": str(corpus.unit), "reading": json.dumps(changes), "digest": _digest(columns)}
+    said = json.dumps([reading.changes, reading.notes, reading.columns])
+    about = {"state": state, "unit": str(corpus.unit), "reading": said, "digest": _digest(columns)}
     write_atomically(path, serialized(columns, about))
 
 
 def is_intact(path: Path) -> bool:
     """Tell whether the bytes of an entry are those that were written; this reads all of it."""
-    try:
-        about, columns = _opened(path)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    return about["digest"] == _digest(columns)
+    entry = _opened(path)
+    return entry is not None and entry[0]["digest"] == _digest(entry[1])
 
 
-def _opened(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
-    """Map the arrays of a safetensors file into memory, where its own library would copy them."""
-    with path.open("rb") as file:
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    size = int.from_bytes(mapped[:8], "little")
-    header = json.loads(mapped[8 : 8 + size])
-    about = header.pop("__metadata__")
-    columns = {}
-    for name, tensor in header.items():
-        start, end = tensor["data_offsets"]
-        dtype = _DTYPES[tensor["dtype"]]
-        columns[name] = np.frombuffer(mapped, dtype, (end - start) // dtype.itemsize, 8 + size + start)
-    return about, columns
+def _opened(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]] | None:
+    with suppress(OSError, SafetensorError), safe_open(path, "np") as file:
+        return file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+    return None
 
 
 def _digest(columns: dict[str, np.ndarray]) -> str:

@@ -111,8 +111,11 @@ def read_folder(
             except DataError as error:
                 problems.append(_error(error))
                 continue
-            problems += messages.about_file(place, reading)
-            readings.setdefault((cell, names[source]), []).append((source, reading))
+            files = readings.setdefault((cell, names[source]), [])
+            shown = any(reading.columns == other.columns for _, other in files)  # columns once for files that are alike
+            said = reading.messages(place, cell)
+            problems += [message for message in said if not (shown and message.level == "recognised")]
+            files.append((source, reading))
 
     corpora: dict[Cell, tuple[Splits, ...]] = {}
     for (cell, name), files in readings.items():
@@ -121,8 +124,6 @@ def read_folder(
             continue
         splits, notes = _splits(cell, name, files, seed)
         problems += notes
-        problems += messages.about_columns([(str(source.path.relative_to(root)), reading) for source, reading in files])
-        problems += messages.about_corpus(cell, [reading for _, reading in files])
         corpora[cell] = (*corpora.get(cell, ()), splits)
     corpora, other_units = messages.with_one_unit(corpora)
     problems += other_units
@@ -204,11 +205,9 @@ def corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, 
     }
 
 
-def read_source(
-    source: SourceFile, task: str, where: str, root: Path, store: Path | None = None, split_words: bool = True
-) -> Reading:
+def read_source(source: SourceFile, task: str, where: str, root: Path, store: Path | None = None) -> Reading:
     """Read a file, or take what was read from the cache in `store` if the file has not changed since."""
-    hints = replace(find_hints(source.path, root, task), language=source.language, split_words=split_words)
+    hints = replace(find_hints(source.path, root, task), language=source.language)
     try:
         state = corpus_cache.file_state(source.path)
         key = (VERSION, source.suffix, str(source.packed), task, repr(hints))
@@ -232,12 +231,10 @@ def _error(error: DataError) -> Message:
 
 def _check_strict(reading: Reading, where: str) -> None:
     """Refuse a file with bad lines."""
-    if reading.n_lost:
-        line, problem = reading.lost[0]
-        one = reading.n_lost == 1
-        counted = "its sentence is" if one else "they are"
-        bad = "" if one else f"{reading.n_lost:,} sentences are bad; "
-        raise DataError(f"{where}:{line}: {problem} ({bad}without strict, {counted} left out)")
+    for level, line, text in reading.notes:
+        if level == "warning" and line:
+            problem = text.removeprefix("sentence left out: ")
+            raise DataError(f"{where}:{line}: {problem} (without strict, its sentence is left out)")
 
 
 def _not_asked_for(sources: Sequence[SourceFile], wanted: Sequence[str], root: Path) -> list[Message]:

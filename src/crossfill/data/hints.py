@@ -26,8 +26,6 @@ class ReadingHints:
     """Names of tags that are written as numbers from 0."""
     language: str = ""
     """The language of its folder, where its text has to be cut into words."""
-    split_words: bool = True
-    """Whether words in which a span begins or ends are split there, or refused."""
     texts: tuple[str, ...] = ()
     """The column of sentences, or the two of pairs, by name or counted from 1; none where they are not named."""
     label: str = ""

@@ -7,12 +7,12 @@ Studio (`data`, `annotations`; or its short form, `text` and `label`), and words
 """
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 from crossfill.data.hints import ReadingHints
-from crossfill.data.lines import OnBadLine, check_printable, decode
+from crossfill.data.lines import FileNotes, check_printable, decode
 from crossfill.data.spans import Span, cut_with_spans, sentences_with_spans, spans_of
 from crossfill.data.text_tables import as_row, find_columns, read_item
 from crossfill.errors import DataError
@@ -24,25 +24,23 @@ _STARTS, _ENDS = ("start", "start_offset"), ("end", "end_offset")
 _NAMES = ("label", "labels", "tag", "type")
 
 
-def parse(
-    data: bytes, where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine, on_split: OnBadLine
-) -> Iterator[Sentence]:
+def parse(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterator[Sentence]:
     """Yield the sentences of a file; text is cut into words by the rules of its language.
 
-    A word in which a span begins or ends is split there, and `on_split` called, or is an error if words must not be
-    split. Words that the file gives are never split.
+    A word in which a span begins or ends is split there. Words that the file gives are never split.
     """
-    for number, item in _objects(data, where, on_bad_line):
+    for number, item in _objects(data, where, notes):
+        split: list[str] = []
         try:
             sentence = _item(item, task, hints.language, hints.labels)
-            sentences, split = ([sentence], []) if sentence else _sentences(item, task, hints)
+            sentences = [sentence] if sentence else _sentences(item, task, hints.language, split)
             printable = [check_printable(sentence) for sentence in sentences]
         except DataError as error:
-            on_bad_line(number, str(error))
+            notes(number, str(error))
             continue
         yield from printable
         if split:
-            on_split(number, f"split where spans begin or end within words: {', '.join(split)[:80]}")
+            notes.split.append((number, ", ".join(split)[:80]))
 
 
 def render(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
@@ -64,7 +62,7 @@ def render(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  #
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _objects(data: bytes, where: str, on_bad_line: OnBadLine) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(data: bytes, where: str, on_bad_line: FileNotes) -> Iterator[tuple[int, dict[str, Any]]]:
     lines = decode(data, where)
     if data.lstrip()[:1] == b"[":
         try:
@@ -106,16 +104,16 @@ def _is_one(value: Any) -> bool:
     return isinstance(value, str | int | None)
 
 
-def _sentences(item: dict[str, Any], task: str, hints: ReadingHints) -> tuple[list[Sentence], list[str]]:
-    """Read the sentences of an object, and name the words that were split."""
+def _sentences(item: dict[str, Any], task: str, language: str, split: list[str]) -> Iterable[Sentence]:
+    """Read the sentences of an object, and add the words that are split to a list."""
     if item.get("answer", "accept") != "accept":  # Prodigy keeps what was rejected or ignored
-        return [], []
+        return ()
     given: Any = item.get("words", item.get("tokens"))
     labels = next((item[key] for key in (f"{task}_tags", "labels", "tags") if _is_strings(item.get(key))), None)
     if _is_strings(given) and labels is not None:
         if len(labels) != len(given):
             raise DataError(f"expected {len(given)} labels, one for each word, got {len(labels)}; complete them")
-        return [Sentence(tuple(given), tuple(labels), _spaces(item, given))], []
+        return [Sentence(tuple(given), tuple(labels), _spaces(item, given))]
     text, spans = _annotated(item)
     if isinstance(given, list) and given:
         bounds = [(_number(token, _STARTS), _number(token, _ENDS)) for token in given if isinstance(token, dict)]
@@ -123,9 +121,8 @@ def _sentences(item: dict[str, Any], task: str, hints: ReadingHints) -> tuple[li
             raise DataError(
                 'expected labels for "tokens", or tokens with their start and end in "text", got neither; add them'
             )
-        return [cut_with_spans(text, bounds, spans)], []
-    split: list[str] = []
-    return list(sentences_with_spans(text, spans, hints.language, hints.split_words, split.append)), split
+        return [cut_with_spans(text, bounds, spans)]
+    return sentences_with_spans(text, spans, language, split)
 
 
 def _annotated(item: dict[str, Any]) -> tuple[str, list[Span]]:

@@ -104,8 +104,8 @@ def iob2(tags: Sequence[str]) -> list[str]:
     return strict
 
 
-def scheme(sentences: Iterable[Sequence[str]]) -> tuple[Scheme, int]:
-    """Recognise the scheme of these tags, and count those that do not fit it (`mixed` only)."""
+def scheme(sentences: Iterable[Sequence[str]]) -> Scheme:
+    """Recognise the scheme of these tags."""
     seen: Counter[str] = Counter()
     for tags in sentences:
         previous = None
@@ -116,22 +116,19 @@ def scheme(sentences: Iterable[Sequence[str]]) -> tuple[Scheme, int]:
             elif parts:
                 prefix, kind = parts
                 seen[prefix] += 1
-                seen["I begins"] += prefix == "I" and previous != kind
-                seen["B begins"] += prefix == "B" and previous != kind
+                if previous != kind:
+                    seen[f"{prefix} begins"] += 1
             previous = parts[1] if parts else None
-    tagged = sum(seen[prefix] for prefix in "BIESLUM")
-    if seen["label"] > tagged:
-        return "none", 0
     if seen["label"]:
-        return "mixed", seen["label"]
+        return "none" if seen["label"] > sum(seen[prefix] for prefix in "BIESLUM") else "mixed"
     if seen["L"] or seen["U"]:
-        return "BILOU", 0
+        return "BILOU"
     if seen["M"]:
-        return "BMES", 0
+        return "BMES"
     if seen["E"] or seen["S"]:
-        return "BIOES", 0
+        return "BIOES"
     if not seen["I begins"]:
-        return "IOB2", 0
+        return "IOB2"
     if not seen["B"]:
-        return "IO", 0
-    return ("mixed", seen["I begins"]) if seen["B begins"] else ("IOB1", 0)
+        return "IO"
+    return "mixed" if seen["B begins"] else "IOB1"

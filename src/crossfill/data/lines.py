@@ -7,12 +7,15 @@ import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase
+from typing import Literal
 
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 
 Block = tuple[int, list[str]]
 """The number of a block's first line, from 1, and its lines."""
+Note = tuple[Literal["warning", "note"], int, str]
+"""What to say of a file: how bad it is, of which line (0: of no single one), and the text."""
 OnBadLine = Callable[[int, str], None]
 """Called with the number of a bad line and what is wrong with it; its sentence is then left out."""
 GZIP = b"\x1f\x8b"
@@ -29,25 +32,36 @@ _NOT_IN_COLUMNS = re.compile("[\t\n\r\ud800-\udfff]")  # would end a column or a
 _MOST_NAMED = 3  # bad lines that are named one by one
 
 
-class BadLines:
-    """The bad lines of a file, for each of which a sentence is left out."""
+class FileNotes:
+    """The bad lines of a file, for each of which a sentence is left out, and lines whose words were split."""
 
     def __init__(self, where: str) -> None:
-        self.where, self.lost, self.n_lost = where, [], 0
+        self.where = where
+        self.bad: list[tuple[int, str]] = []
+        self.split: list[tuple[int, str]] = []
 
     def __call__(self, line: int, problem: str) -> None:
-        """Keep the first few, and count the others."""
-        self.n_lost += 1
-        if self.n_lost <= _MOST_NAMED:
-            self.lost.append((line, problem))
+        """Leave out the sentence of a bad line."""
+        self.bad.append((line, problem))
 
-    def check(self, n_read: int) -> None:
-        """Refuse the file if more than one sentence in ten is bad, and more than one, or if nothing is left."""
-        total = n_read + self.n_lost
-        if self.n_lost and (not n_read or self.n_lost > max(1, MOST_LOST * total)):
-            line, problem = self.lost[0]
-            counted = f" ({self.n_lost:,} of {total:,} sentences are bad)" if self.n_lost > 1 else ""
+    def checked(self, n_read: int) -> tuple[Note, ...]:
+        """Return what to say, of the first few lines one by one.
+
+        A file of which more than one sentence in ten is bad, and more than one, or that has no other, is refused.
+        """
+        n_bad, total = len(self.bad), n_read + len(self.bad)
+        if n_bad and (not n_read or n_bad > max(1, MOST_LOST * total)):
+            line, problem = self.bad[0]
+            counted = f" ({n_bad:,} of {total:,} sentences are bad)" if n_bad > 1 else ""
             raise DataError(f"{self.where}:{line}: {problem}{counted}")
+        notes: list[Note] = [("warning", line, f"sentence left out: {why}") for line, why in self.bad[:_MOST_NAMED]]
+        why = "split where spans begin or end within words"
+        notes.extend(("note", line, f"{why}: {words}") for line, words in self.split[:_MOST_NAMED])
+        if n_bad > _MOST_NAMED:
+            notes.append(("warning", 0, f"{n_bad - _MOST_NAMED:,} more left out, each for a bad line"))
+        if len(self.split) > _MOST_NAMED:
+            notes.append(("note", 0, f"words split on {len(self.split) - _MOST_NAMED:,} more lines"))
+        return tuple(notes)
 
 
 def check_printable(sentence: Sentence) -> Sentence:

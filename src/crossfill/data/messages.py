@@ -13,7 +13,6 @@ import numpy as np
 
 from crossfill.data.labels import UPOS
 from crossfill.data.leakage import LeakageReport
-from crossfill.data.readers import Reading
 from crossfill.data.splits import all_letters
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import EMPTY, Corpus
@@ -79,56 +78,6 @@ def skip_reason(path: Path, suffix: str, named: bool, in_language: bool) -> tupl
         remedy = "convert it to .conllu, or to word<TAB>tag in .bio"
         return "warning", f"not read: no corpus by its ending {suffix}; {remedy}"
     return "unread", "no corpus by its ending"
-
-
-def about_file(where: str, reading: Reading) -> list[Message]:
-    """Say what was left out of a file, which words were split where a span cuts them, and that it is empty."""
-    problems = [Message("warning", f"{where}:{line}", f"sentence left out: {why}") for line, why in reading.lost]
-    if more := reading.n_lost - len(reading.lost):
-        problems.append(Message("warning", where, f"{more:,} more {_sentences(more)} left out, each for a bad line"))
-    problems += [Message("note", f"{where}:{line}", why) for line, why in reading.cut]
-    if more := reading.n_cut - len(reading.cut):
-        problems.append(Message("note", where, f"words split where spans begin or end on {more:,} more lines"))
-    if not len(reading.corpus):
-        problems.append(Message("warning", where, "has no sentences"))
-    return problems
-
-
-def about_columns(files: Sequence[tuple[str, Reading]]) -> list[Message]:
-    """Say which columns of a corpus were read, where there are more than two: once for all files that are alike."""
-    alike: dict[str, list[tuple[str, Reading]]] = {}
-    for where, reading in files:
-        if reading.columns and len(reading.corpus):
-            alike.setdefault(reading.columns, []).append((where, reading))
-    problems = []
-    for how, group in alike.items():
-        where, reading = group[0]
-        others = f" (and {len(group) - 1} more like it)" if len(group) > 1 else ""
-        problems.append(
-            Message("recognised", where + others, f"{how}; first sentence: {first_sentence(reading.corpus)}")
-        )
-    return problems
-
-
-def about_corpus(cell: Cell, readings: Sequence[Reading]) -> list[Message]:
-    """Say what was changed in the words and tags of a corpus."""
-    messages: list[tuple[Level, str]] = []
-    schemes = Counter(reading.scheme for reading in readings if len(reading.corpus))
-    for scheme in sorted(schemes):
-        if scheme == "mixed":
-            repaired = sum(reading.repaired for reading in readings)
-            messages.append(("warning", f"suspicious scheme: {repaired:,} tags fit no scheme, read as conlleval would"))
-        elif scheme == "none" and cell.task == "ner":
-            messages.append(("warning", "suspicious scheme: expected IOB tags (B-PER, I-PER, O), got other labels"))
-        elif scheme not in ("none", "IOB2"):
-            messages.append(("note", f"{scheme} tags rewritten as IOB2"))
-    if recased := sum(reading.recased for reading in readings):
-        messages.append(("note", f"{recased:,} tags rewritten in upper case"))
-    if prefixes := sorted({reading.prefix for reading in readings if reading.prefix}):
-        messages.append(("note", f"prefix {', '.join(prefixes)} taken off every word"))
-    if normalised := sum(reading.normalised for reading in readings):
-        messages.append(("note", f"{normalised:,} words composed (NFC)"))
-    return [Message(level, str(cell), message) for level, message in messages]
 
 
 def about_leakage(reports: Iterable[LeakageReport], corpora: Mapping[Cell, Sequence[Splits]]) -> list[Message]:

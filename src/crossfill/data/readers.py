@@ -3,44 +3,44 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import Any
-from unicodedata import is_normalized
 
 from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, text_tables
 from crossfill.data.hints import NO_HINTS, ReadingHints
-from crossfill.data.labels import LabelColumn, Scheme, iob2, recased, scheme, split_tag
-from crossfill.data.lines import GZIP, BadLines, decode, unpacked
+from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag
+from crossfill.data.lines import GZIP, FileNotes, Note, decode, unpacked
+from crossfill.data.messages import Level, Message, first_sentence
 from crossfill.errors import DataError
+from crossfill.grid.cells import Cell
 from crossfill.grid.column import Column
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit
 
-VERSION = "7"
+VERSION = "8"
 """To be raised when the same bytes would be read differently, so that older cache entries are ignored."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A corpus as it was read, and what reading it changed."""
+    """A corpus as it was read, and what a person should know of its file."""
 
     corpus: Corpus
-    scheme: Scheme = "none"
-    repaired: int = 0
-    """Tags that do not fit the scheme (`mixed` only)."""
-    normalised: int = 0
-    """Words that were not in Unicode's composed form (NFC)."""
-    prefix: str = ""
-    """The language prefix that was removed from every word."""
-    recased: int = 0
-    """Tags that were written in another case."""
+    changes: tuple[tuple[Level, str], ...] = ()
+    """What reading changed in words and labels."""
+    notes: tuple[Note, ...] = ()
+    """Lines of the file whose sentence was left out, or with words that were split."""
     columns: str = ""
     """Which columns are words and tags; empty if there are no others and no header."""
-    lost: tuple[tuple[int, str], ...] = ()
-    """The first sentences that were left out: the number of a bad line, and what is wrong with it."""
-    n_lost: int = 0
-    cut: tuple[tuple[int, str], ...] = ()
-    """The first lines with words that were split where a span begins or ends, and what was split."""
-    n_cut: int = 0
+
+    def messages(self, place: str, cell: Cell) -> list[Message]:
+        """Say all of this of the file at `place`, which was read for `cell`."""
+        messages = [Message(level, f"{place}:{line}" if line else place, text) for level, line, text in self.notes]
+        messages += [Message(level, str(cell), text) for level, text in self.changes]
+        if not len(self.corpus):
+            return [*messages, Message("warning", place, "has no sentences")]
+        if self.columns:
+            text = f"{self.columns}; first sentence: {first_sentence(self.corpus)}"
+            messages.append(Message("recognised", place, text))
+        return messages
 
 
 Reader = Callable[[bytes, str, str, ReadingHints], Reading]
@@ -55,11 +55,11 @@ def read_corpus(data: bytes, where: str, task: str, hints: ReadingHints, suffix:
 
 def read_conllu(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:  # noqa: ARG001
     """Read the words of a CoNLL-U file, with labels from the column that the task names."""
-    bad = BadLines(where)
-    parsed = list(conllu.parse(data, where, bad))
-    bad.check(len(parsed))
+    notes = FileNotes(where)
+    parsed = list(conllu.parse(data, where, notes))
+    checked = notes.checked(len(parsed))
     if not LabelColumn.names(task) and (reading := _from_misc(parsed, task)) is not None:
-        return replace(reading, **_lost(bad))
+        return replace(reading, notes=checked)
     try:
         label = LabelColumn(task)
     except DataError as error:
@@ -72,7 +72,7 @@ def read_conllu(data: bytes, where: str, task: str, hints: ReadingHints = NO_HIN
             f"{where}: expected parts of speech in column 4 (UPOS), got {problem} ({shown}); put columns in the order "
             "of CoNLL-U, or give the labels as word<TAB>label in .bio files"
         )
-    return replace(composed_reading(corpus), **_lost(bad))
+    return replace(composed_reading(corpus), notes=checked)
 
 
 def read_columns(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
@@ -80,85 +80,71 @@ def read_columns(data: bytes, where: str, task: str, hints: ReadingHints = NO_HI
 
     A table with a header and a sentence or a pair in every row is read as such: see `text_tables`.
     """
-    lines, bad = decode(data, where), BadLines(where)
+    lines, notes = decode(data, where), FileNotes(where)
     if text_tables.holds_items(lines, task, hints):
-        table = text_tables.TextTable.of(lines, "\t")
-        return _collected(text_tables.parse(table, where, task, hints, bad), task, bad)
+        return _collected(text_tables.parse(lines, where, task, hints, notes), task, notes)
     rows = bio.TokenRows.of(lines)
     columns = bio.choose_columns(rows, task, hints, where)
-    reading = _collected(bio.tagged_sentences(rows, columns, where, bad), task, bad)
+    reading = _collected(bio.tagged_sentences(rows, columns, where, notes), task, notes)
     corpus = reading.corpus
     words, prefix = bio.without_prefix(corpus.words)
     if prefix:
         corpus = Corpus(words, corpus.labels, corpus.spaces, corpus.offsets)
-    return replace(reading, corpus=corpus, prefix=prefix, columns=columns.how)
+        reading = replace(
+            reading, corpus=corpus, changes=(*reading.changes, ("note", f"prefix {prefix} taken off every word"))
+        )
+    return replace(reading, columns=columns.how)
 
 
 def read_comma_separated(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
     """Read sentences or pairs with their labels from a table with a header, whose columns commas separate."""
-    bad, table = BadLines(where), text_tables.TextTable.of(decode(data, where), ",", where)
-    return _collected(text_tables.parse(table, where, task, hints, bad), task, bad)
-
-
-def read_json_objects(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
-    """Read words and labels, text and spans, or sentences or pairs with their labels, from JSON objects."""
-    bad, cut = BadLines(where), BadLines(where)
-    sentences = json_corpora.parse(data, where, task, hints, bad, cut)
-    return replace(_collected(sentences, task, bad), cut=tuple(cut.lost), n_cut=cut.n_lost)
-
-
-def read_parquet(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
-    """Read words and labels, or sentences or pairs with theirs, from a Parquet file of a Hugging Face dataset."""
-    bad = BadLines(where)
-    return _collected(arrow_tables.parse_parquet(data, where, task, hints, bad), task, bad)
-
-
-def read_arrow(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
-    """Read an Arrow file, as `save_to_disk` of Hugging Face datasets writes it."""
-    bad = BadLines(where)
-    return _collected(arrow_tables.parse_arrow(data, where, task, hints, bad), task, bad)
-
-
-def read_docbin(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:  # noqa: ARG001
-    """Read words and labels from a DocBin of spaCy."""
-    bad = BadLines(where)
-    return _collected(docbin.parse(data, where, task, bad), task, bad)
+    notes = FileNotes(where)
+    return _collected(text_tables.parse(decode(data, where), where, task, hints, notes, ","), task, notes)
 
 
 def labelled(corpus: Corpus, task: str) -> Reading:
     """Bring a corpus into its normal form: span tags of any scheme and case become IOB2, words NFC."""
     if corpus.unit is not Unit.WORD or not len(corpus.labels):
         return composed_reading(corpus)
-    counts = corpus.labels.counts()
-    upper = recased(counts, task)
+    changes: list[tuple[Level, str]] = []
+    upper = recased(corpus.labels.counts(), task)
     labels = corpus.labels.map(lambda tag: upper.get(tag, tag)) if upper else corpus.labels
-    bounds = corpus.offsets.tolist()
     values = list(labels)
-    tags = [values[start:end] for start, end in pairwise(bounds)]
-    kind, repaired = scheme(tags)
+    tags = [values[start:end] for start, end in pairwise(corpus.offsets.tolist())]
+    kind = scheme(tags)
     if kind not in ("none", "IOB2"):
         labels = Column.of(chain.from_iterable(map(iob2, tags)))
-    corpus = Corpus(corpus.words, labels, corpus.spaces, corpus.offsets)
-    return replace(composed_reading(corpus), scheme=kind, repaired=repaired, recased=sum(counts[tag] for tag in upper))
+    if kind == "mixed":
+        changes.append(("warning", "suspicious scheme: some tags fit no scheme, read as conlleval would"))
+    elif kind == "none" and task == "ner":
+        changes.append(("warning", "suspicious scheme: expected IOB tags (B-PER, I-PER, O), got other labels"))
+    elif kind not in ("none", "IOB2"):
+        changes.append(("note", f"{kind} tags rewritten as IOB2"))
+    if upper:
+        changes.append(("note", "tags rewritten in upper case"))
+    reading = composed_reading(Corpus(corpus.words, labels, corpus.spaces, corpus.offsets))
+    return replace(reading, changes=(*changes, *reading.changes))
 
 
 def composed_reading(corpus: Corpus) -> Reading:
-    """Return the corpus with its words in composed form (NFC), and the number of words that were not."""
-    changed = corpus.composed()
-    n_changed = 0
-    if changed is not corpus:
-        n_changed = sum(n for word, n in corpus.words.counts().items() if not is_normalized("NFC", word))
-    return Reading(changed, normalised=n_changed)
+    """Return the corpus with its words in composed form (NFC)."""
+    composed = corpus.composed()
+    return Reading(composed, () if composed is corpus else (("note", "words composed (NFC)"),))
 
 
-def _collected(sentences: Iterable[Sentence], task: str, bad: BadLines) -> Reading:
+def _collected(sentences: Iterable[Sentence], task: str, notes: FileNotes) -> Reading:
     corpus = Corpus.from_sentences(sentences)
-    bad.check(len(corpus))
-    return replace(labelled(corpus, task), **_lost(bad))
+    return replace(labelled(corpus, task), notes=notes.checked(len(corpus)))
 
 
-def _lost(bad: BadLines) -> dict[str, Any]:
-    return {"lost": tuple(bad.lost), "n_lost": bad.n_lost}
+def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable[Sentence]]) -> Reader:
+    """Make a reader of a function that yields the sentences of a file."""
+
+    def read(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
+        notes = FileNotes(where)
+        return _collected(parse(data, where, task, hints, notes), task, notes)
+
+    return read
 
 
 def _from_misc(parsed: Sequence[conllu.ConlluSentence], task: str) -> Reading | None:
@@ -182,10 +168,10 @@ TEXT = (*JSON, *PLAIN, ".parquet", ".arrow")
 """Suffixes of files whose text may have to be cut into words, by the rules of its language."""
 READERS: dict[str, Reader] = {
     ".conllu": read_conllu,
-    ".parquet": read_parquet,
-    ".arrow": read_arrow,
-    ".spacy": read_docbin,
+    ".parquet": _reader(arrow_tables.parse_parquet),
+    ".arrow": _reader(arrow_tables.parse_arrow),
+    ".spacy": _reader(docbin.parse),
     **dict.fromkeys((*COLUMNS, *PLAIN), read_columns),
     ".csv": read_comma_separated,
-    **dict.fromkeys(JSON, read_json_objects),
+    **dict.fromkeys(JSON, _reader(json_corpora.parse)),
 }

@@ -1,6 +1,6 @@
 """Spans of characters in a text, and tags of its words in IOB2: one from the other."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from crossfill.data.labels import split_tag
@@ -20,23 +20,15 @@ class Span(NamedTuple):
     label: str
 
 
-def sentences_with_spans(
-    text: str,
-    spans: Sequence[Span],
-    language: str,
-    split_words: bool = True,
-    on_split: Callable[[str], object] | None = None,
-) -> Iterator[Sentence]:
+def sentences_with_spans(text: str, spans: Sequence[Span], language: str, split: list[str]) -> Iterator[Sentence]:
     """Yield the sentences of a text with the IOB2 tags of its spans; sentences that a span joins are one.
 
-    A word in which a span begins or ends is split there and given to `on_split`; without `split_words`, it is an error.
+    A word in which a span begins or ends is split there, and added to the list `split`.
     """
     for bounds in cut_into_sentences(text, language, spans):
         inside = [span for span in spans if bounds[0][0] < span.end and bounds[-1][1] > span.start]
-        cut = cut_at_spans(bounds, inside) if split_words else bounds
-        for start, end in bounds if len(cut) > len(bounds) else ():
-            if on_split and (start, end) not in cut:
-                on_split(text[start:end])
+        cut = cut_at_spans(bounds, inside)
+        split += [text[start:end] for start, end in bounds if (start, end) not in cut] if len(cut) > len(bounds) else []
         yield cut_with_spans(text, cut, inside)
 
 

@@ -50,7 +50,7 @@ class TextTable:
     rows: list[tuple[int, list[str]]]
 
     @classmethod
-    def of(cls, lines: Sequence[str], separator: str, where: str = "") -> "TextTable":
+    def of(cls, lines: Sequence[str], separator: str, where: str) -> "TextTable":
         """Read the table in these lines, whose first that is not blank is the header.
 
         In files that are separated by tabs, quotes are often just quotes: they are taken for those of CSV only if
@@ -100,8 +100,11 @@ def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
     return 2 * spaced > len(rows) or not (has_blanks or is_ner(task) or task == "pos")
 
 
-def parse(table: TextTable, where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine) -> Iterator[Sentence]:
+def parse(
+    lines: Sequence[str], where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine, separator: str = "\t"
+) -> Iterator[Sentence]:
     """Yield the sentences or pairs of a table."""
+    table = TextTable.of(lines, separator, where)
     columns = ItemColumns(hints.texts, hints.label) if hints.texts else find_columns(table.header, task)
     if columns is None:
         raise DataError(

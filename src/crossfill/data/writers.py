@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, messages, text_tables
+from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, text_tables
 from crossfill.data.folder import corpus_names, read_source, tasks_in
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import SourceFile, find_sources
@@ -98,11 +98,8 @@ def write_grid(grid: Grid, folder: Path) -> None:
                     write_atomically(path, writer(suffix, corpus.unit)(corpus, cell.task, ()))
 
 
-def convert(source: Path, out: Path, cell: Cell, force: bool = False, split_words: bool = True) -> Reading:
-    """Write the corpus in a file to another file, in the format that its ending names; returns what was read.
-
-    Words in which a span of characters begins or ends are split there, or, without `split_words`, refused.
-    """
+def convert(source: Path, out: Path, cell: Cell, force: bool = False) -> Reading:
+    """Write the corpus in a file to another file, in the format that its ending names; returns what was read."""
     if out.suffix not in ENDINGS:
         raise DataError(f"{out}: " + unknown("ending", out.suffix, ENDINGS))
     if out.exists() and not force:
@@ -113,14 +110,14 @@ def convert(source: Path, out: Path, cell: Cell, force: bool = False, split_word
         raise DataError(f"{source}: " + unknown("ending", suffix, READERS))
     path = source.absolute()
     file = SourceFile(path, cell.task, cell.language, cell.task, "whole", path.parent, suffix)
-    reading = read_source(file, cell.task, str(source), path.parent, split_words=split_words)
+    reading = read_source(file, cell.task, str(source), path.parent)
     corpus = reading.corpus
     write_atomically(out, writer(out.suffix, corpus.unit)(corpus, cell.task, corpus.labels.distinct()))
     return reading
 
 
 def convert_folder(
-    root: Path, out: Path, suffix: str, tasks: Sequence[str] = (), split_words: bool = True
+    root: Path, out: Path, suffix: str, tasks: Sequence[str] = ()
 ) -> tuple[dict[Path, Corpus], list[Message]]:
     """Write every corpus of a data folder to another folder, split by split; returns files and messages.
 
@@ -136,12 +133,12 @@ def convert_folder(
         for task in tasks_in(source, tuple(map(task_name, tasks))):
             place = str(source.path.relative_to(root))
             try:
-                reading = read_source(source, task, place, root, split_words=split_words)
+                reading = read_source(source, task, place, root)
             except DataError as error:
                 where, _, message = str(error).partition(": ")
                 problems.append(Message("error", where, message))
                 continue
-            problems += [*messages.about_file(place, reading), *messages.about_columns([(place, reading)])]
+            problems += reading.messages(place, Cell(task, source.language))
             path = out / f"{_place(source, task, names[source])}{suffix}"
             parts.setdefault(path, (task, []))[1].append(reading.corpus)
     if errors := [str(problem) for problem in problems if problem.level == "error"]:

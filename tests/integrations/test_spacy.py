@@ -15,6 +15,8 @@ from crossfill.grid.cells import Inventory
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
 from crossfill.tagger.tagger import Tagger
+from tests.prediction.test_tagging import made as names_tagging
+from tests.prediction.test_tagging import whole as topic_tagging
 
 spacy = pytest.importorskip("spacy")
 from spacy.language import Language  # noqa: E402
@@ -256,3 +258,14 @@ def test_the_module_that_spacy_imports_for_every_pipeline_is_light():
 def test_crossfill_imports_no_spacy():
     code = "import sys, crossfill, crossfill.cli.app, crossfill.data.folder; assert 'spacy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_tagging_is_a_doc_with_entities_scores_and_doubt():
+    doc = annotations.tagged_doc(names_tagging())
+    assert doc.text == "Dakar <b>mooy "
+    assert [(span.text, span.label_) for span in doc.ents] == [("Dakar <b>", "LOC")]
+    assert doc.spans["crossfill"].attrs["scores"] == [0.6]
+    assert doc[1]._.crossfill["ner/wol"]["label"] == "I-LOC"
+    assert doc[2]._.crossfill_confidence == pytest.approx(0.4)
+    assert len(annotations.tagged_doc(names_tagging((), ()))) == 0
+    assert annotations.tagged_doc(topic_tagging()).cats == pytest.approx({"news": 0.3, "sport": 0.7})

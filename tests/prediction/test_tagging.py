@@ -116,26 +116,6 @@ def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.Monke
         made().to_pandas()
 
 
-def test_a_doc_has_entities_scores_and_doubt():
-    pytest.importorskip("spacy")
-    doc = made().to_spacy()
-    assert doc.text == "Dakar <b>mooy "
-    assert [(span.text, span.label_) for span in doc.ents] == [("Dakar <b>", "LOC")]
-    assert doc.spans["crossfill"].attrs["scores"] == [0.6]
-    assert doc[1]._.crossfill["ner/wol"]["label"] == "I-LOC"
-    assert doc[2]._.crossfill_confidence == pytest.approx(0.4)
-    assert len(made((), ()).to_spacy()) == 0
-
-
-def test_without_spacy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    for name in [name for name in sys.modules if name.startswith("crossfill.integrations.spacy")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    monkeypatch.setitem(sys.modules, "spacy.tokens", None)
-    with pytest.raises(ConfigError, match=r"pip install 'crossfill\[spacy\]'"):
-        made().to_spacy()
-
-
 def whole() -> Tagging:
     """A sentence with one label in all."""
     sentence = Sentence(("Dakar", "<b>", "mooy"), ("sport",), (True, False, True), unit=Unit.SENTENCE)
@@ -150,8 +130,3 @@ def test_a_sentence_with_one_label_shows_it_once():
     shown = [text for text in Shown(whole()._repr_html_()).texts if text.strip()]
     assert shown == ["topic/wol", ", 1 sentence, mean confidence 70%, entropy 0.500 nats", "Dakar <b>mooy", "sport"]
     assert whole().to_dict()["label"] == "sport"
-
-
-def test_a_doc_of_such_a_sentence_has_categories():
-    pytest.importorskip("spacy")
-    assert whole().to_spacy().cats == pytest.approx({"news": 0.3, "sport": 0.7})

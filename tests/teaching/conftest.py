@@ -14,13 +14,18 @@ from crossfill.teaching.service import Teacher
 from tests.scenarios import SMALL, small_grid
 
 
+def unseen(task: str) -> tuple[Cell, Corpus]:
+    """An unseen cell of a task, and sentences of it."""
+    made, partition = small_grid()
+    cell = next(cell for cell in sorted(partition.unseen) if cell.task == task)
+    splits = made.grid[cell][0]
+    return cell, Corpus.joined([splits.train, splits.dev, splits.test])
+
+
 @pytest.fixture(scope="session")
 def taught() -> tuple[Cell, Corpus]:
     """An unseen cell with tags, and sentences of it."""
-    made, partition = small_grid()
-    cell = next(cell for cell in sorted(partition.unseen) if cell.task == "pos")
-    splits = made.grid[cell][0]
-    return cell, Corpus.joined([splits.train, splits.dev, splits.test])
+    return unseen("pos")
 
 
 @pytest.fixture(scope="session")

@@ -9,38 +9,49 @@ from crossfill.adaptation.examples import Examples
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus
 from crossfill.measures.metrics import score
+from crossfill.prediction.calibration import Calibration, TaskCalibration, rule_for
+from crossfill.prediction.rules import Rule
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.estimate import NEXT, estimate, interval, worth
+from tests.teaching.conftest import unseen
 
 
-def test_every_sentence_is_labelled_by_a_head_adapted_to_the_others(tagger: Tagger, taught: tuple[Cell, Corpus]):
-    cell, corpus = taught
+@pytest.mark.parametrize(("task", "offset"), [("pos", 0.0), ("ner", 3.0), ("ner", -3.0)])
+def test_every_sentence_is_labelled_as_by_a_tagger_adapted_to_the_others(tagger: Tagger, task: str, offset: float):
+    cell, corpus = unseen(task)
     few = corpus[:6]
-    found = estimate(tagger.model, cell, Examples.of(tagger.model, cell, few))
+    of_task = {task: TaskCalibration(1, 1, 1.0, (), (), offsets={"f1": offset})}
+    tagger.calibration = Calibration(of_task, of_task)
+    rule = rule_for(tagger.calibration.of(task, 0), "metric")
+    examples = Examples.of(tagger.model, cell, few)
+    found = estimate(tagger.model, cell, examples, rule)
     assert found is not None
+    assert (found == estimate(tagger.model, cell, examples, Rule())) == (task == "pos")
     assert [point.sentences for point in found.curve] == [0, 1, 2, 5]
-    gold, task = Examples.of(tagger.model, cell, few).labels.numpy(), tagger.model.inventory.task(cell.task)
+    known = tagger.model.inventory.task(cell.task)
+    gold = examples.labels.numpy()
     for point in found.curve:
         chosen = []
         for i in range(len(few)):
             others = [s for j, s in enumerate(few) if j != i][: point.sentences]
             if others:
                 tagger.adapt(others, cell)
-            chosen += [task.labels.index(label) for label in tagger.tag(few[i], cell, samples=0).labels]
+            chosen += [known.labels.index(label) for label in tagger.tag(few[i], cell, samples=0).labels]
             if others:
                 tagger.forget(cell)
         lengths = np.array([len(s) for s in few])
-        assert point.score.value == pytest.approx(score(gold, np.array(chosen), task, lengths))
+        assert point.score.value == pytest.approx(score(gold, np.array(chosen), known, lengths))
     assert found.score == found.curve[-1].score
 
 
 def test_one_sentence_is_enough_for_a_score_but_not_for_an_interval(tagger: Tagger, taught: tuple[Cell, Corpus]):
     cell, corpus = taught
-    found = estimate(tagger.model, cell, Examples.of(tagger.model, cell, corpus[:1]))
+    found = estimate(tagger.model, cell, Examples.of(tagger.model, cell, corpus[:1]), Rule())
     assert found is not None
     assert [point.sentences for point in found.curve] == [0]
     assert (found.score.low, found.worth) == (None, None)
-    assert estimate(tagger.model, cell, Examples.of(tagger.model, cell, corpus[:2]), given_up=lambda: True) is None
+    two = Examples.of(tagger.model, cell, corpus[:2])
+    assert estimate(tagger.model, cell, two, Rule(), given_up=lambda: True) is None
 
 
 @pytest.mark.parametrize(("n", "right"), [(5, 0.8), (10, 0.6), (10, 0.95), (40, 0.8)])

@@ -5,6 +5,7 @@ the task, so that few sentences change little.
 """
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,11 @@ def calibrate_cell(fit: Fit, task: Task, calibration: TaskCalibration | None = N
     of_task, offset = (calibration.temperature, calibration.offsets.get("f1", 0.0)) if known else (1.0, 0.0)
     temperature = shrunk_temperature(fit.leave_out_logits.log_softmax(-1).numpy(), fit.examples.labels.numpy(), of_task)
     return CellCalibration(temperature / of_task, offset_shift(fit, task, offset))
+
+
+def shifted(rule: Rule, fit: Fit, task: Task) -> Rule:
+    """Shift a task's rule to that of a cell with these sentences; argmax stays as it is."""
+    return replace(rule, offset=rule.offset + offset_shift(fit, task, rule.offset)) if rule.valid else rule
 
 
 def offset_shift(fit: Fit, task: Task, offset: float) -> float:

@@ -1,13 +1,13 @@
 """Learning curves: the score of a cell by the number of labelled sentences, adapted and from scratch."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
-from crossfill.adaptation.cell_calibration import offset_shift
+from crossfill.adaptation.cell_calibration import shifted
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import NOTHING_KNOWN, Fit, predict_with
 from crossfill.adaptation.gaussian import HeadPrior
@@ -95,9 +95,7 @@ class Curve:
         known, mean, rule, scratch, of_draws = NOTHING_KNOWN, self.generated.mean, self.rule, None, (None, None)
         if len(few):
             fit = Fit.of(self.generated, few, default_scales(self.generated, self.task).variances(few))
-            known = fit.known
-            if rule.valid:
-                rule = replace(rule, offset=rule.offset + offset_shift(fit, self.task, rule.offset))
+            known, rule = fit.known, shifted(rule, fit, self.task)
             if averaged:
                 posterior = laplace(fit.problem).posterior
                 mean = posterior.mean

@@ -98,13 +98,3 @@ def predict_with(
     """Return the mean probabilities of words over draws of a head that knows some cues."""
     head = HeadWithCues.of(parameters.to(test.features.dtype), known)
     return classify([Run(test.features, head, test.cues)]).probabilities.numpy()
-
-
-def predict_after(
-    generated: HeadPrior, few: Examples, test: Examples, variances: CellVariances
-) -> Float[np.ndarray, "words labels"]:
-    """Return the probabilities of words by a head that was adapted to a few sentences, or to none."""
-    if not len(few):
-        return predict_with(generated.mean.unsqueeze(0), NOTHING_KNOWN, test)
-    fit = Fit.of(generated, few, variances)
-    return predict_with(fit.problem.approximate_mode().mean.unsqueeze(0), fit.known, test)

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from crossfill.config import Decision
-from crossfill.errors import ConfigError, missing_package
 from crossfill.frames import data_frame
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
@@ -216,16 +215,3 @@ class Tagging:
         for row in rows:
             row["label_set"] = list(row["label_set"])
         return data_frame(rows)
-
-    def to_spacy(self, vocab: Any = None) -> Any:
-        """A Doc of spaCy (extra `spacy`), with entities or tags, `doc.spans["crossfill"]` with scores, and extensions.
-
-        It is what the pipeline component writes; `vocab` is that of a pipeline, `nlp.vocab`, if given.
-        """
-        try:
-            from crossfill.integrations.spacy.annotations import tagged_doc
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("crossfill"):
-                raise
-            raise ConfigError(missing_package("spaCy for documents", "spacy")) from None
-        return tagged_doc(self, vocab)

@@ -1,8 +1,9 @@
 """How good a cell is by its own corrected sentences, and what more of them are worth.
 
-Each sentence is labelled by heads adapted to others only: to the first k of those outside its group, in the order in
-which they were accepted. Up to `MOST_GROUPS` sentences are groups of their own (leave-one-out). The sentences were
-chosen because they are hard, or because someone wanted them: other text may be easier.
+Each sentence is labelled by heads adapted to others only, and by the decision rule that each would have: to the first k
+of those outside its group, in the order in which they were accepted. Up to `MOST_GROUPS` sentences are groups of their
+own (leave-one-out). The sentences were chosen because they are hard, or because someone wanted them: other text may be
+easier.
 """
 
 import math
@@ -13,8 +14,9 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from crossfill.adaptation.cell_calibration import shifted
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.fit import predict_after
+from crossfill.adaptation.fit import NOTHING_KNOWN, Fit, predict_with
 from crossfill.adaptation.heads import generated_prior
 from crossfill.adaptation.prior import default_scales
 from crossfill.grid.cells import Cell
@@ -42,7 +44,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class EstimatedPoint:
     """The score of a cell that was adapted to some sentences."""
 
     sentences: int
@@ -55,7 +57,7 @@ class Estimate:
 
     score: Score
     """With all sentences."""
-    curve: tuple[CurvePoint, ...]
+    curve: tuple[EstimatedPoint, ...]
     """From no sentence (the cell as it was before any) to all but those of one group."""
     worth: Score | None
     """The gain in score that the next `NEXT` sentences promise; none with fewer than two points."""
@@ -66,11 +68,12 @@ def estimate(
     model: Model,
     cell: Cell,
     examples: Examples,
+    rule: Rule,
     given_up: Callable[[], bool] = lambda: False,
 ) -> Estimate | None:
-    """The estimate from corrected sentences of a cell; `model` is the model before any adaptation.
+    """Estimate a cell's score from its corrected sentences; none if it was given up on the way.
 
-    None if it was given up on the way.
+    `model` is the model before any adaptation, `rule` how the task decides in cells that were not adapted.
     """
     task = model.inventory.task(cell.task)
     generated = generated_prior(model, cell)
@@ -86,11 +89,16 @@ def estimate(
         others = [i for i in range(n) if i % n_groups != group]
         words, test = examples.words_of(out).numpy(), examples.take(out)
         for place, k in enumerate(budgets):
-            probabilities = predict_after(generated, examples.take(others[:k]), test, variances)
-            chosen[place, words] = Rule().choose(probabilities, test.lengths.numpy(), task)
+            mean, known, decision = generated.mean, NOTHING_KNOWN, rule
+            if k:
+                fit = Fit.of(generated, examples.take(others[:k]), variances)
+                mean, known = fit.problem.approximate_mode().mean, fit.known
+                decision = shifted(rule, fit, task)
+            probabilities = predict_with(mean.unsqueeze(0), known, test)
+            chosen[place, words] = decision.choose(probabilities, test.lengths.numpy(), task)
     gold, lengths = examples.labels.numpy(), examples.lengths.numpy()
     counts = np.stack([Labelling(gold, row, task, lengths).counts() for row in chosen])
-    curve = tuple(CurvePoint(k, interval(own)) for k, own in zip(budgets, counts, strict=True))
+    curve = tuple(EstimatedPoint(k, interval(row)) for k, row in zip(budgets, counts, strict=True))
     return Estimate(curve[-1].score, curve, worth(budgets, counts))
 
 

@@ -30,6 +30,7 @@ from crossfill.errors import CrossfillError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Metric
+from crossfill.prediction.calibration import rule_for
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.estimate import Estimate, estimate
 from crossfill.teaching.journal import (
@@ -301,7 +302,9 @@ class Teacher:
             return self._closed or taught.serving != number
 
         base = without_adapted(self.tagger.model)
-        result = estimate(base, taught.cell, examples, given_up) if examples is not None else None
+        calibration = self.tagger.calibration and self.tagger.calibration.of(taught.cell.task, 0)
+        rule = rule_for(calibration, "metric")
+        result = estimate(base, taught.cell, examples, rule, given_up) if examples is not None else None
         with taught.lock:
             if not given_up():
                 taught.estimate = result

@@ -58,11 +58,13 @@ def test_damaged_folders_are_refused(tmp_path):
 
 
 def test_weights_of_another_shape_are_refused(tmp_path):
-    save(tmp_path)
+    model = save(tmp_path)
     path = tmp_path / checkpoint.DESCRIPTION
     description = json.loads(path.read_text())
     description["languages"].append("ddd")
     path.write_text(json.dumps(description))
+    notes = {"run": checkpoint.digest(description)}
+    checkpoint.write_tensors(tmp_path / checkpoint.WEIGHTS, model.state_dict(), notes)
     with pytest.raises(CheckpointError, match=r"heads.languages.factor: expected \(4, 6\), got \(3, 6\)"):
         load_model(tmp_path)
     for wrong, message in (

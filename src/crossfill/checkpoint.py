@@ -111,12 +111,6 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
 
 
-def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Read the shapes of a file's tensors, from its header alone."""
-    with _opened(path) as file:
-        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-
-
 def describe(config: Config, inventory: Inventory, seen: Collection[Cell], data: str = "") -> dict[str, Any]:
     """All that is needed to rebuild a model, as JSON values, and a digest of the data that it is trained on."""
     return {

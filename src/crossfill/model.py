@@ -12,13 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 
 from crossfill.encoders.base import Encoder, Inputs
 from crossfill.encoders.cues import cues_of
@@ -199,28 +198,6 @@ def hidden_layers(inventory: Inventory, n_features: int, widths: Sequence[int]) 
         layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(sizes)]
         networks.append(nn.Sequential(*(module for layer in layers for module in (layer, nn.ReLU()))))
     return networks
-
-
-class Outline(TorchFunctionMode):
-    """Context in which modules are built with shapes alone: no memory, no initial values.
-
-    Random numbers and arithmetic on meta tensors would import torch's compiler, which takes seconds; here tensors that
-    would be initialised or computed are left as they are.
-    """
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        named = kwargs or {}
-        if func in (torch.randn, torch.rand):
-            return torch.empty(*args, device="meta")
-        if func in _CHANGES or (func.__name__.endswith("_") and not func.__name__.startswith("__")):
-            return args[0] if args else named["tensor"]
-        return func(*args, **(named | {"device": "meta"} if func in _FACTORIES else named))
-
-
-_FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.full, torch.tensor, torch.arange)
-_CHANGES = (torch.Tensor.mul, torch.Tensor.__mul__, torch.Tensor.__rmul__, torch.Tensor.__setitem__)
 
 
 def n_parameters(module: nn.Module) -> int:

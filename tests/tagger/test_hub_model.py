@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import crossfill
 from crossfill.cli.app import app
 from crossfill.errors import CheckpointError, ConfigError
-from crossfill.tagger.hub_model import is_hub_name
+from crossfill.tagger.model_folder import is_hub_name
 from crossfill.tagger.tagger import Tagger
 from tests import hub_server
 from tests.encoders.tiny import bert

@@ -1,10 +1,11 @@
-"""Writing and reading of model folders, also of folders from untrusted sources."""
+"""Model folders: written, read, copied, and fetched from the Hugging Face hub; a folder is data and never trusted."""
 
 import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -14,15 +15,22 @@ from crossfill.adaptation.storage import save_adapted
 from crossfill.config import Config
 from crossfill.encoders import hub
 from crossfill.encoders.build import build_encoder
+from crossfill.encoders.encoder_checks import READ, first_line
 from crossfill.errors import CheckpointError
 from crossfill.evaluation.results import CellResult
 from crossfill.files import write_json
-from crossfill.grid.cells import Grid, Inventory
+from crossfill.grid.cells import Grid
 from crossfill.methods.registry import build_model
-from crossfill.model import Model, Outline
+from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, save_calibration
 from crossfill.tagger.card import describe_data, encoder_origin, write_card
-from crossfill.tagger.hub_model import find_model
+
+_WANTED = [
+    *(checkpoint.DESCRIPTION, checkpoint.WEIGHTS, checkpoint.CALIBRATION, checkpoint.DATA),
+    *(checkpoint.RESULTS, checkpoint.EXPECTED, checkpoint.EXAMPLES, checkpoint.ENCODER_SOURCE, checkpoint.CARD),
+    *(checkpoint.CARD_NOTES, f"{checkpoint.ADAPTED}/*.safetensors", *(f"{checkpoint.ENCODER}/*{end}" for end in READ)),
+]
+"""Files of a model folder that are fetched: JSON, safetensors and text alone."""
 
 
 def save_model(
@@ -124,41 +132,20 @@ def load_model(
 ) -> tuple[Model, Config]:
     """Load the model in a folder, ready to predict, and its config.
 
-    The encoder is the one given, else the one in the folder, else the one it was trained with. The folder is not
-    trusted: a model is first built on the meta device, without memory, and its shapes compared with those on file.
-    The caller's random numbers go on as if nothing had been built.
+    The encoder is the one given, else the one in the folder, else the one it was trained with. Settings that do not
+    belong to the weights are rejected before a model is built. The caller's random numbers stay as they are.
     """
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        return _load_model(folder, encoder, cache, quiet)
-
-
-def _load_model(folder: Path, encoder: str | None, cache: Path | bool, quiet: bool) -> tuple[Model, Config]:
     config, inventory, seen = checkpoint.read_description(folder)
     path = folder / checkpoint.WEIGHTS
     if not path.exists() and (folder / checkpoint.STATE).exists() | (folder / checkpoint.HELD_OUT).exists():
         raise CheckpointError(f"{folder}: expected a trained model, found a run that is not finished; train --resume")
-    shapes = checkpoint.read_shapes(path)
-    name = encoder or _encoder_name(folder, config)
-    named = config.change({"encoder.name": name})
-    _check_counts(named, inventory, len(shapes), folder)
-    frozen = name != "compact" and config.encoder.pretrained.mode == "frozen"
-    base = build_encoder(named, inventory.languages, cache, quiet) if frozen else None
-
-    def build() -> Model:
-        encoder = base or build_encoder(named, inventory.languages, cache, quiet, weights=False)
-        return build_model(named, inventory, seen, encoder)
-
-    try:
-        with Outline():
-            outline = build()
-    except (RuntimeError, OverflowError, MemoryError) as error:
-        reason = str(error).partition("\n")[0][:200]
-        raise CheckpointError(f"{folder}: expected settings of a model that fits its weights; {reason}") from None
-    checkpoint.check_shapes(outline, shapes, path)
-    model = build()
     tensors, notes = checkpoint.read_tensors(path)
     checkpoint.check_same_run(folder, notes)
     checkpoint.check_finite(tensors, path)
+    named = config.change({"encoder.name": encoder or _encoder_name(folder, config)})
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        built = build_encoder(named, inventory.languages, cache, quiet, weights=False)
+        model = build_model(named, inventory, seen, built)
     checkpoint.load_weights(model, tensors, path)
     return model.eval(), config
 
@@ -200,15 +187,71 @@ def _encoder_name(folder: Path, config: Config) -> str:
     return f"{origin.name}@{origin.revision}"
 
 
-def _check_counts(config: Config, inventory: Inventory, n_tensors: int, folder: Path) -> None:
-    """Reject a description with more tasks or layers than there are tensors, before any of them is built."""
-    counts = {"tasks": len(inventory.tasks), "generator.hidden": len(config.generator.hidden)}
-    if config.encoder.name == "compact":
-        counts["encoder.layers"] = config.encoder.layers
-    elif config.encoder.pretrained.mode != "frozen":
-        from crossfill.encoders.huggingface import Source
+def find_model(name: str | Path, revision: str | None = None, **options: Any) -> Path:
+    """Find the folder of a model: the path itself or, for a name of the hub, a copy in the hub's cache, fetched there.
 
-        counts["layers of the encoder"] = Source.find(config.encoder.name, weights=False).n_layers
-    for name, count in counts.items():
-        if count > n_tensors:
-            raise CheckpointError(f"{folder}: expected at most {n_tensors} {name}, one per tensor, got {count}")
+    A stranger's repository is taken as data: nothing is fetched before its description is that of a crossfill model,
+    and then only the files that a model folder has. `options` are those of huggingface_hub: `cache_dir`, `token`,
+    `local_files_only` and `force_download`.
+    """
+    path = Path(name).expanduser()
+    if path.exists() or not is_hub_name(str(name)):
+        if revision is not None:
+            raise CheckpointError(f"'{name}': expected a name of the hub, as there is a revision; got a folder")
+        return path
+    from huggingface_hub import hf_hub_download, snapshot_download
+    from huggingface_hub.errors import RemoteEntryNotFoundError
+
+    try:
+        description = Path(hf_hub_download(str(name), checkpoint.DESCRIPTION, revision=revision, **options))
+        checkpoint.read_description(description.parent)
+        commit = description.parent.name  # all files of one commit, also if there is a new one by now
+        snapshot_download(str(name), revision=commit, allow_patterns=_WANTED, ignore_patterns=["*/*/*"], **options)
+    except CheckpointError as error:
+        raise CheckpointError(f"model '{name}' of the hub: expected a crossfill model; {error}") from None
+    except RemoteEntryNotFoundError:
+        raise CheckpointError(
+            f"model '{name}' of the hub: expected a crossfill model, found none: it has no {checkpoint.DESCRIPTION}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise _not_found(str(name), revision, options.get("local_files_only", False), error) from None
+    return description.parent
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether a path could name a model of the hub, as `me/tagger`: not if its first part is a folder here."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    owner, _, rest = name.partition("/")
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return bool(owner and rest) and not Path(owner).exists()
+
+
+def shown_name(folder: Path) -> str:
+    """Name a model for people: as on the hub if it came from there, else as its folder."""
+    origin = hub.Origin.of(folder)
+    return origin.name if origin is not None else folder.resolve().name
+
+
+def _not_found(name: str, revision: str | None, local_only: bool, error: Exception) -> CheckpointError:
+    from huggingface_hub import is_offline_mode
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+    at = f" --revision {revision}" if revision else ""
+    remedy = f"fetch it where there is a network (hf download {name}{at}) and copy that cache here, or name a folder"
+    reason = f"the hub was not reached ({first_line(error)})"
+    if is_offline_mode() or local_only:
+        reason = f"it may not be fetched, as {'HF_HUB_OFFLINE' if is_offline_mode() else 'local_files_only'} is set"
+    elif isinstance(error, RevisionNotFoundError):
+        reason = f"the hub has no revision '{revision}' of it"
+    elif isinstance(error, RepositoryNotFoundError):
+        reason, remedy = "the hub has no such model, or not for you", "correct the name, or log in (hf auth login)"
+    return CheckpointError(
+        f"model '{name}': expected a folder, or a model of the hub that is in {HF_HUB_CACHE} or can be fetched; "
+        f"{reason}; {remedy}"
+    )

@@ -1,10 +1,13 @@
 """The tagger: a trained model that tags sentences in any cell of its grid, one at a time or as a stream."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from huggingface_hub import ModelHubMixin
+
+from crossfill import checkpoint
 from crossfill.adaptation.added_tasks import with_tasks
 from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.cell_calibration import CellCalibration
@@ -15,7 +18,8 @@ from crossfill.adaptation.storage import load_adapted
 from crossfill.config import Config
 from crossfill.data.codes import find_cell, find_language_in
 from crossfill.data.labels import task_name
-from crossfill.errors import ConfigError, DataError
+from crossfill.encoders.encoder_checks import first_line
+from crossfill.errors import CheckpointError, ConfigError, DataError
 from crossfill.evaluation.expected import Expectations, load_expected, save_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import ALPHA, evaluate
@@ -29,12 +33,11 @@ from crossfill.prediction.predict import draw_head
 from crossfill.prediction.queries import HeadOf, Query, answer
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.card import CardInfo, load_card_info, load_results, save_card_info, write_card
-from crossfill.tagger.hub_model import HubModel
-from crossfill.tagger.model_folder import load_model, save_model
+from crossfill.tagger.model_folder import find_model, load_model, save_model
 from crossfill.tagger.texts import CHUNK_SENTENCES, Text, as_sentence, chunked
 
 
-class Tagger(HubModel):
+class Tagger(ModelHubMixin, library_name="crossfill"):
     """A trained model, ready to tag: `tagger.tag("Dakar mooy péeyu Senegaal", cell="ner/wol")`."""
 
     def __init__(
@@ -257,6 +260,60 @@ class Tagger(HubModel):
     def set_card(self, **notes: Any) -> None:
         """Change what its card says that only a person can say: `license`, `datasets` (names on the hub), `title`."""
         self.card = self.card.change(notes)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        pretrained_model_name_or_path: str | Path,
+        *,
+        encoder: str | None = None,
+        cache: Path | bool = False,
+        **hub_options: Any,
+    ) -> "Tagger":
+        """Load a model folder, or a model of the hub; see `crossfill.load` for `encoder` and `cache`.
+
+        `hub_options` are `revision`, `cache_dir`, `token`, `local_files_only` and `force_download`, as in
+        huggingface_hub. Its own function is not used: it asks for a config.json, and fails offline without one.
+        """
+        return cls.from_folder(find_model(pretrained_model_name_or_path, **hub_options), encoder, cache)
+
+    def save_pretrained(
+        self, save_directory: str | Path, *, model_card_kwargs: Mapping[str, Any] | None = None, **options: Any
+    ) -> str | None:
+        """Write a model folder, as `save`; with `push_to_hub=True`, upload it, and return the address of the commit.
+
+        `model_card_kwargs` are those of `set_card`.
+        """
+        self.set_card(**(model_card_kwargs or {}))
+        return super().save_pretrained(save_directory, **options)
+
+    def push_to_hub(
+        self,
+        repo_id: str,
+        *,
+        private: bool | None = True,
+        delete_patterns: list[str] | str | None = None,
+        **options: Any,
+    ) -> str:
+        """Upload the model folder, with the login of huggingface_hub; returns the address of the commit.
+
+        A repository that is made for it is private unless `private` says otherwise. Files of cells that were adapted
+        before and are not any more are deleted there, and so are others that match `delete_patterns`.
+        """
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+        patterns = [delete_patterns] if isinstance(delete_patterns, str) else list(delete_patterns or ())
+        patterns.append(f"{checkpoint.ADAPTED}/*")
+        try:
+            return super().push_to_hub(repo_id, private=private, delete_patterns=patterns, **options)
+        except (HFValidationError, HfHubHTTPError, ValueError, OSError) as error:
+            raise CheckpointError(
+                f"'{repo_id}': expected a repository of the hub that can be written; {first_line(error)}; log in "
+                f"with hf auth login, or save the model to a folder and upload that: hf upload {repo_id} FOLDER"
+            ) from None
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        self.save(save_directory)
 
     def _calibration(self, cell: Cell, n_samples: int, options: TaggingOptions) -> TaskCalibration | None:
         wanted = options.alpha is not None or options.abstain is not None or options.temperature

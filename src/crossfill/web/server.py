@@ -12,7 +12,7 @@ import uvicorn
 
 from crossfill.errors import ConfigError
 from crossfill.tagger.card import load_examples
-from crossfill.tagger.hub_model import find_model, shown_name
+from crossfill.tagger.model_folder import find_model, shown_name
 from crossfill.tagger.tagger import load
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app

@@ -32,7 +32,7 @@ from crossfill.errors import DataError, unknown
 from crossfill.files import locked
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence, on_one_line
-from crossfill.grid.task import TaskKind, Unit
+from crossfill.grid.task import Task, TaskKind, Unit
 
 
 @dataclass(frozen=True)
@@ -88,15 +88,8 @@ class Returned:
 
 Entry = Accepted | Withdrawn | Learned | Estimated | Returned
 _KINDS: dict[str, type[Entry]] = {
-    "accepted": Accepted,
-    "withdrawn": Withdrawn,
-    "learned": Learned,
-    "estimated": Estimated,
-    "returned": Returned,
+    kind.__name__.lower(): kind for kind in (Accepted, Withdrawn, Learned, Estimated, Returned)
 }
-_NAMES = {kind: name for name, kind in _KINDS.items()}
-
-
 MOST_NAME = 80
 """Most characters in the name of who accepts."""
 
@@ -170,7 +163,7 @@ class Journal:
             else:
                 lines = bio.render([sentence]).rstrip("\n") + "\n"
                 values["glued"] = [i for i, space in enumerate(sentence.spaces) if not space]
-        return f"# {_NAMES[type(entry)]}\t{json.dumps(values, ensure_ascii=False)}\n{lines}\n"
+        return f"# {type(entry).__name__.lower()}\t{json.dumps(values, ensure_ascii=False)}\n{lines}\n"
 
     def _parse(self, block: str, number: int) -> list[Entry]:
         first, _, rest = block.partition("\n")
@@ -236,17 +229,13 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def check_unit(cell: Cell, unit: Unit) -> None:
-    """Refuse a task that does not label words, as the journal keeps words with their labels."""
-    if unit is not Unit.WORD:
+def check_sentence(cell: Cell, sentence: Sentence, task: Task) -> None:
+    """Refuse a sentence whose words are not all labelled with the task's labels, or that no file can hold."""
+    if task.unit is not Unit.WORD:
         raise DataError(
-            f"{cell}: expected a task that labels words, got one that labels {unit}s; write them into a file, one a "
-            "line with its label, and adapt the cell to it (crossfill adapt)"
+            f"{cell}: expected a task that labels words, got one that labels {task.unit}s; write them into a file, one "
+            "a line with its label, and adapt the cell to it (crossfill adapt)"
         )
-
-
-def check_sentence(cell: Cell, sentence: Sentence, labels: Sequence[str]) -> None:
-    """Refuse a sentence that is not wholly labelled with the labels of the cell's task, or that no file can hold."""
     if not sentence.words:
         raise DataError(f"{cell}: expected a sentence with words, got none")
     if len(sentence.labels) != len(sentence):
@@ -255,9 +244,9 @@ def check_sentence(cell: Cell, sentence: Sentence, labels: Sequence[str]) -> Non
         if not word.strip() or on_one_line(word) != word or not _is_whole(word):
             raise DataError(f"{cell}: expected words without tabs and line breaks, got {word[:40]!a}")
     for label in sentence.labels:
-        if label not in labels:
-            raise DataError(f"{cell}: " + unknown("label", label, labels))
-    if TaskKind.of(labels) is TaskKind.SPANS:
+        if label not in task.labels:
+            raise DataError(f"{cell}: " + unknown("label", label, task.labels))
+    if task.kind is TaskKind.SPANS:
         for before, label in zip(("O", *sentence.labels), sentence.labels, strict=False):
             if label.startswith("I-") and before[2:] != label[2:]:
                 raise DataError(

@@ -4,8 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Container, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Executor
 from pathlib import Path
 
 import torch
@@ -31,27 +30,20 @@ PATIENCE = 0.4
 _AT_ONCE = 16
 
 
-@dataclass(frozen=True)
-class _Order:
-    """Keys of sentences, most worth annotating first, and what that was computed from."""
-
-    by: tuple[str, Strategy, Cost, int]
-    keys: tuple[str, ...]
-
-
 class SentenceQueue:
     """The waiting sentences of a cell; on disk as JSON lines next to the cell's journal."""
 
-    def __init__(self, folder: Path, cell: Cell, tagger: Tagger, encoding: threading.Lock) -> None:
-        self.cell, self._tagger, self._encoding = cell, tagger, encoding
+    def __init__(self, folder: Path, cell: Cell, tagger: Tagger, encoding: threading.Lock, encoder: Executor) -> None:
+        """`encoder` is where sentences are encoded, `encoding` the lock of whoever uses the model's encoder."""
+        self.cell, self._tagger, self._encoding, self._encoder = cell, tagger, encoding, encoder
         self.path = folder / f"{cell.task.replace(':', '=')}-{cell.language}.waiting.jsonl"
         self._sentences: dict[str, Sentence] = {}
         self._features: dict[str, Float[Tensor, "words features"]] = {}
         self._skipped: dict[str, None] = {}
         self._held: dict[str, tuple[str, float]] = {}  # the tab that shows it, until when
-        self._order: _Order | None = None
+        self._order: list[str] = []  # keys, most worth annotating first
+        self._order_of: tuple[str, Strategy, Cost, int] | None = None  # what that was computed from
         self._changed = threading.Condition()
-        self._encoder = ThreadPoolExecutor(1, thread_name_prefix="encoding")
         self._read()
 
     def waiting(self, done: Container[str]) -> int:
@@ -83,7 +75,6 @@ class SentenceQueue:
         with self._changed:
             self.path.unlink(missing_ok=True)
             self._drop(list(self._sentences))
-            self._order = None
 
     def skip(self, key: str) -> None:
         """Offer a sentence again only when no other is left."""
@@ -113,19 +104,16 @@ class SentenceQueue:
             self._held[best] = (tab, now + HELD)
             return best, self._sentences[best]
 
-    def close(self) -> None:
-        """Encode nothing more."""
-        self._encoder.shutdown(cancel_futures=True)
-
     def _drop(self, keys: Iterable[str]) -> None:
+        self._order_of = None
         for key in keys:
             for by_key in (self._sentences, self._features, self._skipped, self._held):
                 by_key.pop(key, None)
 
-    def _ranked(self, strategy: Strategy, cost: Cost, version: str) -> tuple[str, ...]:
+    def _ranked(self, strategy: Strategy, cost: Cost, version: str) -> list[str]:
         """Rank all encoded sentences; the order stays until the cell has learned, or more are encoded."""
         n = len(self._features)
-        if self._order is None or self._order.by[:3] != (version, strategy, cost) or self._order.by[3] < n:
+        if self._order_of != (version, strategy, cost, n):
             keys = [key for key in self._sentences if key in self._features]
             features = torch.cat([self._features[key] for key in keys])
             model, settings = self._tagger.model, self._tagger.config.prediction  # another model may take its place
@@ -133,8 +121,8 @@ class SentenceQueue:
             cues = model.cues(self.cell, Corpus.from_text(sentences))
             prediction = predict_features(model, features, self.cell, settings.samples, settings.seed, cues)
             chosen = choose(Candidates.of(sentences, prediction), len(keys), strategy, cost)
-            self._order = _Order((version, strategy, cost, n), tuple(keys[i] for i in chosen))
-        return self._order.keys
+            self._order, self._order_of = [keys[i] for i in chosen], (version, strategy, cost, n)
+        return self._order
 
     def _encode(self) -> None:
         """Encode what waits, a few sentences at a time, so that nobody who tags waits long."""

@@ -17,13 +17,14 @@ is a `DataError`. The encoder is used under the lock `encoding`, which whoever t
 import secrets
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from crossfill.adaptation.cell import AdaptedCell
 from crossfill.adaptation.cell_calibration import CellCalibration
-from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.examples import Examples, joined, sentence_hashes
 from crossfill.adaptation.heads import without_adapted
 from crossfill.adaptation.storage import save_adapted
 from crossfill.errors import CrossfillError, DataError
@@ -35,6 +36,7 @@ from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.estimate import Estimate, estimate
 from crossfill.teaching.journal import (
     Accepted,
+    Entry,
     Estimated,
     Journal,
     Learned,
@@ -42,10 +44,9 @@ from crossfill.teaching.journal import (
     Withdrawn,
     check_name,
     check_sentence,
-    check_unit,
 )
 from crossfill.teaching.sentence_queue import SentenceQueue
-from crossfill.teaching.state import CellState, TaughtCell, corpus_of
+from crossfill.teaching.state import CellState, JournalState, corpus_of
 
 EVERY = 10
 """New sentences after which a cell learns by itself."""
@@ -75,6 +76,47 @@ class Progress:
     """Why the last adaptation failed."""
 
 
+@dataclass
+class TaughtCell:
+    """A cell, its journal, and what goes on."""
+
+    cell: Cell
+    journal: Journal
+    queue: SentenceQueue
+    before: AdaptedCell | None
+    """The cell as it was loaded, if it was adapted before."""
+    state: JournalState = field(default_factory=JournalState)
+    encoded: dict[str, Examples] = field(default_factory=dict)
+    """Accepted sentences with their features, by id."""
+    serving: int = 0
+    """The number of the state that tags."""
+    learning: Future[None] | None = None
+    again: bool = False
+    """Whether it was asked to learn while it was learning."""
+    estimating: Future[None] | None = None
+    estimate: Estimate | None = None
+    problem: str | None = None
+
+    def write(self, *entries: Entry) -> None:
+        """Append entries to the journal, and take them into account."""
+        self.state.apply(self.journal.append(*entries))
+
+    def refresh(self) -> JournalState:
+        """Read what other processes have appended."""
+        self.state.apply(self.journal.read())
+        return self.state
+
+    def examples(self, names: Sequence[str]) -> Examples | None:
+        """Join examples the cell was loaded with and that the journal does not mention, then the named ones."""
+        parts = [self.encoded[name] for name in names]
+        if self.before is not None:
+            mentioned = {text for entry in self.state.accepted.values() for text in sentence_hashes(corpus_of(entry))}
+            old = self.before.examples
+            rest = old.take([i for i, text in enumerate(old.hashes) if text not in mentioned])
+            parts = [rest, *parts] if len(rest) else parts
+        return joined(parts) if parts else None
+
+
 class Teacher:
     """Teaches the cells of a tagger; see the top of this file."""
 
@@ -86,17 +128,17 @@ class Teacher:
         """
         self.tagger, self.folder, self.every, self.model = tagger, Path(folder), every, model
         self.encoding = threading.Lock()
-        self._lock = threading.Lock()
-        self._taught: dict[Cell, TaughtCell] = {}
-        self._queues: dict[Cell, SentenceQueue] = {}
+        self._lock = threading.RLock()  # of all that is known of cells; never held while `encoding` is waited for
         self._closed = False
-        self._learner = ThreadPoolExecutor(1, thread_name_prefix="learning")
-        self._estimator = ThreadPoolExecutor(1, thread_name_prefix="estimating")
+        self._learner, self._estimator, self._encoder = (
+            ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("learning", "estimating", "encoding")
+        )
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DataError(f"{folder}: expected a folder for corrected sentences; {error.strerror}") from None
-        for taught in map(self._taught_cell, tagger.cells):
+        self._taught = {cell: self._read(cell) for cell in tagger.cells}
+        for taught in self._taught.values():
             if taught.state.current:  # what was learned before is learned again
                 self._begin(taught, taught.state.current)
 
@@ -113,12 +155,12 @@ class Teacher:
         `source` names the annotation in another program that they are from.
         """
         taught = self._taught_cell(cell)
-        check_unit(taught.cell, self.tagger.model.inventory.unit(taught.cell.task))
+        task = self.tagger.model.inventory.task(taught.cell.task)
         check_name(who)
         for sentence in sentences:
-            check_sentence(taught.cell, sentence, self._labels(taught.cell))
+            check_sentence(taught.cell, sentence, task)
         entries = [Accepted(secrets.token_hex(6), who, _now(), s, replaces, source) for s in sentences]
-        with taught.lock:
+        with self._lock:
             if replaces is not None and replaces not in taught.refresh().accepted:
                 raise DataError(f"{taught.cell}: expected the id of an accepted sentence, got '{replaces[:20]}'")
             if entries:
@@ -132,7 +174,7 @@ class Teacher:
         """Take accepted sentences back; the next adaptation does without them."""
         taught = self._taught_cell(cell)
         check_name(who)
-        with taught.lock:
+        with self._lock:
             active = {entry.id for entry in taught.refresh().active}
             if wrong := next((name for name in ids if name not in active), None):
                 raise DataError(f"{taught.cell}: expected the id of an active sentence, got '{wrong[:20]}'")
@@ -145,7 +187,7 @@ class Teacher:
         False if nothing is new, or if the cell is busy: then it will learn what is new when it is done.
         """
         taught = self._taught_cell(cell)
-        with taught.lock:
+        with self._lock:
             return taught.refresh().changed and self._begin(taught, None)
 
     def busy(self, cell: str | Cell) -> bool:
@@ -168,28 +210,24 @@ class Teacher:
     def active(self, cell: str | Cell) -> list[Accepted]:
         """List the sentences that count, in order of acceptance."""
         taught = self._taught_cell(cell)
-        with taught.lock:
+        with self._lock:
             return taught.refresh().active
 
     def by_text(self, cell: str | Cell) -> dict[str, Accepted]:
         """Find the sentences that count by `text_key` of their words."""
         taught = self._taught_cell(cell)
-        with taught.lock:
+        with self._lock:
             return taught.refresh().by_text
 
     def queue(self, cell: str | Cell) -> SentenceQueue:
         """Return the queue of sentences that wait to be corrected."""
-        cell = self.tagger.cell(cell)
-        with self._lock:
-            if cell not in self._queues:
-                self._queues[cell] = SentenceQueue(self.folder, cell, self.tagger, self.encoding)
-            return self._queues[cell]
+        return self._taught_cell(cell).queue
 
     def go_back(self, cell: str | Cell, number: int, who: str = "") -> None:
         """Return to a state, earlier or later; sentences that it did not know stay in the journal, but do not count."""
         taught = self._taught_cell(cell)
         check_name(who)
-        with taught.lock:
+        with self._lock:
             if self.busy(taught.cell):
                 raise DataError(f"{taught.cell}: expected a cell that is not being adapted; wait a moment")
             if number not in [state.number for state in taught.refresh().states]:
@@ -201,7 +239,7 @@ class Teacher:
     def progress(self, cell: str | Cell) -> Progress:
         """Report how far the teaching of the cell has come."""
         taught = self._taught_cell(cell)
-        with taught.lock:
+        with self._lock:
             state = taught.refresh()
             active = state.active
             return Progress(
@@ -232,26 +270,23 @@ class Teacher:
     def close(self) -> None:
         """End what is running, and start nothing more."""
         self._closed = True
-        for worker in (self._learner, self._estimator):
+        for worker in (self._learner, self._estimator, self._encoder):
             worker.shutdown(cancel_futures=True)
-        for queue in self._queues.values():
-            queue.close()
+
+    def _read(self, cell: Cell) -> TaughtCell:
+        """Read the journal of a cell, and the sentences that wait."""
+        journal = Journal(self.folder, cell, self.tagger.model.inventory.labels[cell.task])
+        queue = SentenceQueue(self.folder, cell, self.tagger, self.encoding, self._encoder)
+        taught = TaughtCell(cell, journal, queue, self.tagger.adapted.get(cell))
+        taught.refresh()
+        return taught
 
     def _taught_cell(self, cell: str | Cell) -> TaughtCell:
-        cell = self.tagger.cell(cell)
-        with self._lock:
-            if cell not in self._taught:
-                journal = Journal(self.folder, cell, self._labels(cell))
-                self._taught[cell] = TaughtCell(cell, journal, self.tagger.adapted.get(cell))
-                self._taught[cell].refresh()
-            return self._taught[cell]
-
-    def _labels(self, cell: Cell) -> tuple[str, ...]:
-        return self.tagger.model.inventory.labels[cell.task]
+        return self._taught[self.tagger.cell(cell)]
 
     def _begin(self, taught: TaughtCell, number: int | None) -> bool:
         """Adapt in the background to the sentences of a state, or with no number to those that count, a new state."""
-        with taught.lock:
+        with self._lock:
             taught.again = self.busy(taught.cell)
             if not taught.again:
                 taught.learning = self._learner.submit(self._learn, taught, number)
@@ -259,23 +294,18 @@ class Teacher:
 
     def _learn(self, taught: TaughtCell, number: int | None) -> None:
         while True:
-            examples = None
             try:
-                examples = self._adapt(taught, number)
+                self._adapt(taught, number)
             except CrossfillError as error:
                 taught.problem = str(error)
-            if examples is not None and not taught.again:
-                adapted = self.tagger.adapted_to(examples, taught.cell)
-                with self.encoding:  # features and heads of a model belong together
-                    self.tagger.replace_adapted(taught.cell, adapted)
-            with taught.lock:
+            with self._lock:
                 if not (taught.again and taught.state.changed):
                     return
                 taught.again, number = False, None
 
-    def _adapt(self, taught: TaughtCell, number: int | None) -> Examples | None:
-        """Refit the head now, keeping the old temperature and offset; returns the examples used."""
-        with taught.lock:
+    def _adapt(self, taught: TaughtCell, number: int | None) -> None:
+        """Refit the head with its old calibration, which is quick, then calibrate it unless it is to learn again."""
+        with self._lock:
             state = taught.refresh()
             if number is None:
                 number = len(state.states)
@@ -287,25 +317,27 @@ class Teacher:
                 with self.encoding:
                     taught.encoded[name] = Examples.of(without_adapted(self.tagger.model), taught.cell, corpus)
         examples, before = taught.examples(names), self.tagger.adapted.get(taught.cell)
-        adapted = None
-        if examples is not None:
-            calibration = before.calibration if before is not None else CellCalibration()
-            adapted = self.tagger.adapted_to(examples, taught.cell, calibration=calibration)
-        with taught.lock, self.encoding:
+        calibration = before.calibration if before is not None else CellCalibration()
+        adapted = examples and self.tagger.adapted_to(examples, taught.cell, calibration=calibration)
+        with self.encoding, self._lock:  # features and heads of a model belong together
             self.tagger.replace_adapted(taught.cell, adapted)
             taught.serving, taught.problem = number, None
             taught.estimating = self._estimator.submit(self._estimate, taught, number, examples)
-        return examples
+        if examples is not None and not taught.again:
+            adapted = self.tagger.adapted_to(examples, taught.cell)
+            with self.encoding:
+                self.tagger.replace_adapted(taught.cell, adapted)
 
     def _estimate(self, taught: TaughtCell, number: int, examples: Examples | None) -> None:
         def given_up() -> bool:
             return self._closed or taught.serving != number
 
-        base = without_adapted(self.tagger.model)
-        calibration = self.tagger.calibration and self.tagger.calibration.of(taught.cell.task, 0)
-        rule = rule_for(calibration, "metric")
-        result = estimate(base, taught.cell, examples, rule, given_up) if examples is not None else None
-        with taught.lock:
+        result = None
+        if examples is not None:
+            calibration = self.tagger.calibration and self.tagger.calibration.of(taught.cell.task, 0)
+            base, rule = without_adapted(self.tagger.model), rule_for(calibration, "metric")
+            result = estimate(base, taught.cell, examples, rule, given_up)
+        with self._lock:
             if not given_up():
                 taught.estimate = result
             if result is not None and taught.state.at(number).estimate is None:

@@ -24,7 +24,7 @@ from crossfill import Corpus, load_grid
 from crossfill.config import PretrainedConfig
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.model import Head
-from crossfill.prediction.predict import Run, classify
+from crossfill.prediction.predict import CellWords, classify
 
 
 def real_text(folder: Path, n_sentences: int) -> Corpus:
@@ -72,7 +72,7 @@ def main() -> None:
             started = time.process_time()
             inputs = words.cutter.cut(corpus)
             cut = time.process_time() - started
-            labels = [classify([Run(vectors, head)]).labels for _, vectors in words.encode(inputs)]
+            labels = [classify([CellWords(vectors, head)]).labels for _, vectors in words.encode(inputs)]
             ours, cutting = min(ours, time.process_time() - started), min(cutting, cut)
             speed = min(speed, product_seconds())
             for size in (1, 4, 8, 16, 32, 64):

@@ -112,7 +112,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def describe(config: Config, inventory: Inventory, seen: Collection[Cell], data: str = "") -> dict[str, Any]:
-    """All that is needed to rebuild a model, as JSON values, and a digest of the data that it is trained on."""
+    """Describe all that is needed to rebuild a model, as JSON values, and a digest of its training data."""
     return {
         "format": 1,
         "config": config.model_dump(mode="json"),
@@ -126,7 +126,7 @@ def describe(config: Config, inventory: Inventory, seen: Collection[Cell], data:
 
 
 def digest(description: Mapping[str, Any]) -> str:
-    """A hash of a description; the weights carry it, so that they are never read with another run's settings."""
+    """Hash a description; the weights carry it, so that they are never read with another run's settings."""
     return blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
@@ -142,18 +142,18 @@ def check_same_run(folder: Path, notes: Mapping[str, Any]) -> None:
 def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
     """Read the config, inventory and seen cells of a model folder."""
     path = folder / DESCRIPTION
-    found = read_json(path)
-    if found is None:
+    values = read_json(path)
+    if values is None:
         missing = "is this a model folder?" if folder.is_dir() else f"there is no folder {folder}; check the path"
         raise CheckpointError(f"{path}: expected a model's description, found none; {missing}")
     try:
-        if found["format"] != 1:
-            raise CheckpointError(f"{path}: expected format 1, got {found['format']}; use a newer crossfill")
-        labels = {str(task): tuple(map(str, labels)) for task, labels in found["labels"].items()}
-        newcomers = frozenset(map(str, found.get("newcomers", ())))
-        units = {str(task): Unit(unit) for task, unit in found.get("units", {}).items()}
-        inventory = Inventory(labels, tuple(map(str, found["languages"])), newcomers, units)
-        return parse_config(found["config"], str(path)), inventory, frozenset(map(Cell.parse, found["seen"]))
+        if values["format"] != 1:
+            raise CheckpointError(f"{path}: expected format 1, got {values['format']}; use a newer crossfill")
+        labels = {str(task): tuple(map(str, labels)) for task, labels in values["labels"].items()}
+        newcomers = frozenset(map(str, values.get("newcomers", ())))
+        units = {str(task): Unit(unit) for task, unit in values.get("units", {}).items()}
+        inventory = Inventory(labels, tuple(map(str, values["languages"])), newcomers, units)
+        return parse_config(values["config"], str(path)), inventory, frozenset(map(Cell.parse, values["seen"]))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError(f"{path}: expected the description of a model; {type(error).__name__}: {error}") from None
 
@@ -171,13 +171,13 @@ def check_finite(tensors: Mapping[str, Tensor], where: Path) -> None:
             raise CheckpointError(f"{where}: expected finite weights, got NaN or infinity in {name}; train again")
 
 
-def check_shapes(module: nn.Module, found: Mapping[str, tuple[int, ...]], where: Path) -> None:
+def check_shapes(module: nn.Module, shapes: Mapping[str, tuple[int, ...]], where: Path) -> None:
     """Refuse tensors whose names or shapes differ from those of the module."""
-    own = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+    expected = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
     wrong = [
-        f"{name}: expected {own.get(name, 'no such tensor')}, got {found.get(name, 'nothing')}"
-        for name in sorted(own.keys() | found.keys())
-        if own.get(name) != found.get(name)
+        f"{name}: expected {expected.get(name, 'no such tensor')}, got {shapes.get(name, 'nothing')}"
+        for name in sorted(expected.keys() | shapes.keys())
+        if expected.get(name) != shapes.get(name)
     ]
     if wrong:
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""

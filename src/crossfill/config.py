@@ -169,8 +169,7 @@ class TrainingConfig(Settings):
     selection: Literal["seen", "oracle"] = "seen"
     """Dev data that select weights: of `seen` cells, or of unseen ones (`oracle`, as published: not zero-shot)."""
     criterion: Literal["score", "likelihood"] = "score"
-    """What the best weights have most of on these data: the tasks' `score` (paper), or `likelihood` of labels, which
-    leaves the choice of labels to the decision rule."""
+    """How the best weights are chosen on these data: by tasks' `score` (paper), or by the `likelihood` of labels."""
     patience: Count = 10
     """Validations without improvement before training stops."""
     checkpoint_every: Count | None = None
@@ -265,7 +264,7 @@ def parse_config(values: Mapping[str, Any], where: str = "config") -> Config:
 
 
 def load_run_config(path: Path, method: str | None = None) -> Config:
-    """The config of one run, from a settings file or a study; of a study's methods, by default pf-lr or the first."""
+    """Read the config of one run from a settings file, or of a method of a study: by default pf-lr, or the first."""
     values = read_settings(path)
     if "methods" not in values:
         return parse_config(values, str(path))
@@ -277,5 +276,4 @@ def load_run_config(path: Path, method: str | None = None) -> Config:
     for place, group in (("config", common), (f"methods.{name}", changes)):
         if not isinstance(group, Mapping):
             raise ConfigError(f"{path}: {place}: expected settings as key: value, got {shown(group)}")
-    own = merged(common, {"method": name})
-    return parse_config(merged(own, changes), str(path))
+    return parse_config(merged(merged(common, {"method": name}), changes), str(path))

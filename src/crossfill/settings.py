@@ -66,20 +66,20 @@ def read_settings(path: Path) -> dict[str, Any]:
     values, names = _read_yaml(path), {shipped(path).resolve()}
     place = shipped(path).parent
     while (base := values.pop("base", None)) is not None:
-        beside = place / str(base)
-        found = shipped(beside if beside.is_file() else Path(str(base)))
-        if found.resolve() in names:
+        here = place / str(base)
+        base_path = shipped(here if here.is_file() else Path(str(base)))
+        if base_path.resolve() in names:
             raise ConfigError(f"{path}: base: expected a file that is not based on this one, got {base}")
-        names.add(found.resolve())
-        values, place = merged(_read_yaml(found), values, whole=("methods",)), found.parent
+        names.add(base_path.resolve())
+        values, place = merged(_read_yaml(base_path), values, whole=("methods",)), base_path.parent
     if (preset := values.pop("preset", None)) is None:
         return values
     if "methods" not in values:
         return merged(preset_values(str(preset), values.get("method")), values)
-    own = values.get("config") or {}
-    if not isinstance(own, Mapping):
-        raise ConfigError(f"{path}: config: expected settings as key: value, got {type(own).__name__}")
-    return values | {"config": merged(preset_values(str(preset)), own)}
+    config = values.get("config") or {}
+    if not isinstance(config, Mapping):
+        raise ConfigError(f"{path}: config: expected settings as key: value, got {type(config).__name__}")
+    return values | {"config": merged(preset_values(str(preset)), config)}
 
 
 def preset_values(name: str, method: str | None = None) -> dict[str, Any]:
@@ -91,11 +91,11 @@ def preset_values(name: str, method: str | None = None) -> dict[str, Any]:
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
-    found = shipped(path)
-    if found.exists() and not found.is_file():
+    file_path = shipped(path)
+    if file_path.exists() and not file_path.is_file():
         raise ConfigError(f"{path}: expected a YAML file of settings, found no regular file; name another")
     try:
-        with found.open("rb") as file:
+        with file_path.open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)
         if len(content) > _LARGEST_FILE:
             raise ConfigError(f"{path}: expected settings of at most {_LARGEST_FILE:,} bytes, got more")
@@ -118,18 +118,18 @@ def _parse_yaml(text: str) -> Any:
 
 def parse_assignments(texts: Iterable[str]) -> dict[str, Any]:
     """Parse command-line settings such as `training.steps=500` into values by dotted path; values are YAML."""
-    found = {}
+    values = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals):
             raise ConfigError(f"expected a setting as key=value, such as training.steps=500; got '{text}'")
         try:
-            found[name] = _parse_yaml(value)
+            values[name] = _parse_yaml(value)
         except (yaml.YAMLError, ValueError, RecursionError):
             raise ConfigError(
                 f"{_bounded(name)}: expected a value in YAML, such as 500, mean or [64, 64]; got '{_bounded(value)}'"
             ) from None
-    return found
+    return values
 
 
 def change_values(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,11 +148,11 @@ def change_values(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[st
 
 
 def describe_problems(root: type[BaseModel], where: str, error: ValidationError) -> list[str]:
-    """Describe pydantic's validation errors, a line each, of which only the first are told if there are many."""
+    """Describe pydantic's validation errors, a line each; only the first if there are many."""
     details = error.errors(include_url=False, include_context=False)
-    told = [describe_problem(root, where, detail) for detail in details[:_MOST_PROBLEMS]]
-    more = len(details) - len(told)
-    return [*told, f"{where}: and {more:,} more problems"] if more else told
+    lines = [describe_problem(root, where, detail) for detail in details[:_MOST_PROBLEMS]]
+    more = len(details) - len(lines)
+    return [*lines, f"{where}: and {more:,} more problems"] if more else lines
 
 
 def describe_problem(root: type[BaseModel], where: str, detail: Any) -> str:
@@ -166,11 +166,8 @@ def describe_problem(root: type[BaseModel], where: str, detail: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as it is written, cut short if it is long or deep."""
-    try:
-        return _bounded(reprlib.repr(value)) if isinstance(value, Mapping | list | tuple) else _bounded(repr(value))
-    except ValueError:  # Python writes no integer of more than 4,300 digits
-        return "a number of thousands of digits"
+    """Write a value, cut short if it is long or deep."""
+    return _bounded(reprlib.repr(value) if isinstance(value, Mapping | list | tuple) else repr(value))
 
 
 def _bounded(text: str) -> str:
@@ -178,14 +175,14 @@ def _bounded(text: str) -> str:
 
 
 def _model_at(model: Any, groups: Sequence[Any]) -> Any:
-    """The model at pydantic's error location, through nested, optional and listed models."""
+    """Find the model at pydantic's error location, through nested, optional and listed models."""
     for group in groups:
         if isinstance(group, str) and group in model.model_fields:
             candidates = [model.model_fields[group].annotation]
             while candidates:
-                found = candidates.pop()
-                if isinstance(found, type) and issubclass(found, BaseModel):
-                    model = found
+                annotation = candidates.pop()
+                if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+                    model = annotation
                     break
-                candidates += get_args(found)
+                candidates += get_args(annotation)
     return model

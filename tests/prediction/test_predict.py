@@ -6,7 +6,7 @@ from torch.distributions import Categorical
 
 from crossfill.grid.cells import Cell
 from crossfill.prediction import predict as predict_module
-from crossfill.prediction.predict import Run, classify, draw_head, predict
+from crossfill.prediction.predict import CellWords, classify, draw_head, predict
 from tests.scenarios import labelled, small_model
 
 CELL = Cell("pos", "ccc")  # unseen
@@ -62,7 +62,7 @@ def test_a_seed_fixes_the_samples_and_leaves_the_callers_random_state_alone():
 
 def test_no_words_give_an_empty_prediction():
     model = small_model()
-    found = classify([Run(torch.zeros(0, 5, dtype=torch.float64), draw_head(model, CELL, 3))])
+    found = classify([CellWords(torch.zeros(0, 5, dtype=torch.float64), draw_head(model, CELL, 3))])
     assert found.probabilities.shape == (0, 4)
 
 

@@ -9,7 +9,7 @@ import torch
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
-from crossfill.prediction.predict import CHUNK_NUMBERS, Run, classify, draw_head
+from crossfill.prediction.predict import CHUNK_NUMBERS, CellWords, classify, draw_head
 from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from tests.scenarios import N_FEATURES, SEEN, SMALL, small_grid, small_model
@@ -66,7 +66,7 @@ def test_bounds_are_quantiles_over_the_samples(n_samples):
     model, cell = small_model(), Cell("pos", "aaa")
     features = torch.randn(9, N_FEATURES, dtype=torch.float64)
     head = draw_head(model, cell, n_samples)
-    found = classify([Run(features, head)], interval=0.9).bounds
+    found = classify([CellWords(features, head)], interval=0.9).bounds
     samples = head.logits(features).softmax(-1).detach().numpy()
     assert found is not None
     np.testing.assert_allclose(found.numpy(), np.quantile(samples, [0.05, 0.95], axis=0), rtol=1e-12)
@@ -77,7 +77,7 @@ def test_long_runs_are_cut_and_short_ones_joined():
     cells = sorted(cell for cell in SEEN if cell.task == "pos")
     heads = [draw_head(model, cell, 50) for cell in cells]
     lengths = [3, CHUNK_NUMBERS // (50 * 4) + 5, 1]
-    runs = [Run(torch.randn(n, N_FEATURES).double(), heads[i % 2]) for i, n in enumerate(lengths)]
+    runs = [CellWords(torch.randn(n, N_FEATURES).double(), heads[i % 2]) for i, n in enumerate(lengths)]
     found = classify(runs, 0.9)
     alone = [classify([run]) for run in runs]
     torch.testing.assert_close(found.probabilities, torch.cat([one.probabilities for one in alone]))
@@ -88,13 +88,13 @@ def test_long_runs_are_cut_and_short_ones_joined():
 
 
 def test_voters_vote_for_each_cell_alone():
-    from crossfill.prediction.predict import believe
+    from crossfill.prediction.predict import predict_runs
 
     model = small_model("bea")
     head = draw_head(model, Cell("pos", "ccc"), 0)
     features = torch.randn(6, N_FEATURES).double()
-    found = believe([Run(features, head), Run(features[:2], head)], model.heads.vote, 0.9)
-    alone = [believe([Run(part, head)], model.heads.vote) for part in (features, features[:2])]
+    found = predict_runs([CellWords(features, head), CellWords(features[:2], head)], model.heads.vote, 0.9)
+    alone = [predict_runs([CellWords(part, head)], model.heads.vote) for part in (features, features[:2])]
     torch.testing.assert_close(found.probabilities, torch.cat([one.probabilities for one in alone]))
     assert found.bounds is not None
     torch.testing.assert_close(found.bounds[0], found.probabilities)

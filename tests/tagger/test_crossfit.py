@@ -14,7 +14,7 @@ from crossfill.grid.cells import Cell, Grid
 from crossfill.tagger import crossfit
 from crossfill.tagger.crossfit import compare_held_out, cross_fit, folds
 from crossfill.tagger.train import train_model
-from crossfill.training.interruption import InterruptedTraining
+from crossfill.training.loop import InterruptedTraining
 from tests.scenarios import SMALL, small_grid
 from tests.tagger.test_run_lock import stop_at
 

@@ -21,8 +21,7 @@ from crossfill.errors import CheckpointError, ConfigError
 from crossfill.files import locked, write_atomically
 from crossfill.grid.cells import Grid
 from crossfill.tagger.run_lock import run_state
-from crossfill.training.interruption import InterruptedTraining
-from crossfill.training.loop import Trainer
+from crossfill.training.loop import InterruptedTraining, Trainer
 from tests.data.folders import bio, write
 from tests.scenarios import SMALL, small_grid
 

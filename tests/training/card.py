@@ -15,7 +15,7 @@ from crossfill.encoders.features import FeatureEncoder
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.registry import build_model, find_method
 from crossfill.model import Model
-from crossfill.prediction.predict import Run, believe, classify, elect
+from crossfill.prediction.predict import CellWords, classify, predict_by_vote, predict_runs
 from crossfill.training.elbo import log_likelihood, negative_elbo, total_divergence
 
 CARD = "card"
@@ -74,8 +74,8 @@ def training_and_prediction(method: str) -> None:
         losses.append(objective.loss)
     torch.stack(losses).mean().backward()
     all_on_card(*(p.grad for p in model.parameters() if p.grad is not None))
-    runs = [Run(features, head) for head in model.heads.plug_in(UNSEEN)]
-    all_on_card(believe(runs, None).probabilities)
+    runs = [CellWords(features, head) for head in model.heads.plug_in(UNSEEN)]
+    all_on_card(predict_runs(runs, None).probabilities)
     print(f"{method}: training, plug-in")
 
 
@@ -98,8 +98,8 @@ def voters() -> None:
         return torch.zeros(votes.shape[1], n_labels, dtype=torch.float64)
 
     head = on_card("jm").heads.plug_in(UNSEEN)[0]
-    all_on_card(elect(torch.zeros(4, 5, device=CARD), head, vote).probabilities)
-    all_on_card(classify([Run(torch.zeros(4, 5, device=CARD), head)], interval=0.9).probabilities)
+    all_on_card(predict_by_vote(torch.zeros(4, 5, device=CARD), head, vote).probabilities)
+    all_on_card(classify([CellWords(torch.zeros(4, 5, device=CARD), head)], interval=0.9).probabilities)
     print("votes, intervals")
 
 

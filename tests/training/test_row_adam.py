@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from crossfill.errors import CheckpointError
-from crossfill.training.row_adam import RowAdam
+from crossfill.training.optimisers import RowAdam
 
 ROWS, COLUMNS, RATE = 3000, 4, 1e-2
 TARGET = torch.randn(ROWS, COLUMNS, generator=torch.Generator().manual_seed(1), dtype=torch.float64)

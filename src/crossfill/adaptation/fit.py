@@ -15,7 +15,7 @@ from crossfill.adaptation.laplace import Problem
 from crossfill.adaptation.likelihood import Categorical
 from crossfill.adaptation.prior import CellVariances, adjusted
 from crossfill.model import Classifier, Head
-from crossfill.prediction.predict import Run, classify
+from crossfill.prediction.predict import CellWords, classify
 
 MOST_FOLDS = 10
 """Sentences are left out one at a time; with more of them, in this many groups."""
@@ -97,4 +97,4 @@ def predict_with(
 ) -> Float[np.ndarray, "words labels"]:
     """Return the mean probabilities of words over draws of a head that knows some cues."""
     head = HeadWithCues.of(parameters.to(test.features.dtype), known)
-    return classify([Run(test.features, head, test.cues)]).probabilities.numpy()
+    return classify([CellWords(test.features, head, test.cues)]).probabilities.numpy()

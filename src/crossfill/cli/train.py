@@ -1,6 +1,7 @@
 """`crossfill train DATA`: one model from the seen cells of a data folder."""
 
 import shlex
+import signal
 import sys
 import time
 from pathlib import Path
@@ -77,7 +78,7 @@ def train(
     from crossfill.settings import parse_assignments
     from crossfill.tagger.presets import RunRequest
     from crossfill.tagger.training_run import AUTO, run
-    from crossfill.training.interruption import InterruptedTraining, terminable
+    from crossfill.training.loop import InterruptedTraining
     from crossfill.training.processes import is_first_process
 
     started = time.monotonic()
@@ -97,9 +98,9 @@ def train(
         find_method(method)
     grid = read_to_train(data, ReadOptions(task or (), seed, max_train), silent=not is_first_process())
     seen = _seen_cells(grid, hold_out or [], seed)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # interrupts as Ctrl-C does
     try:
-        with terminable():
-            made = run(grid, seen, request, grid, log=None if QUIET.get() else _tell)
+        made = run(grid, seen, request, grid, log=None if QUIET.get() else _tell)
     except (KeyboardInterrupt, InterruptedTraining) as stop:
         step = f" at step {stop.step:,}" if isinstance(stop, InterruptedTraining) else ""
         typer.echo(f"interrupted{step}; continue with: {_command_to_go_on(out)}", err=True)

@@ -1,7 +1,7 @@
 """Prediction with the posterior means plugged in, or averaged over samples of the posterior."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -51,11 +51,11 @@ def predict_features(
     seed: int = 0,
     cues: Int[Tensor, "words cues"] | None = None,
 ) -> Prediction:
-    """As `predict`, for words that are already encoded; `cues` are `Model.cues` of their text."""
-    return believe([Run(features, draw_head(model, cell, n_samples, seed), cues)], model.heads.vote)
+    """Predict words that are already encoded; `cues` are `Model.cues` of their text."""
+    return predict_runs([CellWords(features, draw_head(model, cell, n_samples, seed), cues)], model.heads.vote)
 
 
-class Run(NamedTuple):
+class CellWords(NamedTuple):
     """Words of one cell, and draws of its head."""
 
     features: Float[Tensor, "words features"]
@@ -63,36 +63,37 @@ class Run(NamedTuple):
     cues: Int[Tensor, "words cues"] | None = None
     """Where the head reads them."""
 
-    def chunks(self) -> "Iterator[Run]":
-        """The words in parts whose predictions fit in memory."""
+    def chunks(self) -> "Iterator[CellWords]":
+        """Split the words into parts whose predictions fit in memory."""
         size = max(1, CHUNK_NUMBERS // (self.head.n_samples * self.head.n_labels))
         parts = self.features.split(size)
         cues = [None] * len(parts) if self.cues is None else self.cues.split(size)
-        return (Run(part, self.head, own) for part, own in zip(parts, cues, strict=True))
+        return (CellWords(part, self.head, cues_of_part) for part, cues_of_part in zip(parts, cues, strict=True))
 
 
-def believe(runs: Sequence[Run], vote: Vote | None, interval: float | None = None) -> Prediction:
+def predict_runs(runs: Sequence[CellWords], vote: Vote | None, interval: float | None = None) -> Prediction:
     """Predict the words of cells of one task: the draws of each head are averaged, or vote if there is a `vote`."""
     if vote is None or runs[0].head.n_samples == 1:
         return classify(runs, interval)
-    elected = [elect(run.features, run.head, vote) for run in runs]
-    found = Prediction(
-        torch.cat([one.probabilities for one in elected]),
+    elected = [predict_by_vote(run.features, run.head, vote) for run in runs]
+    probabilities = torch.cat([one.probabilities for one in elected])
+    return Prediction(
+        probabilities,
         torch.cat([one.entropy for one in elected]),
         torch.cat([one.mutual_information for one in elected]),
+        None if interval is None else probabilities.expand(2, -1, -1),
     )
-    return found if interval is None else replace(found, bounds=found.probabilities.expand(2, -1, -1))
 
 
 def encode(model: Model, inputs: Inputs, task: str) -> Float[Tensor, "items features"]:
-    """The features of all words, or of all sentences or pairs if the task labels those."""
+    """Compute the features of all words, or of all sentences or pairs if the task labels those."""
     with torch.inference_mode():
         return model.pool(encode_words(model, inputs), inputs.lengths, task)
 
 
 @torch.inference_mode()
 def encode_words(model: Model, inputs: Inputs) -> Float[Tensor, "words features"]:
-    """The features of all words, computed in chunks of sentences."""
+    """Compute the features of all words, in chunks of sentences."""
     training = model.training
     model.eval()
     try:
@@ -105,7 +106,7 @@ def encode_words(model: Model, inputs: Inputs) -> Float[Tensor, "words features"
 
 @torch.inference_mode()
 def draw_head(model: Model, cell: Cell, n_samples: int, seed: int = 0) -> Classifier:
-    """The cell's head: at the posterior means for `n_samples` 0, else that many draws, the same for the same seed."""
+    """Draw the cell's head: at the posterior means for `n_samples` 0, else as often; the same for the same seed."""
     if n_samples == 0:
         return model.heads.plug_in([cell])[0]
     device = next(model.heads.parameters()).device
@@ -113,7 +114,7 @@ def draw_head(model: Model, cell: Cell, n_samples: int, seed: int = 0) -> Classi
 
 
 @torch.inference_mode()
-def classify(runs: Sequence[Run], interval: float | None = None) -> Prediction:
+def classify(runs: Sequence[CellWords], interval: float | None = None) -> Prediction:
     """p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾): a mean of probabilities. Runs must agree in labels."""
     parts = []
     for pack in _packs(runs):
@@ -127,9 +128,9 @@ def classify(runs: Sequence[Run], interval: float | None = None) -> Prediction:
 
 
 @torch.inference_mode()
-def elect(features: Float[Tensor, "words features"], head: Classifier, vote: Vote) -> Prediction:
+def predict_by_vote(features: Float[Tensor, "words features"], head: Classifier, vote: Vote) -> Prediction:
     """Every draw votes for a label of each word, and `vote` decides over all words; mutual information is zero."""
-    votes = torch.cat([head.logits(part.features).argmax(-1) for part in Run(features, head).chunks()], dim=1)
+    votes = torch.cat([head.logits(part.features).argmax(-1) for part in CellWords(features, head).chunks()], dim=1)
     # votes are counted in float64, which not every device has
     probabilities = vote(votes.cpu(), head.n_labels).to(features.dtype).to(features.device)
     return Prediction(probabilities, entropy(probabilities), features.new_zeros(len(features)))
@@ -138,7 +139,7 @@ def elect(features: Float[Tensor, "words features"], head: Classifier, vote: Vot
 def _bounds(
     samples: Float[Tensor, "samples words labels"], interval: float | None
 ) -> Float[Tensor, "2 words labels"] | None:
-    """Quantiles over the samples, interpolated between the two nearest ones."""
+    """Find quantiles over the samples, interpolated between the two nearest ones."""
     if interval is None:
         return None
     ordered, last = samples.sort(dim=0).values, len(samples) - 1
@@ -148,8 +149,8 @@ def _bounds(
     return torch.lerp(ordered[below], ordered[(below + 1).clamp(max=last)], weight)
 
 
-def _packs(runs: Sequence[Run]) -> Iterator[list[Run]]:
-    """Batches of runs of as many samples each, which fit in memory: long runs are split, short ones joined."""
+def _packs(runs: Sequence[CellWords]) -> Iterator[list[CellWords]]:
+    """Batch runs of as many samples each to fit in memory: long runs are split, short ones joined."""
     pack, size = [], 0
     for run in runs:
         for part in run.chunks():

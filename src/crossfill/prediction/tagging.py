@@ -1,21 +1,24 @@
 """The output of tagging: a sentence with its labels in one cell, and the uncertainty of each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from crossfill.config import Decision
-from crossfill.frames import data_frame
+from crossfill.errors import ConfigError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind, Unit
 from crossfill.prediction.html import tagging_html
 from crossfill.prediction.rules import Preference
 
+Row = Mapping[str, Any]
+"""Values by the names of their columns; all rows of a table have the same names in the same order."""
 DIGITS = 6
 """Decimal places of numbers that are written as JSON."""
 
@@ -215,3 +218,12 @@ class Tagging:
         for row in rows:
             row["label_set"] = list(row["label_set"])
         return data_frame(rows)
+
+
+def data_frame(rows: Sequence[Row]) -> Any:
+    """Make a data frame of pandas, which is not installed with crossfill."""
+    try:
+        pandas = import_module("pandas")
+    except ModuleNotFoundError:
+        raise ConfigError("expected pandas for data frames, found none; pip install pandas") from None
+    return pandas.DataFrame([dict(row) for row in rows])

@@ -137,8 +137,6 @@ def _blank(tagging: Tagging) -> ConlluSentence:
 
 def _fill(row: list[str], tagging: Tagging, word: int, whole: bool, deprel_without_head: bool) -> None:
     """Write a word's label and numbers into the columns of its line."""
-    from crossfill.prediction.relations import relation_to
-
     task, label = tagging.cell.task, tagging.labels[word]
     kind, _, key = task.partition(":")
     name = "".join(part.capitalize() for part in task.replace(":", "-").split("-"))
@@ -172,3 +170,11 @@ def _span_comments(taggings: Sequence[Tagging]) -> list[str]:
 
 def _distribution(tagging: Tagging, word: int) -> str:
     return ",".join(f"{label}:{p:.4f}" for label, p in tagging.distribution(word).items())
+
+
+def relation_to(head: str, tagging: Tagging, word: int) -> str:
+    """Find the relation of a word to a head in CoNLL-U: `root` to 0, and only to 0, as trees have it."""
+    label = tagging.labels[word]
+    if "root" not in tagging.label_names or (label == "root") == (head == "0"):
+        return label
+    return "root" if head == "0" else next(other for other in tagging.distribution(word) if other != "root")

@@ -30,7 +30,7 @@ from crossfill.grid.task import Task, Unit
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration
 from crossfill.prediction.predict import draw_head
-from crossfill.prediction.queries import HeadOf, Query, answer
+from crossfill.prediction.queries import HeadOf, Query, tag_queries
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.card import CardInfo, load_card_info, load_results, save_card_info, write_card
 from crossfill.tagger.model_folder import find_model, load_model, save_model
@@ -154,7 +154,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
 
     def tag_queries(self, queries: Sequence[Query], head_of: HeadOf | None = None) -> list[Tagging]:
         """Tag each sentence in its own cell, with one pass through the encoder, and heads from `head_of` if given."""
-        return answer(self.model, queries, head_of or self.head) if queries else []
+        return tag_queries(self.model, queries, head_of or self.head) if queries else []
 
     def head(self, cell: Cell, n_samples: int) -> Classifier:
         """Draw heads of a cell, the same at every call; 0 gives the head at the posterior means."""

@@ -1,8 +1,11 @@
 """The training loop of all methods: draw cells, minimise the negative ELBO, validate on seen cells, keep the best."""
 
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,7 +27,6 @@ from crossfill.measures.metrics import score
 from crossfill.model import Model
 from crossfill.prediction.predict import predict
 from crossfill.training.elbo import KlWeight, Objective, log_likelihood, negative_elbo, total_divergence
-from crossfill.training.interruption import InterruptedTraining, stoppable
 from crossfill.training.labelled import Labelled
 from crossfill.training.optimisers import Optimisers
 from crossfill.training.processes import Processes, widest
@@ -63,6 +65,14 @@ class Validation(NamedTuple):
         if not self.scores:
             return math.inf
         return self.scores["mean"] if criterion == "score" else -self.nll["mean"]
+
+
+class InterruptedTraining(TrainingError):  # noqa: N818 - nothing went wrong
+    """Training was stopped by Ctrl-C or SIGTERM; the run can be resumed."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        super().__init__(f"{folder}: interrupted at step {step}; train with the same settings and --resume to go on")
+        self.folder, self.step = folder, step
 
 
 class Trainer:
@@ -107,7 +117,7 @@ class Trainer:
         if self.out is not None:
             self._open(self.out, resume)
         at = self.progression
-        with stoppable(self.out is not None) as stop:
+        with _stoppable(self.out is not None) as stop:
             while not at.finished:
                 self.advance()
                 report(at.step, self._note())
@@ -290,3 +300,28 @@ def _means(cells: Sequence[Cell], values: Sequence[float]) -> dict[str, float]:
         found.setdefault(cell.task, []).append(value)
     means = {task: float(np.mean(own)) for task, own in found.items()}
     return means | {"mean": float(np.mean(list(means.values())))} if means else {}
+
+
+@contextmanager
+def _stoppable(wanted: bool) -> Iterator[threading.Event]:
+    """Give an event that Ctrl-C and SIGTERM set, instead of ending the process at once; a second Ctrl-C does end it.
+
+    Only the main thread can take signals; in others, and where nothing is `wanted`, the event is never set.
+    """
+    stop = threading.Event()
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {which: signal.getsignal(which) for which in (signal.SIGINT, signal.SIGTERM)}
+
+    def handle(*_: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    for which in before:
+        signal.signal(which, handle)
+    try:
+        yield stop
+    finally:
+        for which, handler in before.items():
+            signal.signal(which, handler)

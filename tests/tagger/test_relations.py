@@ -7,7 +7,7 @@ import numpy as np
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task
-from crossfill.prediction.relations import relation_to
+from crossfill.tagger.render import relation_to
 from tests.integrations.taggings import tagging
 
 

@@ -174,7 +174,7 @@ def test_a_new_task_of_sentences_or_pairs_starts_from_its_own_labels(task: str, 
     first, other = (Cell("added", language) for language in GRID.languages[:2])
     labelled = GRID.training(Cell(task, GRID.languages[0]))
     made = tagger.adapt(labelled, first)
-    assert made.unit is labelled.unit
+    assert made.task.unit is labelled.unit
     assert tagger.model.inventory.units == known | {"added": labelled.unit}
     gold = [sentence.labels[0] for sentence in labelled]
     found = [tagging.labels[0] for tagging in tagger.tag_many(labelled, first, samples=0)]

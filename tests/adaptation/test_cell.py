@@ -9,8 +9,8 @@ from torch import Tensor
 from crossfill import checkpoint
 from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.fit import CellVariances
 from crossfill.adaptation.heads import SHARE, adapted_cells, generated_prior, with_adapted, without_adapted
-from crossfill.adaptation.prior import CellVariances
 from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
 from crossfill.encoders.cues import N_CUES, NONE
 from crossfill.errors import CheckpointError, DataError

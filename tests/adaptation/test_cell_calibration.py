@@ -4,19 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from crossfill.adaptation.cell import adapt_cell
-from crossfill.adaptation.cell_calibration import (
+from crossfill.adaptation.cell import (
     CellCalibration,
+    adapt_cell,
     calibrate_cell,
     offset_shift,
     shrunk_shift,
     shrunk_temperature,
 )
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.fit import Fit
+from crossfill.adaptation.fit import CellVariances, Fit
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.heads import generated_prior
-from crossfill.adaptation.prior import CellVariances
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task, Unit
 from crossfill.measures.metrics import score

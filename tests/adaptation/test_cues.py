@@ -11,11 +11,10 @@ import crossfill
 from crossfill.adaptation.curves import Curve, random_order
 from crossfill.adaptation.design import MOST, DesignMatrix, lexicon
 from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.fit import CellVariances
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.heads import with_adapted
-from crossfill.adaptation.laplace import Problem
-from crossfill.adaptation.likelihood import Categorical
-from crossfill.adaptation.prior import CellVariances
+from crossfill.adaptation.laplace import Categorical, Problem
 from crossfill.encoders.cues import ENDINGS, N_CUES, NONE, Cue, cue_numbers, kinds
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell

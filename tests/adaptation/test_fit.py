@@ -8,11 +8,9 @@ from torch import Tensor
 
 from crossfill.adaptation.design import DesignMatrix
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.fit import NOTHING_KNOWN, Fit
+from crossfill.adaptation.fit import NOTHING_KNOWN, POINTS, CellVariances, Fit, adjusted, shrunk
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.laplace import Problem, laplace
-from crossfill.adaptation.likelihood import Categorical
-from crossfill.adaptation.prior import POINTS, CellVariances, adjusted, shrunk
+from crossfill.adaptation.laplace import Categorical, Problem, laplace
 from tests.adaptation.test_cell import word_cues
 from tests.adaptation.test_laplace import Gaussian
 

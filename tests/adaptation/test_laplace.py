@@ -8,8 +8,7 @@ from torch import Tensor
 
 from crossfill.adaptation.design import DesignMatrix
 from crossfill.adaptation.gaussian import Curvature, HeadPosterior, HeadPrior
-from crossfill.adaptation.laplace import Problem, laplace
-from crossfill.adaptation.likelihood import Categorical, Likelihood
+from crossfill.adaptation.laplace import Categorical, Likelihood, Problem, laplace
 from crossfill.model import Head
 
 N_LABELS, N_FEATURES, RANK = 3, 4, 2
@@ -147,8 +146,9 @@ def test_thousands_of_words_give_the_maximum_likelihood_head() -> None:
 def test_curvatures_add_up_and_are_exact_with_two_labels() -> None:
     features, logits = noise(30, N_FEATURES), noise(30, 2)
     likelihood = Categorical(torch.zeros(30, dtype=torch.long))
-    whole = Curvature.of(likelihood, features, logits)
-    parts = [Curvature.of(likelihood, features[part], logits[part]) for part in (slice(12), slice(12, 30))]
+    whole = Curvature.of(features, *likelihood.hessians(logits))
+    halves = (slice(12), slice(12, 30))
+    parts = [Curvature.of(features[half], *likelihood.hessians(logits[half])) for half in halves]
 
     def matrix(curvature: Curvature) -> Tensor:
         eigen = curvature.decompose(torch.ones(N_FEATURES, dtype=torch.float64))

@@ -7,13 +7,12 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from crossfill.adaptation.cell_calibration import shifted
+from crossfill.adaptation.cell import shifted
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.fit import NOTHING_KNOWN, Fit, predict_with
+from crossfill.adaptation.fit import NOTHING_KNOWN, SCALES_FROM_SCRATCH, Fit, default_scales, predict_with
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.heads import cold_draws, generated_prior
 from crossfill.adaptation.laplace import Problem, laplace
-from crossfill.adaptation.prior import SCALES_FROM_SCRATCH, default_scales
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task

@@ -1,7 +1,23 @@
-"""A head fitted to labelled sentences of its cell: the variances of its prior, its problem, and what it predicts."""
+"""The prior of a cell's head: how far the heads of a task's cells lie from what is generated for them.
 
-from dataclasses import dataclass
+    θ of a cell ~ N(generated θ, covariance of its draws + diag(τ², …, τ², β², ω², …, ω²))
+
+τ² is the variance of a weight, β² that of the bias, ω² that of the effect of a cue that the cell has learnt, one for
+words, one for endings and one for neighbours. They depend on the kind of task alone, but for τ², which the evidence of
+the cell's own sentences adjusts and shrinks to that of the task:
+
+    τ² of a cell = eᵡ τ² of its task        χ ~ N(0, spread²)        p(χ | y) ∝ p(χ) p(y | X, χ)
+
+The cell takes the mean of χ given its labels. χ is one of a few values, none of them far from zero, and p(y | X, χ)
+Laplace's. The spread is small, as scores of held-out cells ask for: evidence takes heads to differ in all directions,
+so that it is too sure of the variance.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,11 +27,121 @@ from torch import Tensor
 from crossfill.adaptation.design import DesignMatrix, lexicon, looked_up
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.laplace import Problem
-from crossfill.adaptation.likelihood import Categorical
-from crossfill.adaptation.prior import CellVariances, adjusted
+from crossfill.adaptation.laplace import Categorical, Problem, laplace
+from crossfill.encoders.cues import Cue, kinds
+from crossfill.grid.task import Task, TaskKind
 from crossfill.model import Classifier, Head
 from crossfill.prediction.predict import CellWords, classify
+
+SPREAD = 0.3
+"""The spread of cells. Chosen on held-out cells (docs/adapt.md)."""
+POINTS = (-1.5, 0.0, 1.5)
+"""χ that are tried, as multiples of the spread."""
+MOST_WORDS = 300
+"""Words whose evidence is taken, more or less: those of the first sentences in an order that is the same for all."""
+
+
+@dataclass(frozen=True)
+class CellVariances:
+    """Variances between the cells of a task."""
+
+    weights: float
+    """τ²."""
+    bias: float
+    """β²."""
+    words: float
+    """ω² of words; with 0 a cell learns none, likewise for the others."""
+    spread: float = SPREAD
+    """Standard deviation of the logarithm of a cell's τ² around the task's; 0 ignores the evidence."""
+    endings: float = 0.0
+    """ω² of last letters."""
+    neighbours: float = 0.0
+    """ω² of the words before and after the word."""
+
+    @property
+    def learnt(self) -> tuple[Cue, ...]:
+        """The kinds of cues that a cell learns."""
+        return tuple(cue for cue, variance in zip(Cue, self._of_cues, strict=True) if variance > 0)
+
+    def without_cues(self) -> "CellVariances":
+        """The variances of a head that learns no cues."""
+        return replace(self, words=0.0, endings=0.0, neighbours=0.0)
+
+    def prior(self, generated: HeadPrior, known: Int[Tensor, "known"]) -> HeadPrior:
+        """The prior of a cell's head, with a column for each of the cues that it knows."""
+        return generated.widened(self.weights, self.bias).with_columns(torch.tensor(self._of_cues)[kinds(known)])
+
+    @property
+    def _of_cues(self) -> tuple[float, float, float]:
+        return (self.words, self.endings, self.neighbours)
+
+
+class Scales(NamedTuple):
+    """Standard deviations between cells."""
+
+    logit: float
+    """Of a logit by its weights."""
+    bias: float
+    word: float
+    """Of the effect of a word; of its endings and of its neighbours, the next."""
+    ending: float
+    neighbour: float
+
+    def variances(self, examples: Examples) -> CellVariances:
+        """The variances for words with these features: τ² makes a logit of one of them vary by `logit`."""
+        mean_square = float((examples.features.double() ** 2).sum(1).mean())
+        weights = self.logit**2 / max(mean_square, 1e-12)
+        return CellVariances(weights, self.bias**2, self.word**2, endings=self.ending**2, neighbours=self.neighbour**2)
+
+
+DEFAULT_SCALES = {
+    TaskKind.TAGS: Scales(3.0, 1.5, 3.0, 2.0, 1.5),
+    TaskKind.VALUES: Scales(3.0, 0.05, 4.0, 2.0, 1.5),
+    TaskKind.SPANS: Scales(2.4, 0.05, 2.0, 0.5, 1.5),
+}
+"""By kind of task. Those of tags and spans were chosen on held-out cells (docs/adapt.md); values have the bias of spans
+and cues of tags."""
+SCALES_FROM_SCRATCH = Scales(4.0, 2.0, 4.0, 2.0, 1.5)
+"""The same where nothing is known, and the prior is centred on zero."""
+
+
+def default_scales(generated: HeadPrior, task: Task) -> Scales:
+    """The scales between cells of a task, by its labels; a head of zeros knows nothing yet."""
+    return DEFAULT_SCALES[TaskKind.of(task.labels)] if bool(generated.mean.any()) else SCALES_FROM_SCRATCH
+
+
+def adjusted(
+    variances: CellVariances, generated: HeadPrior, examples: Examples, known: Int[Tensor, "known"]
+) -> CellVariances:
+    """Adjust the variances of a task by the evidence of a cell's sentences."""
+    if not variances.spread:
+        return variances
+    few = _first(examples)
+    matrix, likelihood = DesignMatrix.of(few, known), Categorical(few.labels)
+    logs = [point * variances.spread for point in POINTS]
+    evidences = []
+    for log in logs:
+        prior = replace(variances, weights=variances.weights * math.exp(log)).prior(generated, known)
+        evidences.append(laplace(Problem(prior, likelihood, matrix), approximate=True).evidence)
+    return replace(variances, weights=variances.weights * math.exp(shrunk(logs, evidences, variances.spread)))
+
+
+def shrunk(logs: Sequence[float], evidences: Sequence[float], spread: float) -> float:
+    """The mean of χ over some equally distant values: Σ χ w(χ) / Σ w(χ), w(χ) = p(χ) p(y | X, χ)."""
+    exponents = [evidence - 0.5 * (chi / spread) ** 2 for chi, evidence in zip(logs, evidences, strict=True)]
+    weights = [math.exp(exponent - max(exponents)) for exponent in exponents]
+    return sum(chi * weight for chi, weight in zip(logs, weights, strict=True)) / sum(weights)
+
+
+def _first(examples: Examples) -> Examples:
+    chosen, words = [], 0
+    for place in examples.shuffled():
+        if words >= MOST_WORDS:
+            break
+        chosen.append(place)
+        words += int(examples.lengths[place])
+    return examples.take(chosen)
+
 
 MOST_FOLDS = 10
 """Sentences are left out one at a time; with more of them, in this many groups."""

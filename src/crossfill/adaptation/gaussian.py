@@ -28,7 +28,6 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from crossfill.adaptation.likelihood import Likelihood
 from crossfill.model import Head
 
 RANK = 16
@@ -107,10 +106,12 @@ class Curvature:
 
     @classmethod
     def of(
-        cls, likelihood: Likelihood, features: Float[Tensor, "words features"], logits: Float[Tensor, "words labels"]
+        cls,
+        features: Float[Tensor, "words features"],
+        labels: Float[Tensor, "labels labels"],
+        traces: Float[Tensor, "words"],
     ) -> "Curvature":
-        """The curvature of the likelihood of words with these features, at these logits."""
-        labels, traces = likelihood.hessians(logits)
+        """Make the curvature of words with these features, from L and tr Λₙ (`Likelihood.hessians`)."""
         return cls(labels, _merged(features * traces.clamp(min=0).sqrt().unsqueeze(1)))
 
     def __add__(self, other: "Curvature") -> "Curvature":

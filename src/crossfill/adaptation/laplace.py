@@ -7,7 +7,9 @@ The objective is convex. It is minimised over the whitened parameters of θ = m 
 term is ½ |z|² + ½ |E|²: approximately in single precision, then from there in double precision.
 """
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,11 +17,121 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
-from crossfill.adaptation.descent import descend
 from crossfill.adaptation.design import DesignMatrix
 from crossfill.adaptation.gaussian import Curvature, HeadPosterior, HeadPrior
-from crossfill.adaptation.likelihood import Likelihood
+
+Slope = Callable[[Float[Tensor, "size"]], tuple[float, Float[Tensor, "size"]]]
+"""The value and the gradient of a function at a point."""
+MEMORY = 10
+"""Pairs of steps and changes of the gradient that the curvature is taken from."""
+
+
+def descend(
+    slope: Slope, start: Float[Tensor, "size"], first: Float[Tensor, "size"], steps: int, tolerance: float
+) -> Float[Tensor, "size"]:
+    """A point near the minimum, from a start and a first step that points downhill.
+
+    It stops when a step promises less than `tolerance` of decrease, as a share of the value.
+    """
+    point, (value, gradient) = start, slope(start)
+    step, pairs = first, deque[tuple[Tensor, Tensor, float]](maxlen=MEMORY)
+    for _ in range(steps):
+        promise = -float(gradient @ step)
+        if not promise > tolerance * (1 + abs(value)):
+            break
+        size, (found, new) = 1.0, slope(point + step)
+        while found > value - 1e-4 * size * promise and size > 1e-4:
+            # the minimum of the parabola through both values and the slope, within bounds
+            size *= min(0.5, max(0.1, 0.5 * size * promise / (found - value + size * promise)))
+            found, new = slope(point + size * step)
+        if found >= value:
+            break
+        moved, changed = size * step, new - gradient
+        along = float(moved @ changed)
+        if along > 0:
+            pairs.append((moved, changed, along))
+        point, value, gradient = point + moved, found, new
+        step = -_inverse_hessian_product(gradient, pairs)
+    return point
+
+
+def _inverse_hessian_product(
+    gradient: Float[Tensor, "size"], pairs: deque[tuple[Tensor, Tensor, float]]
+) -> Float[Tensor, "size"]:
+    """The gradient times an estimate of the inverse Hessian: the two loops of L-BFGS."""
+    found, shares = gradient.clone(), []
+    for moved, changed, along in reversed(pairs):
+        share = float(moved @ found) / along
+        shares.append(share)
+        found.add_(changed, alpha=-share)
+    if pairs:
+        _, changed, along = pairs[-1]
+        found.mul_(along / float(changed @ changed))
+    for (moved, changed, along), share in zip(pairs, reversed(shares), strict=True):
+        found.add_(moved, alpha=share - float(changed @ found) / along)
+    return found
+
+
+class Likelihood(ABC):
+    """−ln p(y | s) of all words as a function of their logits s, convex in s."""
+
+    @abstractmethod
+    def take(self, words: Int[Tensor, "chosen"]) -> "Likelihood":
+        """The likelihood of some of the words."""
+
+    @abstractmethod
+    def loss(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, ""]:
+        """−Σₙ ln p(yₙ | sₙ)."""
+
+    @abstractmethod
+    def gradient(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, "words labels"]:
+        """The gradient of the loss with respect to the logits."""
+
+    @abstractmethod
+    def hessian_product(
+        self, logits: Float[Tensor, "words labels"], direction: Float[Tensor, "words labels"]
+    ) -> Float[Tensor, "words labels"]:
+        """Λₙ dₙ of each word: the product of the loss's Hessian Λₙ with respect to sₙ and a direction."""
+
+    @abstractmethod
+    def hessians(
+        self, logits: Float[Tensor, "words labels"]
+    ) -> tuple[Float[Tensor, "labels labels"], Float[Tensor, "words"]]:
+        """Σₙ Λₙ, and tr Λₙ of each word."""
+
+
+@dataclass(frozen=True)
+class Categorical(Likelihood):
+    """p(y | s) = softmax(s)_y, with Λ = diag(p) − p pᵀ."""
+
+    labels: Int[Tensor, "words"]
+
+    def take(self, words: Int[Tensor, "chosen"]) -> "Categorical":
+        return Categorical(self.labels[words])
+
+    def loss(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, ""]:
+        return functional.cross_entropy(logits, self.labels, reduction="sum")
+
+    def gradient(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, "words labels"]:
+        """p − e_y."""
+        gradient = logits.softmax(-1)
+        gradient[torch.arange(len(gradient)), self.labels] -= 1
+        return gradient
+
+    def hessian_product(
+        self, logits: Float[Tensor, "words labels"], direction: Float[Tensor, "words labels"]
+    ) -> Float[Tensor, "words labels"]:
+        p = logits.softmax(-1)
+        return p * (direction - (p * direction).sum(-1, keepdim=True))
+
+    def hessians(
+        self, logits: Float[Tensor, "words labels"]
+    ) -> tuple[Float[Tensor, "labels labels"], Float[Tensor, "words"]]:
+        p = logits.softmax(-1)
+        return p.sum(0).diag() - p.T @ p, 1 - (p**2).sum(-1)
+
 
 TOLERANCE, APPROXIMATE_TOLERANCE = 1e-15, 1e-5
 """A descent stops at a step that promises less than this decrease of the objective, as a share of it."""
@@ -153,6 +265,6 @@ class Laplace(NamedTuple):
 def laplace(problem: Problem, approximate: bool = False) -> Laplace:
     """The Gaussian at the mode with the curvature there, and the evidence; the mode may be approximate."""
     mode = problem.approximate_mode() if approximate else problem.mode()
-    curvature = Curvature.of(problem.likelihood, problem.matrix.dense(), mode.logits)
+    curvature = Curvature.of(problem.matrix.dense(), *problem.likelihood.hessians(mode.logits))
     posterior, log_det = HeadPosterior.of(mode.mean, problem.prior, curvature)
     return Laplace(posterior, -mode.loss - mode.penalty - 0.5 * log_det)

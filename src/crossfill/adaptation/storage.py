@@ -12,11 +12,10 @@ from pathlib import Path
 from torch import Tensor
 
 from crossfill import checkpoint
-from crossfill.adaptation.cell import AdaptedCell
-from crossfill.adaptation.cell_calibration import CellCalibration
+from crossfill.adaptation.cell import AdaptedCell, CellCalibration
 from crossfill.adaptation.examples import Examples
+from crossfill.adaptation.fit import CellVariances
 from crossfill.adaptation.gaussian import Eigen, HeadPosterior
-from crossfill.adaptation.prior import CellVariances
 from crossfill.encoders.cues import N_CUES
 from crossfill.errors import CheckpointError
 from crossfill.grid.cells import Cell

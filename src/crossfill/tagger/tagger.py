@@ -8,11 +8,9 @@ from typing import Any
 from huggingface_hub import ModelHubMixin
 
 from crossfill import checkpoint
-from crossfill.adaptation.added_tasks import with_tasks
-from crossfill.adaptation.cell import AdaptedCell, adapt_cell
-from crossfill.adaptation.cell_calibration import CellCalibration
+from crossfill.adaptation.cell import AdaptedCell, CellCalibration, adapt_cell
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.heads import adapted_cells, check_test_data, generated_prior, with_adapted
+from crossfill.adaptation.heads import adapted_cells, check_test_data, generated_prior, with_adapted, with_tasks
 from crossfill.adaptation.languages import add_language
 from crossfill.adaptation.storage import load_adapted
 from crossfill.config import Config

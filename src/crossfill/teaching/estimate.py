@@ -14,11 +14,10 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from crossfill.adaptation.cell_calibration import shifted
+from crossfill.adaptation.cell import shifted
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.fit import NOTHING_KNOWN, Fit, predict_with
+from crossfill.adaptation.fit import NOTHING_KNOWN, Fit, default_scales, predict_with
 from crossfill.adaptation.heads import generated_prior
-from crossfill.adaptation.prior import default_scales
 from crossfill.grid.cells import Cell
 from crossfill.measures.metrics import Labelling
 from crossfill.measures.significance import student_quantile

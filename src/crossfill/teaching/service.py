@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from crossfill.adaptation.cell import AdaptedCell
-from crossfill.adaptation.cell_calibration import CellCalibration
+from crossfill.adaptation.cell import AdaptedCell, CellCalibration
 from crossfill.adaptation.examples import Examples, joined, sentence_hashes
 from crossfill.adaptation.heads import without_adapted
 from crossfill.adaptation.storage import save_adapted

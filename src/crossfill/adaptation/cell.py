@@ -5,7 +5,7 @@ without it, and are shrunk to those of the task, so that few sentences change li
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 

@@ -5,12 +5,12 @@ the code: so all names are checked before it may. Offsets count UTF-16 units in 
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from crossfill.data.segmentation import split_text
@@ -99,10 +99,12 @@ def labelled_sentences(document: Document, layer: Layer, task: Task) -> list[Sen
     """
     types = set(types_of(task.labels))
     spans = sorted(Span(a.begin, a.end, str(getattr(a, layer.feature))) for a in document.annotations(layer))
+    starts, ends = [span.start for span in spans], list(accumulate((span.end for span in spans), max))
     labelled = []
-    for sentence, inside in _with_spans(document.sentences, spans):
+    for sentence in document.sentences:
         start, end = sentence.offsets[0][0], sentence.offsets[-1][1]
-        if all(span.label in types and start <= span.start and span.end <= end for span in inside):
+        inside = [s for s in spans[bisect_right(ends, start) : bisect_left(starts, end)] if s.end > start]
+        if inside and all(s.label in types and start <= s.start and s.end <= end for s in inside):
             with suppress(DataError):  # overlapping, or without a word
                 labelled.append(labelled_sentence(document.text, sentence.offsets, inside, task))
     return [sentence for sentence in labelled if sentence is not None]
@@ -223,20 +225,3 @@ def _probable(distribution: dict[str, float]) -> list[str]:
         if total >= 1 - ALPHA:
             break
     return labels
-
-
-def _with_spans(sentences: Sequence[Sentence], spans: Sequence[Span]) -> Iterator[tuple[Sentence, list[Span]]]:
-    """Find each sentence that has spans in it, with these spans; both in order."""
-    first = 0
-    for sentence in sentences:
-        start, end = sentence.offsets[0][0], sentence.offsets[-1][1]
-        while first < len(spans) and spans[first].end <= start:
-            first += 1
-        inside = []
-        for span in spans[first:]:
-            if span.start >= end:
-                break
-            if span.end > start:
-                inside.append(span)
-        if inside:
-            yield sentence, inside

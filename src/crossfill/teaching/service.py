@@ -316,8 +316,10 @@ class Teacher:
                 with self.encoding:
                     taught.encoded[name] = Examples.of(without_adapted(self.tagger.model), taught.cell, corpus)
         examples, before = taught.examples(names), self.tagger.adapted.get(taught.cell)
-        calibration = before.calibration if before is not None else CellCalibration()
-        adapted = examples and self.tagger.adapted_to(examples, taught.cell, calibration=calibration)
+        adapted = None
+        if examples is not None:
+            calibration = before.calibration if before is not None else CellCalibration()
+            adapted = self.tagger.adapted_to(examples, taught.cell, calibration=calibration)
         with self.encoding, self._lock:  # features and heads of a model belong together
             self.tagger.replace_adapted(taught.cell, adapted)
             taught.serving, taught.problem = number, None

@@ -18,20 +18,6 @@ from crossfill.web.settings import BATCH_WORK, ServeSettings
 Value = TypeVar("Value")
 
 
-class OverloadedError(Exception):
-    """The queue is full."""
-
-
-class StoppingError(Exception):
-    """The server is stopping."""
-
-
-class _Waiting(NamedTuple):
-    job: Any
-    cost: int
-    future: asyncio.Future[Any]
-
-
 class Batcher:
     """Runs jobs in batches of whatever arrived during the last batch, so that a single client is served at once.
 
@@ -40,14 +26,10 @@ class Batcher:
     """
 
     def __init__(
-        self,
-        run: Callable[[Sequence[Any]], Sequence[Any]],
-        capacity: int,
-        most_jobs: int,
-        most_cost: int,
+        self, run: Callable[[Sequence[Job]], Sequence[Any]], capacity: int, most_jobs: int, most_work: int
     ) -> None:
-        self._run, self.capacity, self._most_jobs, self._most_cost = run, capacity, most_jobs, most_cost
-        self._waiting: deque[_Waiting] = deque()
+        self._run, self.capacity, self._most_jobs, self._most_work = run, capacity, most_jobs, most_work
+        self._waiting: deque[tuple[Job, asyncio.Future[Any]]] = deque()
         self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tagging")
         self._worker: asyncio.Task[None] | None = None
@@ -63,25 +45,25 @@ class Batcher:
         self._worker = asyncio.create_task(self._work())
 
     async def close(self) -> None:
-        """Finish the current batch, and have waiting jobs fail with StoppingError."""
+        """Finish the current batch, and have waiting jobs fail."""
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
             self._worker = None
         while self._waiting:
-            _settle(self._waiting.popleft().future, StoppingError())
+            _settle(self._waiting.popleft()[1], _stopping())
         await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
 
-    async def submit(self, job: Any, cost: int, timeout: float) -> Any:
-        """Wait for the result of a job; OverloadedError if the queue is full, TimeoutError after `timeout` seconds."""
+    async def submit(self, job: Job) -> Any:
+        """Wait for the result of a job; a problem if the queue is full, or the server is stopping."""
         if self._worker is None or self._worker.done():
-            raise StoppingError
+            raise _stopping()
         if len(self._waiting) >= self.capacity:
-            raise OverloadedError
+            raise busy()
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(job, cost, future))
+        self._waiting.append((job, future))
         self._arrived.set()
-        return await asyncio.wait_for(future, timeout)
+        return await future
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
@@ -90,29 +72,29 @@ class Batcher:
             await asyncio.sleep(0)  # let other ready clients submit before the batch is formed
             if batch := self._next_batch():
                 self.n_batches, self.n_jobs = self.n_batches + 1, self.n_jobs + len(batch)
-                running = loop.run_in_executor(self._thread, self._run_batch, [waiting.job for waiting in batch])
+                running = loop.run_in_executor(self._thread, self._run_batch, [job for job, _ in batch])
                 try:
                     await asyncio.shield(running)
                 finally:  # also if this task is cancelled: a batch that was begun is finished
-                    for waiting, result in zip(batch, await running, strict=True):
-                        _settle(waiting.future, result)
+                    for (_, future), result in zip(batch, await running, strict=True):
+                        _settle(future, result)
             if not self._waiting:
                 self._arrived.clear()
 
-    def _next_batch(self) -> list[_Waiting]:
+    def _next_batch(self) -> list[tuple[Job, asyncio.Future[Any]]]:
         """Take the jobs that have waited longest, as many as fit; drop those that timed out or were cancelled."""
-        batch, cost = [], 0
+        batch, work = [], 0
         while self._waiting and len(batch) < self._most_jobs:
-            if self._waiting[0].future.done():
-                self._waiting.popleft()
-                continue
-            if batch and cost + self._waiting[0].cost > self._most_cost:
-                break
-            batch.append(self._waiting.popleft())
-            cost += batch[-1].cost
+            job, future = self._waiting[0]
+            if not future.done():
+                if batch and work + job.work > self._most_work:
+                    break
+                batch.append((job, future))
+                work += job.work
+            self._waiting.popleft()
         return batch
 
-    def _run_batch(self, jobs: Sequence[Any]) -> Sequence[Any]:
+    def _run_batch(self, jobs: Sequence[Job]) -> Sequence[Any]:
         try:
             return self._run(jobs)
         except Exception as error:
@@ -142,11 +124,11 @@ class RequestQueue:
 
     def __init__(self, engine: Engine, settings: ServeSettings) -> None:
         self.engine, self.settings = engine, settings
-        self.batcher: Batcher = Batcher(engine.run, settings.queue, settings.batch_requests, BATCH_WORK)
+        self.batcher = Batcher(engine.run, settings.queue, settings.batch_requests, BATCH_WORK)
 
     async def do(self, request: Request, job: Job) -> Any:
         """Wait for the answer to a job."""
-        return await self._within(request, self._submit(job))
+        return await self._within(request, self.batcher.submit(job))
 
     async def tag(
         self, request: Request, read: Callable[[], Document], cell: Cell, options: TaggingOptions | None = None
@@ -158,16 +140,13 @@ class RequestQueue:
         """
 
         async def work() -> Any:
-            document: Document = await self._submit(_call(read))
+            document: Document = await self.batcher.submit(Job(tuple, lambda _: read()))
             taggings: list[Tagging] = []
             for part in self.engine.parts(document.sentences):
-                taggings += await self._submit(self.engine.tagging(part, cell, options or TaggingOptions()))
-            return await self._submit(_call(lambda: document.answer(taggings)))
+                taggings += await self.batcher.submit(self.engine.tagging(part, cell, options or TaggingOptions()))
+            return await self.batcher.submit(Job(tuple, lambda _: document.answer(taggings)))
 
         return await self._within(request, work())
-
-    async def _submit(self, job: Job) -> Any:
-        return await self.batcher.submit(job, job.work, self.settings.timeout)
 
     async def _within(self, request: Request, answer: Coroutine[Any, Any, Any]) -> Any:
         """Wait for an answer within the limit of time, unless the client goes away: then nobody works on it."""
@@ -179,12 +158,8 @@ class RequestQueue:
             if not ready.done():
                 raise ApiError(499, "gone", "the client went away")
             return ready.result()
-        except OverloadedError:
-            raise busy() from None
         except TimeoutError:
             raise unavailable(f"no answer within {seconds:g} seconds; send less, or try again") from None
-        except StoppingError:
-            raise unavailable("the server is stopping") from None
         finally:
             ready.cancel()
             gone.cancel()
@@ -210,9 +185,8 @@ class BackgroundCalls:
             self._waiting -= 1
 
 
-def _call(work: Callable[[], Any]) -> Job:
-    """Make a job that tags nothing."""
-    return Job(tuple, lambda _: work())
+def _stopping() -> ApiError:
+    return unavailable("the server is stopping")
 
 
 async def _disconnect(request: Request) -> None:

@@ -22,58 +22,25 @@ ErrorHandler = Callable[[str, "Crossfill", list[Doc], Exception], Any]
 """Called with the component's name, the component, documents, and the error."""
 
 
-@Language.factory(
-    "crossfill",
-    assigns=["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type", "token.pos", "token.tag", "token.morph"],
-    default_config={
-        "samples": None,
-        "options": {},
-        "encoder": None,
-        "spans_key": "crossfill",
-        "overwrite": True,
-        "with_encoder": True,
-    },
-)
-def make_crossfill(
-    nlp: Language,  # noqa: ARG001  spaCy gives it by name
-    name: str,
-    model: str,
-    cells: list[str],
-    samples: int | None,
-    options: dict[str, Any],
-    encoder: str | None,
-    spans_key: str,
-    overwrite: bool,
-    with_encoder: bool,
-) -> "Crossfill":
-    """Make the component; docs/spacy.md explains the settings."""
-    return Crossfill(name, model, cells, samples, options, encoder, spans_key, overwrite, with_encoder)
-
-
 class Crossfill:
     """Tags documents in one or several cells, with one pass through the encoder."""
 
     def __init__(
         self,
+        nlp: Language,  # noqa: ARG002  spaCy gives it by name
         name: str,
         model: str,
-        cells: Sequence[str],
-        samples: int | None = None,
-        options: dict[str, Any] | None = None,
-        encoder: str | None = None,
-        spans_key: str = "crossfill",
-        overwrite: bool = True,
-        with_encoder: bool = True,
+        cells: list[str],
+        samples: int | None,
+        options: dict[str, Any],
+        encoder: str | None,
+        spans_key: str,
+        overwrite: bool,
+        with_encoder: bool,
     ) -> None:
-        """Check the settings; the model is loaded later.
-
-        model: a model folder, or a name of the Hugging Face hub.
-        options: fields of `TaggingOptions`.
-        overwrite: whether annotations that documents have already are replaced.
-        with_encoder: whether `to_disk` saves a frozen encoder, too.
-        """
+        """Check the settings, which docs/spacy.md explains; the model is loaded later."""
         self.name, self.model, self.encoder = name, model, encoder
-        self.cells, self.samples, self.options = list(cells), samples, _checked(dict(options or {}))
+        self.cells, self.samples, self.options = list(cells), samples, _checked(options)
         self.spans_key, self.overwrite, self.with_encoder = spans_key, overwrite, with_encoder
         self._tagger: Tagger | None = None
         self._on_error: ErrorHandler = raise_error
@@ -176,3 +143,17 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
         if name not in names:
             raise ConfigError(unknown("option", name, names))
     return options
+
+
+make_crossfill = Language.factory(
+    "crossfill",
+    assigns=["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type", "token.pos", "token.tag", "token.morph"],
+    default_config={
+        "samples": None,
+        "options": {},
+        "encoder": None,
+        "spans_key": "crossfill",
+        "overwrite": True,
+        "with_encoder": True,
+    },
+)(Crossfill)

@@ -1,6 +1,5 @@
 """Comparisons of methods on results made by hand."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,21 +14,21 @@ from tests.evaluation.made_results import MEASURES, RUNS, result, run, trainings
 
 
 def test_wins_count_corpora_and_share_ties():
-    rows = {row.task: row for row in comparisons.wins(RUNS)}
-    assert rows["pos"].n == 4
-    assert rows["pos"].wins == pytest.approx({"pf-lr": 1.5, "pf-d": 1.5, "jm": 1.0})
-    assert rows["ner"].wins == {"pf-lr": 0, "pf-d": 1, "jm": 0}
+    shares, n_corpora = comparisons.wins(RUNS, "pos")
+    assert n_corpora == 4
+    assert shares == pytest.approx({"pf-lr": 1.5, "pf-d": 1.5, "jm": 1.0})
+    assert comparisons.wins(RUNS, "ner") == ({"pf-lr": 0, "pf-d": 1, "jm": 0}, 1)
 
 
 def test_differences_are_means_over_corpora_with_wins_and_losses():
     rows = {(row.task, row.method): row for row in comparisons.differences(RUNS, "jm")}
     row = rows["pos", "pf-lr"]
     assert row.comparison.difference == pytest.approx(np.mean([0.2, 0.0, 0.1, -0.1]))
-    assert (row.wins, row.losses, row.n) == (2, 1, 4)
+    assert (row.wins, row.losses) == (2, 1)
     # seeds × corpora: a two-way analysis of variance, by hand in tests/measures
     parts = [np.array([[0.8, 0.5, 0.6, 0.4], [0.6, 0.5, 0.6, 0.4]]) - 0.5]
     np.testing.assert_allclose(row.comparison, over_trainings_and_cells(parts))
-    assert row.hangs_on == (Cell("pos", "aaa"), "one")  # without it: 0.0
+    assert row.decisive == (Cell("pos", "aaa"), "one")  # without it: 0.0
     assert rows["ner", "pf-lr"].comparison.p_value == 1  # one corpus
     (lone, _) = comparisons.differences(RUNS, "pf-d", ["pf-lr"])[::-1]
     assert (lone.task, lone.method, lone.against) == ("pos", "pf-lr", "pf-d")
@@ -57,19 +56,12 @@ def test_sentences_within_corpora_count_with_their_mean_over_runs():
     assert p == pytest.approx(2 * 0.5**12, abs=2e-3)  # all sentences swapped, or none
 
 
-def test_score_against_size_and_knowledge():
-    words = {"pos": {"aaa": 1000, "bbb": 100, "ccc": 10}}
-    rows = {(row.task, row.method): row for row in comparisons.score_against_size(RUNS, words)}
-    row = rows["pos", "pf-lr"]
-    assert row.points["ccc c"] == (pytest.approx(math.log(10)), pytest.approx(0.4))
-    logs = np.log([1000, 1000, 100, 10])
-    assert row.found.r == pytest.approx(np.corrcoef(logs, [0.7, 0.5, 0.6, 0.4])[0, 1])
-    assert rows["ner", "jm"].found.n == 0
-    known = {(row.task, row.method): row for row in comparisons.score_by_encoder_knowledge(RUNS, ["aaa", "ddd"])}
-    row = known["pos", "pf-lr"]
-    assert (row.known, row.unknown) == (pytest.approx(0.6), pytest.approx(0.5))
-    assert (row.n_known, row.n_unknown) == (2, 2)
-    assert math.isnan(known["ner", "jm"].unknown)
+def test_scores_are_correlated_with_the_logarithm_of_training_words():
+    words = {"aaa": 1000, "bbb": 100, "ccc": 10}
+    r, _, n = comparisons.size_correlation(comparisons.corpus_scores(RUNS["pf-lr"], "pos"), words)
+    assert r == pytest.approx(np.corrcoef(np.log([1000, 1000, 100, 10]), [0.7, 0.5, 0.6, 0.4])[0, 1])
+    assert n == 4
+    assert comparisons.size_correlation(comparisons.corpus_scores(RUNS["jm"], "ner"), words).n == 0
 
 
 def test_pooled_measures_are_those_of_all_words_together():

@@ -130,6 +130,7 @@ def test_methods_are_compared_with_the_rival_and_sizes_with_scores(tmp_path: Pat
     assert all(row[2].text == "1.00" for row in tables["size"].rows)  # scores grow with the logarithm of the words
     known = {row[1].text: [datum.text for datum in row[2:]] for row in tables["knowledge"].rows}
     assert known["JM"] == ["50.5 (2)", "56.5 (10)", "−6.0"]
+    assert known["PF-lr"] == ["60.5 (2)", "66.5 (10)", "−6.0"]
 
 
 def test_bridges_are_compared_on_the_cells_that_are_always_unseen(tmp_path: Path):

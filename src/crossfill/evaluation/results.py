@@ -1,8 +1,8 @@
 """Results of a model on the corpora of cells, and means over them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ PredictionKind = Literal["plug_in", "averaged"]
 """Posterior means plugged in, or probabilities averaged over posterior samples."""
 Place = tuple[Cell, str]
 """A corpus of a cell; the name is empty for all corpora of a cell together."""
+
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 
 _AT_80_PER_CENT = 16
 """Position of 80 % coverage in the risk–coverage curve, counted from 1."""
@@ -80,6 +83,11 @@ class CellResult:
         return 1 - 0.8 * covered / whole if whole else 0.0
 
     @property
+    def cell_corpus(self) -> Place:
+        """The cell and its corpus."""
+        return self.cell, self.corpus
+
+    @property
     def place(self) -> Place:
         """The unit of averages: the corpus or, for spans, the cell with all its corpora (as in the paper)."""
         return self.cell, "" if TaskKind.SPANS.metric in self.plug_in else self.corpus
@@ -90,17 +98,17 @@ class CellResult:
         return float(np.mean(self.entropies))
 
     def measures(self, kind: PredictionKind) -> dict[str, float]:
-        """Every measure of a kind of prediction, by name."""
+        """Return every measure of a kind of prediction, by name."""
         return self.plug_in if kind == "plug_in" else self.averaged
 
     def as_dict(self) -> dict[str, Any]:
-        """The result as JSON values."""
+        """Return the result as JSON values."""
         values = asdict(self) | {"cell": str(self.cell)}
         return values if self.label_sets is not None else {k: v for k, v in values.items() if k != "label_sets"}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "CellResult":
-        """The result that `as_dict` wrote."""
+        """Return the result that `as_dict` wrote."""
         optional = ("label_sets", "left_out")
         known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls) if field.name not in optional}
         known |= {"cell": Cell.parse(values["cell"]), "left_out": values.get("left_out", 0)}
@@ -108,45 +116,52 @@ class CellResult:
         return cls(**known, label_sets=None if sets is None else SetResult(**sets))
 
 
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return the items by their keys, in the order in which these come first."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def mean_by(items: Iterable[Item], key: Callable[[Item], Key], value: Callable[[Item], float]) -> dict[Key, float]:
+    """Return the mean value of the items with the same key, by key."""
+    return {name: mean([value(item) for item in group]) for name, group in grouped(items, key).items()}
+
+
+def mean(values: Collection[float]) -> float:
+    """Return the mean; NaN if there are no values."""
+    return float(np.mean(list(values))) if values else float("nan")
+
+
 def average(results: Iterable[CellResult], measure: str = "score", kind: PredictionKind = "plug_in") -> float:
-    """The mean of a measure over places: over languages for spans, else over treebanks, as in the paper."""
-    return _mean(place_means(results, measure, kind).values())
+    """Return the mean of a measure over places: over languages for spans, else over treebanks, as in the paper."""
+    return mean(place_means(results, measure, kind).values())
 
 
 def place_means(
     results: Iterable[CellResult], measure: str = "score", kind: PredictionKind = "plug_in"
 ) -> dict[Place, float]:
-    """The mean of a measure in each place, over its corpora and over runs."""
-    values_of: dict[Place, list[float]] = {}
-    for result in results:
-        values_of.setdefault(result.place, []).append(result.measures(kind)[measure])
-    return {place: _mean(values) for place, values in values_of.items()}
+    """Return the mean of a measure in each place, over its corpora and over runs."""
+    return mean_by(results, lambda r: r.place, lambda r: r.measures(kind)[measure])
 
 
 def task_means(results: Collection[CellResult], seen: bool = False) -> dict[str, float]:
-    """The mean score of each task over its unseen (or seen) cells, see `average`."""
+    """Return the mean score of each task over its unseen (or seen) cells, see `average`."""
     tasks = sorted({result.cell.task for result in results})
     return {t: average(r for r in results if r.cell.task == t and r.seen == seen) for t in tasks}
 
 
 def entropy_points(results: Iterable[CellResult], task: str | None = None) -> dict[Place, tuple[float, float]]:
-    """Mean entropy and averaged score of every unseen corpus, means over runs: the paper's entropy study."""
-    points_of: dict[Place, list[tuple[float, float]]] = {}
-    for r in results:
-        if not r.seen and r.entropies and task in (None, r.cell.task):
-            points_of.setdefault((r.cell, r.corpus), []).append((r.entropy, r.averaged_score))
-    return {
-        place: (_mean([entropy for entropy, _ in points]), _mean([score for _, score in points]))
-        for place, points in sorted(points_of.items())
-    }
+    """Return mean entropy and averaged score of every unseen corpus, means over runs: the paper's entropy study."""
+    unseen = [r for r in results if not r.seen and r.entropies and task in (None, r.cell.task)]
+    entropies, scores = (
+        mean_by(unseen, lambda r: r.cell_corpus, value) for value in (lambda r: r.entropy, lambda r: r.averaged_score)
+    )
+    return {place: (entropies[place], scores[place]) for place in sorted(entropies)}
 
 
 def entropy_correlation(points: Mapping[Place, tuple[float, float]]) -> Correlation:
-    """Pearson's r between entropy and score over the points of `entropy_points`."""
+    """Return Pearson's r between entropy and score over the points of `entropy_points`."""
     pairs = np.array(list(points.values()), dtype=float).reshape(-1, 2)
     return correlation(pairs[:, 0], pairs[:, 1])
-
-
-def _mean(values: Iterable[float]) -> float:
-    numbers = list(values)
-    return float(np.mean(numbers)) if numbers else float("nan")

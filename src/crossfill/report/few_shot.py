@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from crossfill.errors import DataError
+from crossfill.evaluation.results import mean, mean_by
 from crossfill.measures.significance import holm, over_trainings_and_cells
 from crossfill.report.comparisons import with_best_in_bold
-from crossfill.report.rendering import Datum, Table, shown
+from crossfill.report.rendering import Datum, Table, number, percent, shown, true_minus
 from crossfill.studies.run_folder import Results
 
 SCRATCH = "from scratch"
@@ -19,72 +20,80 @@ Scores = dict[str, dict[int, dict[str, float]]]
 
 
 def few_shot_tables(results: Results) -> list[Table]:
-    """Scores, losses and comparisons of the learning curves; empty if the study has none."""
+    """Make the tables of scores, losses and comparisons of the learning curves; they are empty if there are none."""
     return [score_table(results), loss_table(results), prior_table(results)]
 
 
 def curves(results: Results, task: str, measure: str = "adapted") -> Scores:
-    """The mean of a measure by method, number of sentences and cell; with scores, also those of other heads.
+    """Return the mean of a measure by method, number of sentences and cell; with scores, also those of other heads.
 
     `from scratch` is that of the first method that has it; `chosen` are sentences by `annotate`, with the method that
     the report focuses on.
     """
-    found: dict[str, dict[int, dict[str, list[float]]]] = {}
-
-    def add(kind: str, row: Mapping[str, Any], value: float | None) -> None:
-        if value is not None:
-            found.setdefault(kind, {}).setdefault(row["sentences"], {}).setdefault(row["cell"], []).append(value)
-
-    rows = [(method, row) for method in results.methods for row in _rows(results, method, task)]
+    rows: list[tuple[str, Mapping[str, Any]]] = []
+    for method in results.methods:
+        for job in dict.fromkeys(entry.job for entry in results.proper(method)):
+            of_job = results.jobs[job].get("few_shot", {}).get(method, ())
+            rows += [(method, row) for row in of_job if row["cell"].startswith(f"{task}/")]
     source = next((method for method, row in rows if row["scratch"] is not None), None)
+    values: list[tuple[str, Mapping[str, Any], float | None]] = []
     for method, row in rows:
         if row["choice"] == "random":
-            add(method, row, row[measure])
+            values.append((method, row, row[measure]))
             if measure == "adapted" and method == source:
-                add(SCRATCH, row, row["scratch"])
+                values.append((SCRATCH, row, row["scratch"]))
         elif measure == "adapted" and method == results.focus:
-            add(ANNOTATED, row, row[measure])
-    return {
-        kind: {k: {cell: float(np.mean(values)) for cell, values in cells.items()} for k, cells in sorted(by_k.items())}
-        for kind, by_k in found.items()
-    }
+            values.append((ANNOTATED, row, row[measure]))
+    means = mean_by(
+        [(kind, row["sentences"], row["cell"], value) for kind, row, value in values if value is not None],
+        lambda point: point[:3],
+        lambda point: point[3],
+    )
+    scores: Scores = {kind: {} for kind, _, _ in means}
+    for (kind, k, cell), value in sorted(means.items(), key=lambda item: item[0][1]):
+        scores[kind].setdefault(k, {})[cell] = value
+    return scores
 
 
-def mean_over(curve: Mapping[int, Mapping[str, float]], k: int, cells: Sequence[str]) -> float | None:
-    """The mean over cells at a number of sentences; none if it has none of them."""
-    own = [curve[k][cell] for cell in cells if k in curve and cell in curve[k]]
-    return float(np.mean(own)) if own else None
+def mean_over(curve: Mapping[int, Mapping[str, float]], k: int, cells: Sequence[str]) -> float:
+    """Return the mean over cells at a number of sentences; NaN if it has none of them."""
+    return mean([curve[k][cell] for cell in cells if k in curve and cell in curve[k]])
 
 
-def shared_cells(found: Scores) -> dict[int, list[str]]:
-    """The cells that every method has at a number of sentences, of those that have the most frequent numbers."""
-    methods = [by_k for kind, by_k in found.items() if kind not in (SCRATCH, ANNOTATED)]
+def shared_cells(scores: Scores) -> dict[int, list[str]]:
+    """Return the cells that every method has at a number of sentences."""
+    methods = [by_k for kind, by_k in scores.items() if kind not in (SCRATCH, ANNOTATED)]
     numbers = sorted({k for by_k in methods for k in by_k})
     return {k: sorted(set.intersection(*(set(by_k.get(k, {})) for by_k in methods))) for k in numbers}
 
 
+def head_name(kind: str) -> str:
+    """Return the name of a method, or of another kind of head, as shown to readers."""
+    return kind if kind in (SCRATCH, ANNOTATED) else shown(kind)
+
+
 def score_table(results: Results) -> Table:
-    """Mean scores on unseen cells by number of sentences; and NLL and ECE of the method in focus."""
+    """Show mean scores on unseen cells by number of sentences; and NLL and ECE of the method in focus."""
     rows, numbers = [], _numbers(results)
     for task in results.tasks if numbers else ():
-        found = curves(results, task)
-        cells = shared_cells(found)
-        data = [
-            with_best_in_bold([_percent(mean_over(found[kind], k, cells.get(k, ()))) for kind in found])
+        scores = curves(results, task)
+        cells = shared_cells(scores)
+        columns = [
+            with_best_in_bold([percent(mean_over(by_k, k, cells.get(k, ()))) for by_k in scores.values()])
             for k in numbers
         ]
-        for place, kind in enumerate(found):
-            rows.append((Datum(task), Datum(_name(kind)), *(column[place] for column in data)))
+        for kind, *data in zip(scores, *columns, strict=True):
+            rows.append((task, head_name(kind), *data))
         for measure, name in _MEASURES.items():
-            own = curves(results, task, measure).get(results.focus, {})
-            values = [mean_over(own, k, cells.get(k, ())) for k in numbers]
-            rows.append((Datum(task), Datum(f"{shown(results.focus)}: {name}"), *map(_number, values)))
-        rows.append((Datum(task), Datum("cells"), *(Datum(str(len(cells.get(k, ())))) for k in numbers)))
-    return Table(
+            of_focus = curves(results, task, measure).get(results.focus, {})
+            values = [mean_over(of_focus, k, cells.get(k, ())) for k in numbers]
+            rows.append((task, f"{shown(results.focus)}: {name}", *(number(value, 3) for value in values)))
+        rows.append((task, "cells", *(str(len(cells.get(k, ()))) for k in numbers)))
+    return Table.of(
         "few-shot",
         "Scores by number of labelled sentences",
         ("task", "head", *map(str, numbers)),
-        tuple(rows),
+        rows,
         "Mean over unseen cells that have so many training sentences, and over random orders of them; posterior means "
         "plugged in. From scratch: a prior centred on zero. Chosen: sentences by crossfill annotate, with as many "
         "words as so many random ones. Bold: the best.",
@@ -92,79 +101,57 @@ def score_table(results: Results) -> Table:
 
 
 def loss_table(results: Results) -> Table:
-    """How many cells fall below their zero-shot score, and how far."""
+    """Show how many cells fall below their zero-shot score, and how far."""
     rows, numbers = [], [k for k in _numbers(results) if k]
     for task in results.tasks if numbers else ():
         for method, by_k in curves(results, task).items():
             if method not in (SCRATCH, ANNOTATED) and 0 in by_k:
-                changes = {k: [100 * (v - by_k[0][c]) for c, v in by_k.get(k, {}).items()] for k in numbers}
-                rows.append((Datum(task), Datum(shown(method)), *(_loss(changes[k]) for k in numbers)))
-    return Table(
+                data = [_loss([100 * (v - by_k[0][c]) for c, v in by_k.get(k, {}).items()]) for k in numbers]
+                rows.append((task, shown(method), *data))
+    return Table.of(
         "few-shot-losses",
         "Cells below their zero-shot score",
         ("task", "method", *map(str, numbers)),
-        tuple(rows),
+        rows,
         "Share of cells whose mean score over orders is below zero-shot, and the largest loss in points.",
     )
 
 
 def prior_table(results: Results) -> Table:
-    """The prior of each method against that of the rival, by number of sentences."""
+    """Compare the prior of each method with that of the rival, by number of sentences."""
     entries: list[tuple[str, str, int, float, float]] = []
     for task in results.tasks if _numbers(results) else ():
-        found = curves(results, task)
-        rival = found.get(results.rival, {})
+        scores = curves(results, task)
+        rival = scores.get(results.rival, {})
         for method in results.methods:
             for k in rival if method != results.rival else ():
-                cells = sorted(set(rival[k]) & set(found.get(method, {}).get(k, {})))
-                gaps = np.array([[100 * (found[method][k][cell] - rival[k][cell]) for cell in cells]])
+                cells = sorted(set(rival[k]) & set(scores.get(method, {}).get(k, {})))
+                gaps = np.array([[100 * (scores[method][k][cell] - rival[k][cell]) for cell in cells]])
                 try:
                     tested = over_trainings_and_cells([gaps])
                 except DataError:
                     continue
                 entries.append((task, method, k, tested.difference, tested.p_value))
-    adjusted = holm([entry[-1] for entry in entries]) if entries else []
+    corrected = holm([entry[-1] for entry in entries])
     rows = [
-        (Datum(task), Datum(shown(method)), Datum(str(k), k), _signed(gap), _number(p), _number(own))
-        for (task, method, k, gap, p), own in zip(entries, adjusted, strict=True)
+        (task, shown(method), Datum(str(k), k), Datum(true_minus(f"{gap:+.1f}"), gap), number(p, 3), number(holm_p, 3))
+        for (task, method, k, gap, p), holm_p in zip(entries, corrected, strict=True)
     ]
-    return Table(
+    return Table.of(
         "few-shot-priors",
         f"Priors against that of {shown(results.rival)}",
         ("task", "method", "sentences", "difference", "p", "p (Holm)"),
-        tuple(rows),
+        rows,
         "Difference of mean scores in points after adaptations to the same sentences; t-test paired over cells.",
     )
-
-
-def _rows(results: Results, method: str, task: str) -> list[dict[str, Any]]:
-    jobs = dict.fromkeys(entry.job for entry in results.proper(method))
-    found = (row for job in jobs for row in results.jobs[job].get("few_shot", {}).get(method, ()))
-    return [row for row in found if row["cell"].startswith(f"{task}/")]
 
 
 def _numbers(results: Results) -> list[int]:
     return sorted({k for task in results.tasks for by_k in curves(results, task).values() for k in by_k})
 
 
-def _name(kind: str) -> str:
-    return kind if kind in (SCRATCH, ANNOTATED) else shown(kind)
-
-
-def _percent(value: float | None) -> Datum:
-    return Datum("–") if value is None else Datum(f"{100 * value:.1f}", 100 * value)
-
-
-def _number(value: float | None) -> Datum:
-    return Datum("–") if value is None else Datum(f"{value:.3f}", value)
-
-
-def _signed(value: float) -> Datum:
-    return Datum(f"{value:+.1f}".replace("-", "−"), value)
-
-
 def _loss(changes: Sequence[float]) -> Datum:
     if not changes:
         return Datum("–")
     share = 100 * float(np.mean([change < 0 for change in changes]))
-    return Datum(f"{share:.0f} % ({min(0.0, *changes):.1f})".replace("-", "−"), share)
+    return Datum(true_minus(f"{share:.0f} % ({min(0.0, *changes):.1f})"), share)

@@ -1,7 +1,8 @@
 """A table as terminal text, Markdown, LaTeX (booktabs) or HTML."""
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
@@ -29,7 +30,7 @@ _LATEX = {
 
 
 def shown(method: str) -> str:
-    """A method's name as shown to readers, initials in capitals: PF-lr, JM, JM-deep."""
+    """Return a method's name as shown to readers, initials in capitals: PF-lr, JM, JM-deep."""
     family, dash, kind = method.partition("-")
     return f"{family.upper()}{dash}{kind}" if len(family) <= 3 else method
 
@@ -54,9 +55,32 @@ class Table:
     rows: tuple[tuple[Datum, ...], ...]
     caption: str = ""
 
+    @classmethod
+    def of(
+        cls, name: str, title: str, columns: Iterable[str], rows: Iterable[Iterable[Datum | str]], caption: str
+    ) -> "Table":
+        """Make a table; texts in its rows become entries."""
+        entries = tuple(tuple(Datum(entry) if isinstance(entry, str) else entry for entry in row) for row in rows)
+        return cls(name, title, tuple(columns), entries, caption)
+
+
+def number(value: float, digits: int) -> Datum:
+    """Return a number as an entry; a dash if it is NaN."""
+    return Datum("–") if math.isnan(value) else Datum(f"{value:,.{digits}f}", float(value))
+
+
+def percent(value: float) -> Datum:
+    """Return a share as an entry in percent; a dash if it is NaN."""
+    return number(100 * float(value), 1)
+
+
+def true_minus(text: str) -> str:
+    """Return the text with minus signs in place of hyphens."""
+    return text.replace("-", "−")
+
 
 def terminal(table: Table) -> rich.table.Table:
-    """The table for a terminal."""
+    """Return the table for a terminal."""
     shown = rich.table.Table(title=table.title, caption=table.caption, box=box.SIMPLE_HEAD, title_justify="left")
     shown.caption_justify = "left"
     for name, right in zip(table.columns, numeric(table), strict=True):
@@ -67,7 +91,7 @@ def terminal(table: Table) -> rich.table.Table:
 
 
 def markdown(table: Table) -> str:
-    """The table in GitHub-flavoured Markdown."""
+    """Return the table in GitHub-flavoured Markdown."""
 
     def cell(datum: Datum) -> str:
         text = datum.text.replace("|", r"\|") + datum.mark
@@ -81,7 +105,7 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """The table in LaTeX with booktabs, to be included in a document."""
+    """Return the table in LaTeX with booktabs, to be included in a document."""
 
     def cell(datum: Datum) -> str:
         text = tex(datum.text)
@@ -109,7 +133,7 @@ def latex(table: Table) -> str:
 
 
 def html(table: Table) -> str:
-    """The table in HTML, with sortable columns."""
+    """Return the table in HTML, with sortable columns."""
 
     def cell(datum: Datum, tag: str, right: bool) -> str:
         text = escape(datum.text) + (f"<sup>{escape(datum.mark)}</sup>" if datum.mark else "")
@@ -132,12 +156,12 @@ def html(table: Table) -> str:
 
 
 def tex(text: str) -> str:
-    """Text with LaTeX's special characters escaped."""
+    """Escape LaTeX's special characters."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 
 def numeric(table: Table) -> list[bool]:
-    """Which columns hold numbers."""
+    """Tell which columns hold numbers."""
     return [
         bool(table.rows) and all(row[i].value is not None or row[i].text in ("–", "") for row in table.rows)
         for i in range(len(table.columns))

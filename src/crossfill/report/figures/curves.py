@@ -1,5 +1,6 @@
 """Learning curves by number of labelled sentences, and training curves by step."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ def draw_learning_curves(results: Results) -> list[Drawing]:
         for axes, (task, found) in zip(row_of_axes(figure, len(by_task)), by_task.items(), strict=True):
             cells = shared_cells(found)
             for kind, by_k in found.items():
-                line = [(k, 100 * y) for k in by_k if (y := mean_over(by_k, k, cells.get(k, ()))) is not None]
+                line = [(k, 100 * y) for k in by_k if not math.isnan(y := mean_over(by_k, k, cells.get(k, ())))]
                 if not line:
                     continue
                 special = {SCRATCH: ("#777777", (1, 1)), ANNOTATED: ("#000000", (4, 2))}

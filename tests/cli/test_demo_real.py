@@ -7,7 +7,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from crossfill.cli.app import app
-from crossfill.cli.demo_output import DOUBTFUL, frequent_label_scores, show_filled
+from crossfill.cli.demo import DOUBTFUL, frequent_label_scores, show_filled
 from crossfill.data.parallel_corpus import parallel_grid
 from crossfill.grid.partition import random_halves
 from crossfill.studies.demo import demo_grid, real_demo_study, seen_cells, unseen_cells

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from crossfill.cli import paths
+from crossfill.cli import options
 from crossfill.cli.app import app, main
 from crossfill.errors import CrossfillError, OutputError, StudyError
 from crossfill.files import replacing, write_json
@@ -55,10 +55,10 @@ def test_places_that_cannot_be_written_are_told_before_any_work(tmp_path: Path, 
     (tmp_path / "file").touch()
     for place in (tmp_path / "file" / "below", tmp_path / "file" / "deep" / "below"):
         with pytest.raises(OutputError, match="found the file"):
-            paths.check_folder(place)
+            options.check_folder(place)
     with pytest.raises(OutputError, match="found a folder"):
-        paths.check_file(tmp_path)
-    paths.check_folder(tmp_path / "new" / "one")
+        options.check_file(tmp_path)
+    options.check_folder(tmp_path / "new" / "one")
     assert not (tmp_path / "new").exists()  # checking makes nothing
 
     def refuse(**_: object) -> None:

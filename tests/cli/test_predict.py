@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import crossfill
 from crossfill.checkpoint import CALIBRATION
 from crossfill.cli.app import app, main
-from crossfill.cli.running_text import pieces
+from crossfill.cli.predict import pieces
 from crossfill.data import bio
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence

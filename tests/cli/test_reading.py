@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.cli.reading import read_to_train
+from crossfill.cli.grid import read_to_train
 from crossfill.data.folder import ReadOptions
 from crossfill.errors import DataError
 from tests.data.folders import bio, conllu, numbered, write

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crossfill.cli.options import ModelFolder, OneCell, ReadAs
-from crossfill.cli.paths import check_file, opened
+from crossfill.cli.options import ModelFolder, OneCell, ReadAs, check_file, opened
+from crossfill.cli.output import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +41,6 @@ def annotate(
     out: Annotated[Path | None, typer.Option(help="New file to write. [default: standard output]")] = None,
 ) -> None:
     """Choose the sentences most worth annotating in a cell, as a file to correct."""
-    from crossfill.cli.terminal import visible
     from crossfill.data.streams import input_form, read_items
     from crossfill.files import write_atomically
     from crossfill.grid.task import Unit

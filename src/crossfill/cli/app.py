@@ -1,6 +1,7 @@
 """The `crossfill` command: one file per command, imported when it is called."""
 
 import codecs
+import errno
 import inspect
 import sys
 from io import TextIOWrapper
@@ -29,9 +30,8 @@ from crossfill.cli import (
     serve,
     train,
 )
-from crossfill.cli.failures import describe
 from crossfill.cli.options import QUIET
-from crossfill.cli.terminal import visible
+from crossfill.cli.output import visible
 from crossfill.errors import CrossfillError
 
 app = typer.Typer(
@@ -94,9 +94,22 @@ def main() -> None:
     except CrossfillError as error:
         _fail(str(error))
     except OSError as error:
-        _fail(describe(error))
+        where = f"{error.filename}: " if error.filename is not None else ""
+        _fail(f"{where}{error.strerror or error}; {_remedy(error)}")
     except MemoryError:
         _fail("expected more memory than there is; ask for less at a time, or run on a larger machine")
+
+
+def _remedy(error: OSError) -> str:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return "make room, or name a place on another disk (--out or $CROSSFILL_CACHE)"
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return "change its permissions, or name another place"
+        case errno.EMFILE | errno.ENFILE:
+            return "allow more open files: ulimit -n 4096"
+        case _:
+            return "check the path and the disk, and run again"
 
 
 def _fail(message: str) -> NoReturn:

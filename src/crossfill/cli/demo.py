@@ -1,5 +1,7 @@
 """`crossfill demo`: train and compare methods on an artificial grid, or on one of real languages, in about a minute."""
 
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +12,14 @@ from crossfill.cli.serve import announce, web
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
+    from crossfill.data.synthetic import SyntheticGrid
+    from crossfill.grid.cells import Cell, Grid
+    from crossfill.prediction.tagging import Tagging
+    from crossfill.studies.run_folder import Results
+    from crossfill.tagger.tagger import Tagger
 
 LEGEND = (
     "PF-lr and PF-d: factorised, with low-rank and diagonal covariance. JM: one head per task for all languages.\n"
@@ -21,6 +30,13 @@ REAL_LEGEND = (
     "Sentences are divided by number, alike in all languages:\n"
     "no translation of a test sentence was trained on."
 )
+SAMPLES = 100
+"""Posterior samples for the sentences that are shown."""
+DOUBTFUL = 0.5
+"""Words of real languages below this confidence are marked."""
+SHOWN_PER_TASK = 4
+_GAP = 2
+"""Spaces between words."""
 
 
 def demo(
@@ -47,7 +63,9 @@ def demo(
     from rich.console import Console
 
     from crossfill.report.figures.demo import draw
+    from crossfill.studies import demo as demos
     from crossfill.studies.run_folder import open_results
+    from crossfill.tagger.tagger import load
 
     if real and families is not None:
         raise typer.BadParameter("--families is of artificial languages; leave it or --real out")
@@ -55,13 +73,34 @@ def demo(
         raise typer.BadParameter("--encoder needs --real: artificial languages mean nothing to a pretrained encoder")
     server = web() if serve else None  # report a missing package now, not after the training
     console = Console(highlight=False)
-    if out is None:
-        out = Path("demo-real" if real else "demo")
+    out = out or Path("demo-real" if real else "demo")
     if real:
-        _real_demo(console, seed, steps, encoder or "compact", out)
+        checked = demos.real_demo_study(seed, steps, encoder or "compact")
     else:
-        _artificial_demo(console, seed, steps, families, out)
+        checked = demos.demo_study(seed, steps, families)
+    grid, seen, unseen = demos.demo_grid(checked), demos.seen_cells(checked), demos.unseen_cells(checked)
+    artificial = None if real else demos.artificial_languages(checked)
+    _show_sizes(console, grid, seen, "artificial languages" if artificial else "languages")
+    if artificial:
+        _show_families(console, artificial, seen)
+    else:
+        _show_cells(console, grid, seen)
+    demos.run_demo(checked, out, QUIET.get())
     results = open_results(out)
+    tagger = load(out / results.focus)
+    if artificial:
+        console.print(score_table(results, LEGEND))
+        console.print(correlation_table(results))
+        show_examples(console, tagger, artificial.grid, unseen, results.focus)
+    else:
+        console.print(score_table(results, REAL_LEGEND, frequent_label_scores(grid, seen, unseen)))
+        show_filled(console, tagger, grid, unseen, SAMPLES)
+        show_doubt(console, tagger, grid, unseen)
+    if real and encoder in (None, "compact"):
+        console.print(
+            "\nThe built-in encoder has read nothing but these sentences. To see what a pretrained one adds:\n"
+            "crossfill demo --real --encoder NAME_OR_FOLDER"
+        )
     draw(results).save(out)
     console.print(f"\nWritten to {out}/: results.jsonl, demo.png, and a model folder for each method.")
     if server is not None:
@@ -69,40 +108,203 @@ def demo(
         run(out / results.focus, settings(port=0), None, True, lambda place: announce(place, open_page=True))
 
 
-def _artificial_demo(console: "Console", seed: int, steps: int | None, families: int | None, out: Path) -> None:
-    from crossfill.cli import demo_output as output
-    from crossfill.studies.demo import artificial_languages, demo_study, run_demo, seen_cells, unseen_cells
-    from crossfill.studies.run_folder import open_results
-    from crossfill.tagger.tagger import load
-
-    checked = demo_study(seed, steps, families)
-    artificial = artificial_languages(checked)
-    output.show_artificial_grid(console, artificial, seen_cells(checked))
-    run_demo(checked, out, QUIET.get())
-    results = open_results(out)
-    console.print(output.score_table(results, LEGEND))
-    console.print(output.correlation_table(results))
-    output.show_examples(console, load(out / results.focus), artificial, unseen_cells(checked), results.focus)
+def _show_sizes(console: "Console", grid: "Grid", seen: "Collection[Cell]", languages: str) -> None:
+    n_words = sum(grid.training(cell).n_words for cell in seen)
+    console.print(
+        f"\n[bold]{len(grid.languages)} {languages} × {len(grid.tasks)} tasks[/], {len(grid.cells)} cells: "
+        f"■ {len(seen)} seen, □ {len(grid.cells) - len(seen)} unseen; {n_words:,} training words\n"
+    )
 
 
-def _real_demo(console: "Console", seed: int, steps: int | None, encoder: str, out: Path) -> None:
-    from crossfill.cli import demo_output as output
-    from crossfill.studies.demo import demo_grid, real_demo_study, run_demo, seen_cells, unseen_cells
-    from crossfill.studies.run_folder import open_results
-    from crossfill.tagger.tagger import load
+def _show_families(console: "Console", artificial: "SyntheticGrid", seen: "Collection[Cell]") -> None:
+    """Print which cells are seen, and which are left to fill, in families of languages."""
+    from crossfill.grid.cells import Cell
 
-    checked = real_demo_study(seed, steps, encoder)
-    grid, seen, unseen = demo_grid(checked), seen_cells(checked), unseen_cells(checked)
-    output.show_real_grid(console, grid, seen)
-    run_demo(checked, out, QUIET.get())
-    results = open_results(out)
-    frequent = output.frequent_label_scores(grid, seen, unseen)
-    console.print(output.score_table(results, REAL_LEGEND, frequent))
-    tagger = load(out / results.focus)
-    output.show_filled(console, tagger, grid, unseen, output.SAMPLES)
-    output.show_doubt(console, tagger, grid, unseen, output.SAMPLES)
-    if encoder == "compact":
-        console.print(
-            "\nThe built-in encoder has read nothing but these sentences. To see what a pretrained one adds:\n"
-            "crossfill demo --real --encoder NAME_OR_FOLDER"
-        )
+    families: dict[str, list[str]] = {}
+    for language in artificial.languages:
+        families.setdefault(str(language.family), []).append(language.code)
+    for task in artificial.grid.tasks:
+        marks = ("".join(_mark(Cell(task, code) in seen) for code in codes) for codes in families.values())
+        console.print(f"  {task:>7} {' '.join(marks)}")
+    first, last = artificial.languages[0].code, artificial.languages[-1].code
+    console.print(f"  {'':>7} {len(families)} families, from {first} to {last}\n", style="dim")
+
+
+def _show_cells(console: "Console", grid: "Grid", seen: "Collection[Cell]") -> None:
+    """Print which cells are seen, and which are left to fill, by language."""
+    from rich.table import Table
+
+    from crossfill.grid.cells import Cell
+
+    table = Table.grid(padding=(0, 1))
+    table.add_row("", *grid.languages, style="dim")
+    for task in grid.tasks:
+        table.add_row(f"  {task}", *(f" {_mark(Cell(task, language) in seen)}" for language in grid.languages))
+    console.print(table)
+    console.print()
+
+
+def _mark(seen: bool) -> str:
+    return "[green]■[/]" if seen else "[dim]□[/]"
+
+
+def _table(title: str, caption: str, *columns: str) -> "Table":
+    """Make a table of a name and of numbers."""
+    from rich.table import Table
+
+    table = Table(*columns, title=title, title_justify="left", caption=caption, caption_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    return table
+
+
+def score_table(results: "Results", legend: str, frequent: Mapping[str, float] | None = None) -> "Table":
+    """Lay out mean scores of each method; `frequent` has those of giving each word the most frequent label."""
+    from crossfill.evaluation.results import task_means
+    from crossfill.report.rendering import shown
+
+    tasks = results.tasks
+    scored = {m: [r for entry in results.proper(m) for r in results.cells(entry)] for m in results.methods}
+    unseen, seen = ({m: task_means(scored[m], seen=which) for m in results.methods} for which in (False, True))
+    best = {task: max(means[task] for means in unseen.values()) for task in tasks}
+    table = _table("Scores on unseen cells", legend, "method", *tasks, "mean", "seen cells", "seconds")
+    for method in results.methods:
+        scores = [f"{100 * unseen[method][task]:.1f}" for task in tasks]
+        bold = [f"[bold]{s}[/]" if unseen[method][t] == best[t] else s for s, t in zip(scores, tasks, strict=True)]
+        means = (100 * sum(part[method].values()) / len(tasks) for part in (unseen, seen))
+        measured = results.jobs[results.proper(method)[0].job]["measured"]
+        seconds = measured["train_seconds"] + measured["evaluate_seconds"]
+        table.add_row(shown(method), *bold, *(f"{mean:.1f}" for mean in means), f"{seconds:.0f}")
+    if frequent is not None:
+        mean = sum(frequent.values()) / len(tasks)
+        scores = (f"{100 * score:.1f}" for score in (*(frequent[task] for task in tasks), mean))
+        table.add_row("most frequent", *scores, "", "")
+    return table
+
+
+def correlation_table(results: "Results") -> "Table":
+    """Lay out the correlations between entropy and score over unseen cells."""
+    from crossfill.evaluation.results import entropy_correlation, entropy_points
+    from crossfill.report.rendering import shown
+
+    caption = "Correlation of mean entropy and score over unseen cells; −1: entropy predicts the score perfectly."
+    table = _table("Does uncertainty predict errors?", caption, "method", *results.tasks, "pooled")
+    for method in results.methods:
+        unseen = results.unseen(results.proper(method))
+        correlations = [entropy_correlation(entropy_points(unseen, task)).r for task in (*results.tasks, None)]
+        table.add_row(shown(method), *(f"{r:.2f}" for r in correlations))
+    return table
+
+
+def frequent_label_scores(grid: "Grid", seen: "Collection[Cell]", unseen: "Collection[Cell]") -> dict[str, float]:
+    """Score, on average over unseen cells of each task, giving every word the task's most frequent training label."""
+    import numpy as np
+
+    from crossfill.measures.metrics import score
+
+    means = {}
+    for name in grid.inventory.tasks:
+        task = grid.inventory.task(name)
+        counts = sum((grid.training(cell).labels.counts() for cell in seen if cell.task == name), start=Counter())
+        frequent = task.labels.index(max(task.labels, key=lambda label: counts[label]))
+        scores = []
+        for test in (grid[cell][0].test for cell in unseen if cell.task == name):
+            gold = grid.inventory.label_ids(name, test.labels)
+            scores.append(score(gold, np.full_like(gold, frequent), task, test.lengths))
+        means[name] = sum(scores) / len(scores)
+    return means
+
+
+def show_examples(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequence[Cell]", method: str) -> None:
+    """Print one test sentence of an unseen cell of each task, as tagged."""
+    from crossfill.report.rendering import shown
+    from crossfill.studies.demo import telling_sentence
+
+    console.print(f"\n[bold]Tagged by {shown(method)} in cells it never saw[/]: ", end="")
+    console.print("each word with its label and confidence; ✗ before the right label\n")
+    for task in grid.tasks:
+        cell = next(cell for cell in unseen if cell.task == task)
+        tagging = tagger.tag(telling_sentence(grid[cell][0].test), cell, SAMPLES)
+        console.print(f"  {cell}", style="bold")
+        for line in word_lines(_with_confidence(tagging), console.width):
+            console.print(line)
+
+
+def show_filled(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequence[Cell]", samples: int) -> None:
+    """Print one test sentence, the same in each language, as tagged in a few cells of each task without data."""
+    from crossfill.data.codes import language_name
+    from crossfill.data.parallel_corpus import parallel_grid
+    from crossfill.grid.cells import Cell
+    from crossfill.studies.demo import telling_sentence
+
+    english = parallel_grid()[Cell("ner", "eng")][0].test
+    number = list(english).index(telling_sentence(english))
+    console.print(f"\n[bold]“{english[number].text}” as tagged in cells without data[/]")
+    console.print(f"? marks a label that is doubtful (below {100 * DOUBTFUL:.0f} %), ✗ stands before the right one\n")
+    for task in grid.tasks:
+        cells = [cell for cell in unseen if cell.task == task]
+        for cell in cells[:: -(-len(cells) // SHOWN_PER_TASK)]:
+            tagging = tagger.tag(grid[cell][0].test[number], cell, samples)
+            console.print(f"  [bold]{cell}[/] {language_name(cell.language)}")
+            for line in word_lines(_with_marks(tagging), console.width):
+                console.print(line)
+            console.print()
+
+
+def show_doubt(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequence[Cell]") -> None:
+    """Print how often doubtful words are wrong in the cells that were filled in, and how often the others are."""
+    console.print("[bold]Doubtful and other words in all unseen cells[/]")
+    for task in grid.tasks:
+        wrong: dict[str, list[bool]] = {"doubtful": [], "others": []}
+        for cell in (cell for cell in unseen if cell.task == task):
+            for tagging in tagger.tag_many(grid[cell][0].test, cell, SAMPLES):
+                for label, gold, sure in zip(tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True):
+                    wrong["doubtful" if sure < DOUBTFUL else "others"].append(label != gold)
+        rates = [f"{len(w):,} {name}, {100 * sum(w) / len(w):.0f} % wrong" for name, w in wrong.items() if w]
+        console.print(f"  {task}: {'; '.join(rates)}")
+
+
+def _with_confidence(tagging: "Tagging") -> "list[tuple[Text, ...]]":
+    """Put the label and the confidence of each word below it."""
+    from rich.text import Text
+
+    columns = []
+    rows = zip(tagging.sentence.words, tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True)
+    for word, label, gold, sure in rows:
+        colour = "green" if sure > 0.9 else "yellow" if sure > 0.6 else "red"
+        right = "" if label == gold else f" ✗{gold}"
+        columns.append((Text(word), Text(label + right, colour), Text(f"{sure:.2f}", colour)))
+    return columns
+
+
+def _with_marks(tagging: "Tagging") -> "list[tuple[Text, ...]]":
+    """Put the label of each word below it, marked if it is doubtful or wrong."""
+    from rich.text import Text
+
+    columns = []
+    rows = zip(tagging.sentence.words, tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True)
+    for word, label, gold, sure in rows:
+        marked = label + ("?" if sure < DOUBTFUL else "") + ("" if label == gold else f" ✗{gold}")
+        colour = "red" if label != gold else "yellow" if sure < DOUBTFUL else "green"
+        columns.append((Text(word), Text(marked, colour)))
+    return columns
+
+
+def word_lines(words: "Sequence[tuple[Text, ...]]", width: int) -> "Iterator[Table]":
+    """Lay out the words of a sentence, each above what is said of it, in as many lines as the width asks for."""
+    from rich.table import Table
+
+    lines: list[list[tuple[Text, ...]]] = []
+    room = 0
+    for word in words:
+        needed = max(text.cell_len for text in word) + _GAP
+        if needed > room:
+            lines.append([])
+            room = width - 2 * _GAP
+        lines[-1].append(word)
+        room -= needed
+    for line in lines:
+        table = Table.grid(padding=(0, _GAP, 0, 0))
+        for row in zip(*line, strict=True):
+            table.add_row("  ", *row)
+        yield table

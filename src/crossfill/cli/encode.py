@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from crossfill.cli.grid import read_to_train
 from crossfill.cli.options import (
-    INTERRUPTED,
     QUIET,
     Changes,
     Config,
@@ -16,7 +16,9 @@ from crossfill.cli.options import (
     MaxTrain,
     Seed,
     Tasks,
+    resumable,
 )
+from crossfill.cli.output import failed_jobs
 
 
 def encode(
@@ -38,7 +40,6 @@ def encode(
     Settings are chosen as `train` chooses them. Commands on several machines may share a cache folder; the same
     command again does only what is missing.
     """
-    from crossfill.cli.reading import read_to_train
     from crossfill.data.folder import ReadOptions
     from crossfill.encoders.build import build_encoder
     from crossfill.encoders.frozen import FrozenEncoder
@@ -70,20 +71,14 @@ def encode(
         encoding.finish(event.job)
         return ""
 
-    try:
-        progress = run_jobs(
-            JobList(encode_part, encoding, encoding.amounts), build_executor(settings), QUIET.get(), ended
-        )
+    with resumable():
+        jobs_to_do = JobList(encode_part, encoding, encoding.amounts)
+        progress = run_jobs(jobs_to_do, build_executor(settings), QUIET.get(), ended)
         for text in encoding.missing if not progress.failed else ():
             network.vectors(encoding.corpora[text])  # parts of an earlier command, which are not put together yet
-    except KeyboardInterrupt:
-        typer.echo("interrupted; the same command goes on with what is missing", err=True)
-        raise typer.Exit(INTERRUPTED) from None
     if progress.failed:
-        raise EncoderError(
-            f"{len(progress.failed)} of {len(encoding)} parts failed; the others are done: "
-            f"{next(iter(progress.failed.values())).splitlines()[0]}; fix this and run the same command again"
-        )
+        lines = [f"  {message.splitlines()[0]}" for message in progress.failed.values()]
+        raise EncoderError(failed_jobs(len(encoding), "parts", lines))
     pace = f" at {progress.words_per_second:,.0f} words/s" if progress.words else ""
     typer.echo(
         f"{network.cache.folder}: {len(encoding.corpora):,} corpora, {encoding.n_words:,} words; "

@@ -1,18 +1,16 @@
 """`crossfill evaluate MODEL DATA`: scores and calibration of every cell with test data."""
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crossfill.cli.cells import listed, sides
-from crossfill.cli.options import QUIET, AsJson, DataFolder, ModelFolder, Samples, Seed
+from crossfill.cli.options import QUIET, AsJson, DataFolder, ModelFolder, Samples, Seed, listed, sides
+from crossfill.cli.output import print_json, print_table, show_expected
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
-    from rich.console import Console
     from rich.table import Table
 
     from crossfill.evaluation.results import CellResult
@@ -48,9 +46,10 @@ def evaluate(
     if tagger.model.inventory.units:
         report["units"] = dict(tagger.model.inventory.units)
     if as_json:
-        typer.echo(json.dumps(report, ensure_ascii=False, indent=2))
+        print_json(report)
     else:
         _show(report)
+        show_expected(tagger.expectations, {result.cell for result in results})
 
 
 def as_report(results: "Sequence[CellResult]") -> dict[str, Any]:
@@ -129,8 +128,6 @@ def _results(tagger: "Tagger", grid: "Grid", alpha: float) -> "list[CellResult]"
 def _show(report: dict[str, Any]) -> None:
     from rich.console import Console
 
-    from crossfill.cli.terminal import print_table
-
     console = Console(highlight=False)
     results, alpha = report["results"], report["alpha"]
     several = len({entry["cell"] for entry in results}) < len(results)
@@ -145,29 +142,10 @@ def _show(report: dict[str, Any]) -> None:
     for mean in report["means"]:
         _add(table, [_mark(mean), mean["task"], str(mean["corpora"])], mean, alpha is not None)
     print_table(console, table)
-    if "expected" in report:
-        _show_expected(console, report["expected"])
     console.print(
         "■ seen, ▣ unseen. The score is of plug-in prediction, the rest of averaged prediction; NLL, ECE and AURC: the "
         "lower, the better; −err: errors gone with the least sure 20 %."
     )
-
-
-def _show_expected(console: "Console", expected: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    from crossfill.cli.terminal import print_table
-
-    table = Table("", "cell", title="Expected of cells without test data")
-    for name in ("expected", "from", "to"):
-        table.add_column(name, justify="right")
-    for one in expected["cells"]:
-        table.add_row("□", one["cell"], *(f"{100 * one[name]:.1f}" for name in ("score", "low", "high")))
-    table.caption = (
-        f"As {expected['held_out']} seen cells did that were held out in turn when the model was trained: the score "
-        f"lies between the bounds with a probability of {expected['level']:.0%}."
-    )
-    print_table(console, table)
 
 
 def _mark(entry: dict[str, Any]) -> str:

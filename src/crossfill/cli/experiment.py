@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crossfill.cli.options import INTERRUPTED, QUIET
-from crossfill.cli.paths import check_writable
+from crossfill.cli.options import QUIET, check_writable, resumable
+from crossfill.cli.output import failed_jobs, print_table
 
 if TYPE_CHECKING:
     from crossfill.studies.plan import CheckedStudy
@@ -54,11 +54,8 @@ def experiment(
     check_writable(out)
     if not force:
         check_run_folder(checked, out)
-    try:
+    with resumable():
         outcome = run_study(checked, out, build_executor(checked.study.execution), QUIET.get())
-    except KeyboardInterrupt:
-        typer.echo("interrupted; the same command continues it", err=True)
-        raise typer.Exit(INTERRUPTED) from None
     _show_end(outcome, out)
 
 
@@ -66,7 +63,6 @@ def _show_plan(checked: "CheckedStudy", run: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from crossfill.cli.terminal import print_table
     from crossfill.studies.run import encoding_jobs, missing_jobs
 
     missing = missing_jobs(checked, run)
@@ -104,8 +100,9 @@ def _show_end(outcome: "StudyOutcome", run: Path) -> None:
     from crossfill.studies.run_folder import LOG, ROWS, job_folder
 
     if outcome.failed:
-        lines = [f"{len(outcome.failed)} of {outcome.total} jobs failed; the others are done:"]
-        for job, message in outcome.failed.items():
-            lines.append(f"  {message.splitlines()[0]}\n    log: {job_folder(run, job) / LOG}")
-        raise StudyError("\n".join([*lines, "fix what is wrong and run the same command again"]))
+        lines = [
+            f"  {message.splitlines()[0]}\n    log: {job_folder(run, job) / LOG}"
+            for job, message in outcome.failed.items()
+        ]
+        raise StudyError(failed_jobs(outcome.total, "jobs", lines))
     typer.echo(f"{run}: {outcome.done} jobs done; results in {run / ROWS}; next: crossfill report {run}")

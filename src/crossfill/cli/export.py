@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from crossfill.cli.options import QUIET, ModelFolder, OneCell
-from crossfill.cli.paths import check_folder
+from crossfill.cli.options import QUIET, ModelFolder, OneCell, check_folder
 
 
 def export(

@@ -1,18 +1,41 @@
 """`crossfill grid DATA`: the grid as a table, its labels, what is empty, what is wrong."""
 
-import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crossfill.cli.options import AsJson, DataFolder, Tasks
+from crossfill.cli.options import QUIET, AsJson, DataFolder, Tasks
+from crossfill.cli.output import plain_table, print_in_parts, print_json, visible
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from crossfill.data.folder import FolderReading, ReadOptions
+    from crossfill.data.layout import SourceFile
     from crossfill.data.messages import Message
     from crossfill.grid.cells import Cell, Grid
+
+Sizes = Mapping[str, int]
+"""Sentences per split."""
+LEVELS = {
+    "error": ("red", "left out"),
+    "warning": ("yellow", "warnings"),
+    "recognised": ("cyan", "columns read"),
+    "note": ("bright_black", "changed on reading"),
+    "unread": ("bright_black", "not read"),
+}
+"""Colour and title of each level of messages."""
+BEFORE_TRAINING = ("warning", "recognised", "unread")
+"""What is shown again when a folder is trained on; errors end it, and notes are for `crossfill grid`."""
+_SHADES = (("■", "green", 1000, "≥ 1,000"), ("◧", "yellow", 100, "≥ 100"), ("▪", "red", 1, "fewer"))
+"""Mark, colour, least number of training sentences, and what the legend says."""
+_TEST_ONLY, _EMPTY, _NONE = "[cyan]◇[/]", "[bright_black]□[/]", "[bright_black]·[/]"
+_MOST_LABELS = 60
 
 
 def grid(
@@ -25,21 +48,52 @@ def grid(
     as_json: AsJson = False,
 ) -> None:
     """Show a data folder as a grid: sizes per cell, labels, what is empty, what is wrong."""
-    from crossfill.cli.reading import read_showing_progress
     from crossfill.data.folder import ReadOptions
     from crossfill.data.messages import check_grid
 
     reading = read_showing_progress(data, ReadOptions(task or (), strict=strict))
     problems = [*reading.problems, *check_grid(reading.grid)]
     if as_json:
-        typer.echo(json.dumps(_as_json(data, reading.grid, problems), ensure_ascii=False, indent=2))
+        print_json(_as_json(data, reading.grid, problems))
     else:
         _show(data, reading.grid, problems)
     if strict and reading.errors:
         raise typer.Exit(2)
 
 
-def _sizes(grid: "Grid", cell: "Cell") -> dict[str, int]:
+def read_showing_progress(data: Path, options: "ReadOptions") -> "FolderReading":
+    """Read a data folder with a progress bar."""
+    from crossfill.data.folder import read_folder
+    from crossfill.progress import ProgressBar
+
+    def watch(sources: "Sequence[SourceFile]") -> "Iterator[SourceFile]":
+        with ProgressBar(QUIET.get()) as bars:
+            update = bars.add("Reading corpora", len(sources))
+            for done, source in enumerate(sources):
+                update(done, "files")
+                yield source
+
+    return read_folder(data, options, watch)
+
+
+def read_to_train(data: Path, options: "ReadOptions", silent: bool = False) -> "Grid":
+    """Read the grid of a data folder; warnings, columns and files not read are shown on standard error.
+
+    Files that cannot be read are an error that lists them all, as in `load_grid`.
+    """
+    from rich.console import Console
+
+    from crossfill.data.messages import check_grid
+
+    reading = read_showing_progress(data, options)
+    grid = reading.checked()
+    problems = [p for p in (*reading.problems, *check_grid(grid)) if p.level in BEFORE_TRAINING]
+    if not (silent or QUIET.get()):
+        _show_problems(Console(stderr=True, highlight=False), problems)
+    return grid
+
+
+def _sizes(grid: "Grid", cell: "Cell") -> Sizes:
     sizes: Counter[str] = Counter()
     for splits in grid[cell]:
         sizes.update({name: len(corpus) for name, corpus in splits.parts.items()})
@@ -47,13 +101,8 @@ def _sizes(grid: "Grid", cell: "Cell") -> dict[str, int]:
 
 
 def _label_counts(grid: "Grid", task: str) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for cell in grid.cells:
-        if cell.task == task:
-            for splits in grid[cell]:
-                for corpus in splits.parts.values():
-                    counts += corpus.labels.counts()
-    return counts
+    corpora = (c for cell in grid.cells if cell.task == task for splits in grid[cell] for c in splits.parts.values())
+    return sum((corpus.labels.counts() for corpus in corpora), Counter())
 
 
 def _as_json(data: Path, grid: "Grid", problems: "Sequence[Message]") -> dict[str, Any]:
@@ -62,6 +111,7 @@ def _as_json(data: Path, grid: "Grid", problems: "Sequence[Message]") -> dict[st
     from crossfill.grid.cells import Cell
 
     note = bridge_note(grid.cells)
+    cells = [Cell(task, language) for task in grid.tasks for language in grid.languages]
     return {
         "path": str(data),
         "tasks": {
@@ -81,12 +131,7 @@ def _as_json(data: Path, grid: "Grid", problems: "Sequence[Message]") -> dict[st
             ]
             for cell in grid.cells
         },
-        "empty": [
-            f"{task}/{language}"
-            for task in grid.tasks
-            for language in grid.languages
-            if Cell(task, language) not in grid.corpora
-        ],
+        "empty": [str(cell) for cell in cells if cell not in grid.corpora],
         "bridges": {f"{first} {second}": shared for (first, second), shared in bridges(grid.cells).items()},
         "notes": [note] if note else [],
         "problems": [{"level": p.level, "where": p.where, "message": p.text} for p in problems],
@@ -95,34 +140,134 @@ def _as_json(data: Path, grid: "Grid", problems: "Sequence[Message]") -> dict[st
 
 def _show(data: Path, grid: "Grid", problems: "Sequence[Message]") -> None:
     from rich.console import Console
-    from rich.text import Text
+    from rich.markup import escape
 
-    from crossfill.cli.matrix import labels_table, legend, matrices
-    from crossfill.cli.reading import problems_table
     from crossfill.grid.bridges import bridge_note
-    from crossfill.grid.task import Unit
 
     console = Console(highlight=False)
     n_cells = len(grid.tasks) * len(grid.languages)
     tasks = "task" if len(grid.tasks) == 1 else "tasks"
     languages = "language" if len(grid.languages) == 1 else "languages"
-    console.print(Text(str(data), "bold"), soft_wrap=True)
+    console.print(f"[bold]{escape(str(data))}[/]", soft_wrap=True)
     console.print(
         f"{len(grid.languages)} {languages} × {len(grid.tasks)} {tasks}, "
         f"{len(grid.cells)} of {n_cells} cells have data\n"
     )
-    sizes = {cell: _sizes(grid, cell) for cell in grid.cells}
-    n_corpora = {cell: len(grid[cell]) for cell in grid.cells}
-    for table in matrices(grid.tasks, grid.languages, sizes, n_corpora, console):
-        console.print(table)
-        console.print()
-    console.print(legend())
-    units = {task: grid.inventory.unit(task) for task in grid.tasks}
-    named = {task: task if unit is Unit.WORD else f"{task} ({unit}s)" for task, unit in units.items()}
-    console.print(labels_table({named[task]: _label_counts(grid, task) for task in grid.tasks}))
+    print_in_parts(console, grid.tasks, partial(_matrix, console, grid))
+    amounts = [(f"[{colour}]{mark}[/]", meaning) for mark, colour, _, meaning in _SHADES]
+    legend = (f"{mark} [bright_black]{m}[/]" for mark, m in (*amounts, (_TEST_ONLY, "test only"), (_EMPTY, "empty")))
+    console.print(f" training sentences: {'  '.join(legend)}\n")
+    console.print(_labels_table(grid))
     if note := bridge_note(grid.cells):
-        console.print()
-        console.print(Text(note[0].upper() + note[1:] + "."))
+        console.print(f"\n{note[0].upper()}{note[1:]}.", markup=False)
     if problems:
         console.print()
-        console.print(problems_table(problems))
+        _show_problems(console, problems)
+
+
+def _matrix(console: "Console", grid: "Grid", tasks: Sequence[str]) -> "Table":
+    """Lay out the cells of some tasks, with the names of languages if the terminal is wide enough."""
+    tables = (_layout(grid, tasks, named) for named in (True, False))
+    wide = next(tables)
+    room = console.options.update(max_width=10_000)
+    return wide if console.measure(wide, options=room).maximum <= console.width else next(tables)
+
+
+def _layout(grid: "Grid", tasks: Sequence[str], named: bool) -> "Table":
+    from rich.markup import escape
+
+    from crossfill.data.codes import language_name
+    from crossfill.grid.cells import Cell
+
+    sizes = {cell: _sizes(grid, cell) for cell in grid.cells if cell.task in tasks}
+    others = {task: ["dev", "test"] for task in tasks}
+    for cell, size in sizes.items():
+        if size["surplus"] and "surplus" not in others[cell.task]:
+            others[cell.task].append("surplus")
+    table = plain_table()
+    table.padding = (0, 1, 0, 1 if named else 0)
+    table.add_column("\n", no_wrap=True, style="bold")
+    if named:
+        table.add_column("\nlanguage", no_wrap=True)
+    for task in tasks:
+        table.add_column(f"[bold]{escape(task)}[/]\n   train", no_wrap=True)
+        for split in others[task]:
+            table.add_column(f"\n{split}", justify="right", no_wrap=True)
+    for language in grid.languages:
+        row = [f" {language}", language_name(language)] if named else [f" {language}"]
+        for task in tasks:
+            size = sizes.get(Cell(task, language))
+            if size is None:
+                row += [_EMPTY, *("" for _ in others[task])]
+            else:
+                row.append(_training(size, len(grid[Cell(task, language)])))
+                row += [f"{size[split]:,}" if size[split] else _NONE for split in others[task]]
+        table.add_row(*row)
+    table.add_section()
+    totals = [" all", ""] if named else [" all"]
+    for task in tasks:
+        total = sum((Counter(size) for cell, size in sizes.items() if cell.task == task), Counter())
+        totals += [f"{total['train']:8,}", *(f"{total[split]:,}" for split in others[task])]
+    table.add_row(*totals)
+    return table
+
+
+def _training(size: Sizes, n_corpora: int) -> str:
+    """Write how many training sentences a cell has, after a coloured mark."""
+    n = size["train"] or size["surplus"]
+    mark = next((f"[{colour}]{mark}[/]" for mark, colour, least, _ in _SHADES if n >= least), _TEST_ONLY)
+    several = f" [bright_black]{n_corpora}×[/]" if n_corpora > 1 else ""
+    return mark + (f"{size['train']:7,}" if size["train"] else f"      {_NONE}") + several
+
+
+def _labels_table(grid: "Grid") -> "Table":
+    """Lay out each task with its labels, most frequent first."""
+    from rich.markup import escape
+
+    from crossfill.grid.task import Unit
+
+    table = plain_table()
+    table.padding = (0, 1)
+    table.add_column(" task", no_wrap=True, style="bold")
+    table.add_column("labels", justify="right", no_wrap=True)
+    table.add_column("by frequency", overflow="fold")
+    for task in grid.tasks:
+        labels, unit = _label_counts(grid, task), grid.inventory.unit(task)
+        shares = {label: f"{n / labels.total():.1%}" for label, n in labels.items()}
+        shares |= {label: f"{n:,}×" for label, n in labels.items() if n < 0.001 * labels.total()}
+        shown = [
+            f"{escape(visible(label))}[bright_black]={shares[label]}[/]"
+            for label, _ in labels.most_common(_MOST_LABELS)
+        ]
+        if len(labels) > _MOST_LABELS:
+            shown.append(f"[bright_black]and {len(labels) - _MOST_LABELS:,} more[/]")
+        name = task if unit is Unit.WORD else f"{task} ({unit}s)"
+        table.add_row(f" {escape(name)}", f"{len(labels):,}", "  ".join(shown))
+    return table
+
+
+def _show_problems(console: "Console", problems: "Sequence[Message]") -> None:
+    """Print all problems by level: each message once, with all its places."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    from crossfill.data.messages import grouped
+
+    for level, (colour, title) in LEVELS.items():
+        chosen = [problem for problem in problems if problem.level == level]
+        places: dict[str, list[str]] = {}
+        for problem in grouped(chosen):
+            places.setdefault(visible(problem.text), []).append(visible(problem.where))
+        if not places:
+            continue
+        table = Table.grid(padding=(0, 2))
+        if level in ("error", "recognised", "unread"):  # their places are long: file and line
+            for message, where in places.items():
+                table.add_row(Text(", ".join(where), colour).append(f": {message}", "default"))
+        else:
+            table.add_column(style=colour, max_width=30)
+            for message, where in places.items():
+                table.add_row(Text(", ".join(sorted(where))), Text(message))
+        console.print(Text(f" {title} ({len(chosen):,})", style=f"bold {colour}"))
+        console.print(Padding(table, (0, 0, 1, 3)))

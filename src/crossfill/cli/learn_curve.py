@@ -1,12 +1,12 @@
 """`crossfill learn-curve MODEL DATA --cell ner/wol`: what the next twenty sentences are worth."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from crossfill.cli.options import QUIET, AsJson, DataFolder, ModelFolder, OneCell
+from crossfill.cli.output import print_json
 
 
 def learn_curve(
@@ -44,7 +44,7 @@ def learn_curve(
         curve = Curve.of(base, target, labelled, tested, rule)
         points = means(learning_curve(curve, draws, report=update))
     if as_json:
-        typer.echo(json.dumps([asdict(point) for point in points], indent=2))
+        print_json([asdict(point) for point in points])
         return
     typer.echo(f"{target}: score by labelled sentences, mean over {draws} random order{'s' * (draws > 1)}")
     typer.echo(f"{'sentences':>9} {'words':>6} {'adapted':>8} {'from scratch':>13}")

@@ -1,10 +1,22 @@
-"""Options and arguments that several commands share, each with one help text."""
+"""Options and arguments that several commands share, and checks of the cells, files and folders that they name."""
 
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
+
+from crossfill.errors import DataError, OutputError, unreadable
+
+if TYPE_CHECKING:
+    from crossfill.grid.cells import Cell
+    from crossfill.grid.task import Unit
+    from crossfill.tagger.tagger import Tagger
 
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 """Whether the command runs as `crossfill --quiet COMMAND`: without progress and messages on what it chose."""
@@ -12,6 +24,8 @@ QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 INTERRUPTED = 130
 """Exit code of a command that was interrupted."""
 MOST_SEED = 2**32 - 1
+_MOST_NAMES = 10
+"""Most names that a message lists."""
 
 DataFolder = Annotated[Path, typer.Argument(help="Folder of corpora: <task>/<language>/train.*, UD, WikiANN.")]
 ModelFolder = Annotated[Path, typer.Argument(help="Folder of a trained model, or its name on the hub, as me/tagger.")]
@@ -57,3 +71,88 @@ Prefer = Annotated[
     Literal["f1", "precision", "recall"],
     typer.Option(help="Trade precision against recall of spans and values, where the model has rules for it."),
 ]
+
+
+def find_cells(tagger: "Tagger", names: Sequence[str] | None) -> "tuple[list[Cell], Unit]":
+    """Return the named cells of a model, and the unit that all of them label, as text is cut for one unit."""
+    if not names:
+        raise DataError(
+            f"expected a cell to tag in, such as --cell {tagger.cells[0]}; the model has {sides(tagger.cells)}"
+        )
+    cells = [tagger.cell(name) for name in names]
+    units = {cell: tagger.model.inventory.unit(cell.task) for cell in cells}
+    if len(set(units.values())) > 1:
+        each = ", ".join(f"{cell} labels {unit}s" for cell, unit in units.items())
+        raise DataError(f"expected cells that label the same unit, got: {each}; tag them one after the other")
+    return cells, units[cells[0]]
+
+
+def sides(cells: "Iterable[Cell]") -> str:
+    """Describe the tasks and languages of some cells."""
+    tasks, languages = map(set, zip(*((cell.task, cell.language) for cell in cells), strict=True))
+    return f"tasks {listed(sorted(tasks))} in languages {listed(sorted(languages))}"
+
+
+def listed(names: Iterable[object]) -> str:
+    """Join names, the first ten if there are more."""
+    texts = list(map(str, names))
+    return ", ".join(texts[:_MOST_NAMES]) + (f" and {len(texts) - _MOST_NAMES} more" if texts[_MOST_NAMES:] else "")
+
+
+def check_file(path: Path, source: Path | None = None, replace: bool = True) -> None:
+    """Refuse a file that cannot be written, that is the input itself, or that exists and may not be replaced."""
+    if path.is_dir():
+        raise OutputError(f"{path}: expected a file to write, found a folder; name a file in it")
+    if source is not None and path.exists() and path.samefile(source):
+        raise OutputError(f"{path}: expected another file than the one that is read; name another with --out")
+    if path.exists() and not replace:
+        raise OutputError(f"{path}: expected a new file, found one that is there already; name another, or remove it")
+    check_writable(path.parent)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder that cannot be written, or that has something in it."""
+    check_writable(path)
+    if path.is_dir() and (inside := next(path.iterdir(), None)) is not None:
+        raise OutputError(
+            f"{path}: expected a new or empty folder, found {inside.name} in it; name another, or empty it"
+        )
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be written or made; a file is made there for a moment, and removed."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists() or place.is_symlink())
+    if not there.is_dir():
+        raise OutputError(f"{folder}: expected a folder to write to, found the file {there}; name another place")
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: expected a folder that can be written, got: {error.strerror} ({there}); change its "
+            "permissions, or name another place"
+        ) from None
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[BufferedIOBase]:
+    """Open a file to read, or standard input if `path` is None."""
+    if path is None:
+        yield cast(BufferedIOBase, sys.stdin.buffer)
+        return
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise unreadable(path, error) from None
+    with file:
+        yield file
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """End with a message and an exit code of its own if the user interrupts work that the same command continues."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("interrupted; the same command continues it", err=True)
+        raise typer.Exit(INTERRUPTED) from None

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossfill.cli.options import QUIET
-from crossfill.cli.paths import check_folder, check_writable
+from crossfill.cli.options import QUIET, check_folder, check_writable
+from crossfill.cli.output import print_table
 
 if TYPE_CHECKING:
     from crossfill.report.rendering import Table
@@ -23,7 +23,6 @@ def report(
     """Make the tables and figures of a study, and one page of all of them; anew in the run's own folder."""
     from rich.console import Console
 
-    from crossfill.cli.terminal import print_table
     from crossfill.report.rendering import terminal
     from crossfill.report.report import write_report
 

@@ -4,22 +4,21 @@ import shlex
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from crossfill.cli.grid import read_to_train
 from crossfill.cli.options import INTERRUPTED, QUIET, Changes, Config, DataFolder, Force, MaxTrain, Seed, Tasks
+from crossfill.cli.output import show_expected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossfill.evaluation.expected import Expectations
     from crossfill.evaluation.results import CellResult
     from crossfill.grid.cells import Cell, Grid
-
-_MOST_CELLS = 40
-"""Filled cells that are listed."""
 
 
 def train(
@@ -70,7 +69,6 @@ def train(
     Without --config, the settings are the best-measured preset for the encoder and the device, fitted to the data;
     what was chosen is said before the first step.
     """
-    from crossfill.cli.reading import read_to_train
     from crossfill.config import VARIANTS
     from crossfill.data.folder import ReadOptions
     from crossfill.grid.typology import vectors_beside
@@ -100,17 +98,20 @@ def train(
     seen = _seen_cells(grid, hold_out or [], seed)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # interrupts as Ctrl-C does
     try:
-        made = run(grid, seen, request, grid, log=None if QUIET.get() else _tell)
+        outcome = run(grid, seen, request, grid, log=None if QUIET.get() else partial(typer.echo, err=True))
     except (KeyboardInterrupt, InterruptedTraining) as stop:
         step = f" at step {stop.step:,}" if isinstance(stop, InterruptedTraining) else ""
         typer.echo(f"interrupted{step}; continue with: {_command_to_go_on(out)}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if is_first_process():
-        seconds = time.monotonic() - started
+        _show_means(outcome.results)
         n_cells = len(grid.tasks) * len(grid.languages)
-        _show(made.results, f"{len(seen)} of {n_cells}", made.progression.step, out, seconds)
-        if made.expectations is not None and not QUIET.get():
-            _show_expected(made.expectations, {result.cell for result in made.results})
+        typer.echo(
+            f"{out}: {len(seen)} of {n_cells} cells seen, {outcome.progression.step} steps, "
+            f"{time.monotonic() - started:.0f} s; scores of every cell in {out / 'results.json'}"
+        )
+        if not QUIET.get():
+            show_expected(outcome.expectations, {result.cell for result in outcome.results})
 
 
 def _command_to_go_on(out: Path) -> str:
@@ -119,10 +120,6 @@ def _command_to_go_on(out: Path) -> str:
 
     given = [argument for argument in sys.argv[1:] if argument not in ("--force", "--resume")]
     return shlex.join(["crossfill", *given, *(["--resume"] if run_state(out) == "unfinished" else [])])
-
-
-def _tell(line: str) -> None:
-    typer.echo(line, err=True)
 
 
 def _seen_cells(grid: "Grid", held_out: list[str], seed: int) -> "frozenset[Cell]":
@@ -136,26 +133,11 @@ def _seen_cells(grid: "Grid", held_out: list[str], seed: int) -> "frozenset[Cell
     return frozenset(partition.hold_out(grid.cells, sorted(unseen)).seen)
 
 
-def _show(results: "Sequence[CellResult]", seen: str, steps: int, out: Path, seconds: float) -> None:
+def _show_means(results: "Sequence[CellResult]") -> None:
     from crossfill.evaluation.results import task_means
 
-    for which in (True, False):
-        chosen = [r for r in results if r.seen is which]
+    for seen in (True, False):
+        chosen = [result for result in results if result.seen is seen]
         if chosen:
-            means = ", ".join(f"{task} {100 * mean:.1f}" for task, mean in task_means(chosen, seen=which).items())
-            typer.echo(f"{'seen' if which else 'unseen'} cells ({len({r.cell for r in chosen})}): {means}")
-    typer.echo(
-        f"{out}: {seen} cells seen, {steps} steps, {seconds:.0f} s; scores of every cell in {out / 'results.json'}"
-    )
-
-
-def _show_expected(found: "Expectations", scored: "set[Cell]") -> None:
-    """The filled cells whose score nobody knows, with what they are expected to score."""
-    unknown = [one for one in found.expected if one.cell not in scored]
-    if not unknown:
-        return
-    typer.echo(f"filled cells: expected score, {found.level:.0%} interval ({len(found.held_out)} seen cells held out)")
-    for one in unknown[:_MOST_CELLS]:
-        typer.echo(f"  {one.cell!s:<12} {100 * one.score:5.1f}   {100 * one.low:.0f} to {100 * one.high:.0f}")
-    if unknown[_MOST_CELLS:]:
-        typer.echo(f"  and {len(unknown) - _MOST_CELLS} more, in expected.json")
+            means = ", ".join(f"{task} {100 * mean:.1f}" for task, mean in task_means(chosen, seen=seen).items())
+            typer.echo(f"{'seen' if seen else 'unseen'} cells ({len({r.cell for r in chosen})}): {means}")

@@ -66,7 +66,8 @@ def plain_table(*columns: str, gap: int = 2) -> "Table":
 def print_in_parts(console: "Console", names: Sequence[Any], table_of: "Callable[[Sequence[Any]], Table]") -> None:
     """Print the table of all names, or, as long as it is too wide for the terminal, the tables of their halves."""
     table = table_of(names)
-    needed = console.measure(table, options=console.options.update(max_width=10_000)).minimum
+    measured = console.measure(table, options=console.options.update(max_width=10_000))
+    needed = measured.maximum if all(column.no_wrap for column in table.columns) else measured.minimum
     if needed <= console.width or len(names) < 2:
         console.print(table)
         console.print()

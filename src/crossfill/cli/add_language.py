@@ -22,7 +22,7 @@ def add_language(
 
     code = language_code(language)
     tagger = load(model, cache=True)
-    corpus = read_text(text, code)
+    corpus = read_text([text], code)
     tagger.add_language(code, corpus)
     folder = grow_folder(model, out, tagger.model, tagger.config)
     cells = ", ".join(str(cell) for cell in tagger.cells if cell.language == code)

@@ -1,9 +1,7 @@
 """Official corpora: where to download them, and how to unpack their archives into a data folder."""
 
-import gzip
 import http.client
 import re
-import secrets
 import shutil
 import tarfile
 import urllib.error
@@ -13,10 +11,10 @@ import zlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
 from crossfill.data.codes import find_language
 from crossfill.errors import DataError, unknown
-from crossfill.files import replacing
 
 Progress = Callable[[int, int | None], None]
 """Called with the bytes received so far and their total number, none if the server does not say it."""
@@ -71,35 +69,40 @@ def wikiann() -> OfficialCorpus:
 SOURCES: dict[str, Callable[[], OfficialCorpus]] = {"ud": ud, "wikiann": wikiann}
 
 
-def no_progress(done: int, total: int | None) -> None:
-    """Show nothing."""
-
-
 def fetch(
-    source: OfficialCorpus, out: Path, languages: Collection[str] = (), url: str = "", progress: Progress = no_progress
+    source: OfficialCorpus,
+    out: Path,
+    languages: Collection[str] = (),
+    url: str = "",
+    progress: Progress = lambda *_: None,
 ) -> Path:
-    """Download a source into `out/<name>`, which appears only when complete; the archive is then removed."""
-    target = out / source.name
+    """Download a source and unpack it into `out/<name>`, which appears only when complete."""
+    target, address = out / source.name, url or source.url
     if target.exists():
         raise DataError(f"{target}: is already there; remove it to fetch it again")
-    address = url or source.url
     if not re.match(r"https?://", address):
         raise DataError(f"expected a web address, http:// or https://; got '{address}'")
-    archive = out / ".downloads" / address.rpartition("/")[2].partition("?")[0]
-    if not archive.exists():
+    out.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=out, prefix=f".{source.name}-") as folder:
+        archive, work = Path(folder, "archive"), Path(folder, source.name)
         download(address, archive, progress)
-    _unpack(source, archive, target, languages)
-    archive.unlink()
-    if not any(archive.parent.iterdir()):
-        archive.parent.rmdir()
+        work.mkdir()
+        try:
+            n_files = source.unpack(archive, work, languages)
+        except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError) as error:
+            raise DataError(f"{address}: expected an archive that can be unpacked; {error}; run again") from None
+        if not n_files:
+            asked = f" for {', '.join(sorted(languages))}" if languages else ""
+            raise DataError(f"{address}: expected corpora of {source.name}{asked}, got none; check the archive")
+        work.replace(target)
     return target
 
 
-def download(url: str, target: Path, progress: Progress = no_progress) -> None:
-    """Download a file, which appears only when complete."""
+def download(url: str, target: Path, progress: Progress) -> None:
+    """Download a file."""
     request = urllib.request.Request(url, headers={"User-Agent": "crossfill"})  # noqa: S310 - checked by `fetch`
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as response, replacing(target) as file:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=_SECONDS) as response, target.open("wb") as file:  # noqa: S310
             length = response.headers.get("Content-Length", "")
             done, total = 0, int(length) if length.isdigit() else None
             progress(done, total)
@@ -108,41 +111,16 @@ def download(url: str, target: Path, progress: Progress = no_progress) -> None:
                 done += len(chunk)
                 progress(done, total)
             if total is not None and done < total:
-                raise ConnectionError(f"{done:,} of {total:,} bytes")
+                raise ConnectionError(f"cut after {done:,} of {total:,} bytes")
     except urllib.error.HTTPError as error:
         error.close()
         remedy = "try again later" if error.code >= 500 else "it may have moved: give its new place with --url"
         raise DataError(f"{url}: expected the file, got HTTP {error.code} {error.reason}; {remedy}") from None
-    except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
-        raise DataError(f"{url}: the connection was cut ({error or type(error).__name__}); run again") from None
-    except urllib.error.URLError as error:
+    except (http.client.HTTPException, OSError) as error:
         raise DataError(
-            f"{url}: could not be reached ({error.reason}); are you online? Behind a proxy, set https_proxy"
+            f"{url}: could not be fetched ({getattr(error, 'reason', error)}); are you online? run again. Behind a "
+            "proxy, set https_proxy"
         ) from None
-    except OSError as error:
-        raise DataError(f"{url}: could not be written to {target}; {error.strerror or error}; run again") from None
-
-
-def _unpack(source: OfficialCorpus, archive: Path, target: Path, languages: Collection[str]) -> None:
-    """Unpack into a temporary folder, then rename it, so that `target` is always complete."""
-    work = target.parent / f".{source.name}.{secrets.token_hex(4)}"
-    work.mkdir()
-    try:
-        if not source.unpack(archive, work, languages):
-            asked = f" for {', '.join(sorted(languages))}" if languages else ""
-            raise DataError(f"{archive}: expected corpora of {source.name}{asked}, got none; check the archive")
-        work.replace(target)
-    except tarfile.FilterError as error:
-        raise DataError(
-            f"{archive}: expected files inside the archive's folder, got one outside ({error}); do not trust it"
-        ) from None
-    except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        archive.unlink()
-        raise DataError(f"{archive}: expected a whole archive; {error}; it was removed, run again") from None
-    except OSError as error:
-        raise DataError(f"{target}: could not be unpacked; {error.strerror or error}; fix this and run again") from None
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _unpack_treebanks(archive: Path, folder: Path, languages: Collection[str]) -> int:

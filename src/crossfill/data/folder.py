@@ -75,13 +75,7 @@ def load_grid(
     strict: bool = False,
     allow_missing: bool = False,
 ) -> Grid:
-    """Load the grid of a data folder; if files cannot be read, the error lists all problems.
-
-    `tasks` keeps only these, and may name further columns of UD treebanks (`deprel`, `feats:Case`). `seed` determines
-    random splits and the choice of `max_train` sentences. `cache` is a folder, or whether to use the default one.
-    A bad line costs its sentence; with `strict`, it is an error. `allow_missing`: ignore requested tasks that the
-    folder does not have.
-    """
+    """Load the grid of a data folder; if files cannot be read, the error lists all. See `ReadOptions` for the rest."""
     return read_folder(path, ReadOptions(tasks, seed, max_train, cache, strict, allow_missing)).checked()
 
 
@@ -135,7 +129,7 @@ def read_folder(
         if not options.allow_missing and not any(cell.task == task for cell in corpora):
             known = {known for source in sources for known in tasks_in(source, ())}
             problems.append(Message("error", str(root), unknown("task", task, sorted(known))))
-    all_problems = messages.without_repeats([*problems, *unread])
+    all_problems = tuple(dict.fromkeys([*problems, *unread]))  # a bad line may be read for several tasks
     if not corpora:
         lines = [str(problem) for problem in messages.grouped(all_problems) if problem.level != "note"]
         if not any(problem.level == "error" for problem in all_problems):
@@ -150,15 +144,14 @@ def read_texts(root: Path) -> tuple[dict[str, Corpus], list[Message]]:
     """Read the text of each language under `text/`, and say what is wrong with it."""
     texts: dict[str, Corpus] = {}
     problems: list[Message] = []
-    folder = root / TEXT_FOLDER
-    for home in sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ():
+    for home in sorted(path for path in root.glob(f"{TEXT_FOLDER}/*") if path.is_dir()):
         where, language = f"{TEXT_FOLDER}/{home.name}", find_language(home.name)
         files = sorted(path for path in home.iterdir() if path.name.lower().endswith((".txt", ".txt.gz")))
         if language is None:
             problems.append(Message("warning", where, "not read: expected a folder named by an ISO 639 code"))
             continue
         try:
-            corpus = Corpus.from_text(islice(_sentences(files, language), MOST_SENTENCES))
+            corpus = read_text(files, language)
         except DataError as error:
             problems.append(_error(error))
             continue
@@ -170,17 +163,17 @@ def read_texts(root: Path) -> tuple[dict[str, Corpus], list[Message]]:
     return texts, problems
 
 
-def read_text(path: Path, language: str) -> Corpus:
-    """Read the sentences of a file of plain text, at most `MOST_SENTENCES`."""
-    return Corpus.from_text(islice(_sentences([path], language), MOST_SENTENCES))
+def read_text(files: Iterable[Path], language: str) -> Corpus:
+    """Read the sentences of files of plain text, at most `MOST_SENTENCES`."""
+    return Corpus.from_text(islice(_sentences(files, language), MOST_SENTENCES))
 
 
-def _sentences(files: list[Path], language: str) -> Iterator[Sentence]:
+def _sentences(files: Iterable[Path], language: str) -> Iterator[Sentence]:
     for path in files:
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise DataError(f"{path}: expected readable text; {error.strerror}; check the path") from None
+            raise unreadable(path, error) from None
         content = unpacked(content, str(path)) if content.startswith(GZIP) else content
         yield from split_text("\n".join(decode(content, str(path))), language)
 

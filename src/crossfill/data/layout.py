@@ -82,7 +82,7 @@ def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile
     closed = {root / name: why for name, why in KNOWN_FOLDERS.items()}
     if cache is not None:
         closed[cache.absolute()] = closed[cache.resolve()] = "the cache of crossfill"
-    for path, why in _walk(root, (), closed):
+    for path, why in _walk(root, 0, closed):
         source = _classify(path) if why is None else why
         if isinstance(source, SourceFile):
             sources.append(source)
@@ -93,36 +93,34 @@ def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile
     sources, twins = _without_twins(sources)
     left += twins
     for path in hints:
-        if not _applies_to_any(path, sources):
+        below = [source for source in sources if path.parent in source.path.parents]
+        if not any(path.name in (COLUMNS_FILE, *label_files(source.task)) for source in below):
             left.append((path, "unread", "names columns or labels of no corpus here"))
     return sources, [Message(level, str(path.relative_to(root)), why) for path, level, why in sorted(left)]
 
 
-def _walk(
-    folder: Path, above: tuple[Path, ...], closed: Mapping[Path, str]
-) -> Iterator[tuple[Path, tuple[Level, str] | None]]:
+def _walk(folder: Path, depth: int, closed: Mapping[Path, str]) -> Iterator[tuple[Path, tuple[Level, str] | None]]:
     """Yield every file and every folder that is not entered, files first, with why it cannot hold a corpus, if so."""
-    above = (*above, folder.resolve())
     try:
-        entries = [(entry, entry.is_dir(), entry.is_file()) for entry in sorted(folder.iterdir())]
+        entries = sorted(folder.iterdir(), key=lambda entry: (entry.is_dir(), entry))
     except OSError as error:
         yield folder, ("error", f"expected a readable folder; {error.strerror}")
         return
-    for entry, is_folder, is_file in sorted(entries, key=lambda entry: entry[1]):
+    for entry in entries:
         if entry.name.startswith("."):
             yield entry, ("unread", "hidden")
-        elif is_folder and (why := closed.get(entry) or closed.get(entry.absolute())):
-            yield entry, ("unread", why)
-        elif is_folder and entry.resolve() in above:
-            yield entry, ("unread", "a link to a folder that it is in")
-        elif is_folder and len(above) > _DEPTH:
-            yield entry, ("unread", f"a folder more than {_DEPTH} folders deep")
-        elif is_folder:
-            yield from _walk(entry, above, closed)
-        elif is_file:
+        elif entry.is_file():
             yield entry, None
-        else:
+        elif not entry.is_dir():
             yield entry, ("unread", "a link to nothing" if entry.is_symlink() else "no regular file")
+        elif why := closed.get(entry) or closed.get(entry.absolute()):
+            yield entry, ("unread", why)
+        elif entry.is_symlink() and entry.resolve() in entry.absolute().parents:
+            yield entry, ("unread", "a link to a folder that it is in")
+        elif depth == _DEPTH:
+            yield entry, ("unread", f"a folder more than {_DEPTH} folders deep")
+        else:
+            yield from _walk(entry, depth + 1, closed)
 
 
 def _without_twins(sources: list[SourceFile]) -> tuple[list[SourceFile], list[tuple[Path, Level, str]]]:
@@ -150,17 +148,10 @@ def _without_twins(sources: list[SourceFile]) -> tuple[list[SourceFile], list[tu
     return list(kept.values()), twins
 
 
-def _applies_to_any(path: Path, sources: list[SourceFile]) -> bool:
-    """Tell whether a file of hints is about any of the corpora."""
-    return any(
-        path.parent in source.path.parents and path.name in (COLUMNS_FILE, *label_files(source.task))
-        for source in sources
-    )
-
-
 def _classify(path: Path) -> SourceFile | tuple[Level, str]:
     """Return the corpus file at a path, or why it is not read."""
-    packed, (parent, grandparent) = path.name.lower().endswith(".gz"), _parents(path)
+    packed, resolved = path.name.lower().endswith(".gz"), path.absolute()
+    parent, grandparent = resolved.parent.name, resolved.parent.parent.name
     name = path.name[: -len(".gz")] if packed else path.name
     if treebank := _TREEBANK.fullmatch(name):
         split = _SPLITS[treebank["split"].lower()]
@@ -201,11 +192,6 @@ def _classify(path: Path) -> SourceFile | tuple[Level, str]:
 
 def _is_language(name: str, above: str) -> bool:
     return find_language(name) is not None and (name not in _TASKS or above in _TASKS)
-
-
-def _parents(path: Path) -> tuple[str, str]:
-    resolved = path.absolute()
-    return resolved.parent.name, resolved.parent.parent.name
 
 
 def _task(folder: str) -> tuple[str, str]:

@@ -36,8 +36,7 @@ MOST_MISSING = 0.05
 """Largest share, without a warning, of words that are `_`, as in treebanks distributed without their text."""
 
 _ABOUT = re.compile(
-    r"(?:readme|licen[cs]e|copying|notice|changelog|contributing|citation|authors|manifest|stats)\b.*"
-    r"|.*\.(?:md|rst|html?|pdf|xml|bib|cff|log)",
+    r"(?:readme|licen[cs]e|changelog|contributing|citation|manifest|stats)\b.*|.*\.(?:md|html?|pdf|xml|bib)",
     re.IGNORECASE,
 )
 _ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|tar\.gz|7z|rar|bz2|xz|zst)", re.IGNORECASE)
@@ -70,10 +69,8 @@ def skip_reason(path: Path, suffix: str, named: bool, in_language: bool) -> tupl
     if suffix in (".txt", ""):
         return "unread", "not named after a split (train, dev, test, surplus) in a folder <task>/<language>"
     if suffix == ".tsv":
-        rename = "rename it after its split (train, dev, test), or to .bio if it has none"
-        if in_language:
-            return "warning", f"not read: {rename}"
-        return "unread", f"no corpus by its name; if it is, {rename}"
+        level: Level = "warning" if in_language else "unread"
+        return level, "not read: rename it after its split (train, dev, test), or to .bio if it has none"
     if named and in_language:
         remedy = "convert it to .conllu, or to word<TAB>tag in .bio"
         return "warning", f"not read: no corpus by its ending {suffix}; {remedy}"
@@ -117,11 +114,6 @@ def first_sentence(corpus: Corpus) -> str:
     return f"{shown} …" if len(pairs) > _SHOWN_WORDS else shown
 
 
-def without_repeats(problems: Iterable[Message]) -> tuple[Message, ...]:
-    """Keep each problem once: a treebank read for several tasks has the same bad line in each."""
-    return tuple(dict.fromkeys(problems))
-
-
 def grouped(problems: Iterable[Message]) -> list[Message]:
     """Put more than a few files of one kind in one folder that are not read for one reason into one line.
 
@@ -149,14 +141,9 @@ def check_grid(grid: Grid) -> list[Message]:
         for splits in corpora:
             scripts = _scripts(splits)
             letters += scripts
-            messages = (
-                *_unseen_labels(splits),
-                *_not_upos(cell, splits),
-                *_duplicates(splits),
-                *_missing(cell, splits),
-                *_mixed(scripts),
-            )
-            warnings += [Message("warning", _where(cell, splits, corpora), message) for message in messages]
+            where = str(cell) if len(corpora) == 1 else f"{cell} ({splits.name})"
+            texts = (*_odd_labels(cell, splits), *_odd_text(splits, scripts))
+            warnings += [Message("warning", where, text) for text in texts]
         for script, _ in letters.most_common(1):
             main_scripts.setdefault(cell.language, {}).setdefault(script, []).append(cell.task)
     for language, tasks_in in sorted(main_scripts.items()):
@@ -170,74 +157,55 @@ def with_one_unit(
     corpora: Mapping[Cell, tuple[Splits, ...]],
 ) -> tuple[dict[Cell, tuple[Splits, ...]], list[Message]]:
     """Keep the cells of each task with the unit that most of them have; an error for each of the others."""
-    units = {cell: _unit(splits) for cell, splits in corpora.items()}
-    kept: dict[Cell, tuple[Splits, ...]] = {}
+    units = {
+        cell: next((c.unit for splits in several for c in splits.parts.values() if len(c)), Unit.WORD)
+        for cell, several in corpora.items()
+    }
     errors = []
-    for cell, splits in corpora.items():
-        others = Counter(unit for other, unit in units.items() if other.task == cell.task)
-        usual = max(sorted(others), key=others.__getitem__)
-        if units[cell] is usual:
-            kept[cell] = splits
-            continue
-        message = f"expected labels of {usual}s, as other corpora of {cell.task} have; got labels of {units[cell]}s; "
-        errors.append(Message("error", str(cell), message + "give it a task of its own"))
-    return kept, errors
+    for cell, unit in units.items():
+        counts = Counter(unit for other, unit in units.items() if other.task == cell.task)
+        usual = max(sorted(counts), key=counts.__getitem__)
+        if unit is not usual:
+            message = f"expected labels of {usual}s, as other corpora of {cell.task} have; got labels of {unit}s; "
+            errors.append(Message("error", str(cell), message + "give it a task of its own"))
+    refused = {error.where for error in errors}
+    return {cell: several for cell, several in corpora.items() if str(cell) not in refused}, errors
 
 
-def _unit(corpora: Iterable[Splits]) -> Unit:
-    return next((c.unit for splits in corpora for c in splits.parts.values() if len(c)), Unit.WORD)
-
-
-def _where(cell: Cell, splits: Splits, corpora: Sequence[Splits]) -> str:
-    return str(cell) if len(corpora) == 1 else f"{cell} ({splits.name})"
-
-
-def _unseen_labels(splits: Splits) -> Iterable[str]:
-    training = splits.training
-    if training is splits.test or training is EMPTY:
-        return
-    known = training.labels.distinct()
-    for name in ("dev", "test"):
-        labels: Counter[str] = getattr(splits, name).labels.counts()
-        if new := sorted(set(labels) - known):
-            n, unit = sum(labels[label] for label in new), getattr(splits, name).unit
-            yield f"{_listed(new)} only in {name} ({n:,} {unit if n == 1 else f'{unit}s'})"
-
-
-def _not_upos(cell: Cell, splits: Splits) -> Iterable[str]:
-    if cell.task != "pos":
-        return
-    labels = sum((corpus.labels.counts() for corpus in splits.parts.values()), Counter())
+def _odd_labels(cell: Cell, splits: Splits) -> Iterable[str]:
+    """Find labels seen only in dev or test, labels that are no parts of speech, and missing ones."""
+    if splits.training is not splits.test and splits.training is not EMPTY:
+        known = splits.training.labels.distinct()
+        for name, corpus in (("dev", splits.dev), ("test", splits.test)):
+            counts = corpus.labels.counts()
+            if new := sorted(set(counts) - known):
+                n = sum(counts[label] for label in new)
+                yield f"{_listed(new)} only in {name} ({n:,} {corpus.unit if n == 1 else f'{corpus.unit}s'})"
+    corpora = splits.parts.values()
+    labels = sum((corpus.labels.counts() for corpus in corpora), Counter())
     others = {label: n for label, n in labels.items() if label not in UPOS and label != "_"}
-    if (share := sum(others.values()) / max(1, labels.total())) > MOST_OTHER_LABELS:
+    share = sum(others.values()) / max(1, labels.total())
+    if cell.task == "pos" and share > MOST_OTHER_LABELS:
         shown = _listed(sorted(others, key=lambda label: -others[label]))
         yield f"{share:.0%} of the words have labels that are not UPOS ({shown}): is this the right column?"
+    if labels["_"] and ":" not in cell.task:
+        unit = next(corpus.unit for corpus in corpora if len(corpus))
+        yield f"{labels['_']:,} of {labels.total():,} {unit}s have no label (_)"
 
 
-def _duplicates(splits: Splits) -> Iterable[str]:
+def _odd_text(splits: Splits, letters: Counter[str]) -> Iterable[str]:
+    """Find sentences that repeat others, words that are missing, and mixed scripts."""
     for name, corpus in splits.parts.items():
         repeated = len(corpus) - len(set(all_letters(corpus)))
         if repeated > MOST_DUPLICATES * len(corpus):
             yield f"{repeated:,} of {len(corpus):,} {name} {corpus.items} repeat another ({repeated / len(corpus):.0%})"
-
-
-def _missing(cell: Cell, splits: Splits) -> Iterable[str]:
-    corpora = splits.parts.values()
-    n_words = sum(corpus.n_words for corpus in corpora)
-    wordless = sum(corpus.words.counts()["_"] for corpus in corpora)
+    n_words = sum(corpus.n_words for corpus in splits.parts.values())
+    wordless = sum(corpus.words.counts()["_"] for corpus in splits.parts.values())
     if wordless > MOST_MISSING * n_words:
         yield f"{wordless / n_words:.0%} of the words are _: this corpus comes without its text"
-    unlabelled = sum(corpus.labels.counts()["_"] for corpus in corpora)
-    if unlabelled and ":" not in cell.task:
-        unit = next(corpus.unit for corpus in corpora if len(corpus))
-        yield f"{unlabelled:,} of {sum(corpus.n_labels for corpus in corpora):,} {unit}s have no label (_)"
-
-
-def _mixed(letters: Counter[str]) -> Iterable[str]:
-    total = letters.total()
-    common = [(script, n) for script, n in letters.most_common() if n > MOST_OTHER_SCRIPT * total]
+    common = [(script, n) for script, n in letters.most_common() if n > MOST_OTHER_SCRIPT * letters.total()]
     if len(common) > 1:
-        yield "mixed scripts: " + ", ".join(f"{script} {n / total:.0%}" for script, n in common)
+        yield "mixed scripts: " + ", ".join(f"{script} {n / letters.total():.0%}" for script, n in common)
 
 
 def _scripts(splits: Splits) -> Counter[str]:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from crossfill.data.hints import NO_HINTS, ReadingHints
@@ -23,7 +24,6 @@ _WORD_NAMES = frozenset({"token", "tokens", "word", "words", "form", "text"})
 _TAG_NAMES = ("tag", "tags", "label", "labels")
 _NER_NAMES = ("ner", "ner_tag", "ner_tags", "ner_label", "ne", "iob", "iob2", "bio", "entity")
 _POS_NAMES = ("pos", "upos", "pos_tag", "pos_tags", "upos_tags")
-_SENTENCE_NAMES = frozenset({"sentence #", "sentence", "sentence_id", "sent_id", "sent"})
 _EMPTY = frozenset({"_", "-", "*", "-X-"})
 _INTEGER = re.compile(r"[0-9]{1,6}")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:[.,][0-9]+)?(?:[eE][-+]?[0-9]+)?")
@@ -47,15 +47,11 @@ class TokenRows:
         tabs = 2 * n_tabs > sum(len(part) for _, part in parts)
         return cls([(start, [_row(line, tabs) for line in part]) for start, part in parts], tabs)
 
-    def sample(self) -> list[tuple[int, Row]]:
-        """Return the first rows and their line numbers, without what may be comments before sentences."""
-        sample: list[tuple[int, Row]] = []
+    def sample(self) -> Iterator[tuple[int, Row]]:
+        """Yield rows and their line numbers, without bad ones and what may be comments before sentences."""
         for start, rows in self.sentences:
             first = next((i for i, row in enumerate(rows) if row and not row[0].startswith("#")), len(rows))
-            sample += [(start + i, row) for i, row in enumerate(rows) if i >= first and row]
-            if len(sample) >= _SAMPLE:
-                break
-        return sample
+            yield from ((start + i, row) for i, row in enumerate(rows) if i >= first and len(row) > 1)
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,7 @@ class Columns:
 
 def choose_columns(table: TokenRows, task: str = "", hints: ReadingHints = NO_HINTS, where: str = "") -> Columns:
     """Find the columns of words and tags; an error if they cannot be what a header, or their place, says."""
-    sample = [(line, row) for line, row in table.sample() if len(row) > 1]  # rows of one column are bad
+    sample = list(islice(table.sample(), _SAMPLE))
     if not sample:
         return Columns(tabs=table.tabs)
     place, header = f"{where}:{sample[0][0]}", sample[0][1] if _is_header(sample[0][1], task) else None
@@ -108,12 +104,18 @@ def choose_columns(table: TokenRows, task: str = "", hints: ReadingHints = NO_HI
                 "columns.txt"
             )
     elif header and len(header) == width:
-        columns = replace(columns, **_named(header, task, len(table.sentences), place))
+        columns = replace(columns, **_named(header, task))
     words, tags = ([row[column] for row in rows] for column in (columns.word, columns.tag))
     if all(map(_INTEGER.fullmatch, set(tags))):
-        columns = replace(columns, names=_names(hints, set(tags), columns.tag, place))
-    problem = "" if hints.word else _wrong_columns(words, tags, columns, task)
-    if problem:
+        columns = replace(columns, names=hints.labels)
+        if not hints.labels:
+            shown = ", ".join(sorted(set(tags), key=lambda number: (len(number), number))[:4])
+            raise DataError(
+                f"{place}: expected names of tags in column {columns.tag + 1}, got numbers ({shown}); write the names "
+                "in the order of their numbers, one a line, into labels.txt next to it; or name the columns in "
+                "columns.txt, as word=1 tag=2"
+            )
+    if not hints.word and (problem := _wrong_columns(words, tags, columns, task)):
         shown = " | ".join(cell[:20] for cell in rows[0][:10])
         raise DataError(
             f"{place}: {problem} ({shown}); words were read from column {columns.word + 1} of {width}, tags from "
@@ -207,26 +209,16 @@ def without_prefix(words: Column) -> tuple[Column, str]:
     return words.map(lambda word: word[cut:] or word), first[0]
 
 
-def split_columns(line: str) -> Row:
-    """Split a line into its columns, separated by tabs, or by spaces where there is no tab."""
-    return _columns_of(line, "\t" in line.rstrip(" \t"))
-
-
-def is_skipped(line: str, columns: Sequence[str], first: bool) -> bool:
-    """Tell whether a line is no word: `-DOCSTART-`, or a comment (`# …`, not ending in a tag) before the first word."""
-    comment = len(columns) != 2 and columns[-1] != "O" and split_tag(columns[-1]) is None
-    return line.startswith("-DOCSTART-") or (first and comment and line.startswith("# "))
-
-
 def _row(line: str, tabs: bool) -> Row:
-    return [] if line.startswith("-DOCSTART-") else _columns_of(line, tabs)
+    return [] if line.startswith("-DOCSTART-") else split_columns(line, tabs)
 
 
-def _columns_of(line: str, tabs: bool) -> Row:
-    kept = line.rstrip(" \t")
+def split_columns(line: str, tabs: bool) -> Row:
+    """Split a line into its columns, separated by tabs or by spaces."""
+    stripped = line.rstrip(" \t")
     if tabs:
-        return [column.strip(" ") for column in kept.split("\t")]
-    return [column for column in kept.replace("\t", " ").split(" ") if column]
+        return [column.strip(" ") for column in stripped.split("\t")]
+    return [column for column in stripped.replace("\t", " ").split(" ") if column]
 
 
 def _is_header(row: Row, task: str = "") -> bool:
@@ -235,30 +227,13 @@ def _is_header(row: Row, task: str = "") -> bool:
     return not names.isdisjoint(_WORD_NAMES) and not names.isdisjoint(known)
 
 
-def _named(header: Row, task: str, n_sentences: int, place: str) -> dict[str, int]:
+def _named(header: Row, task: str) -> dict[str, int]:
     """Find the columns that a header names: of words, and of the tags of the task if one is named."""
     names = [name.lower().strip("# ") for name in header]
-    if n_sentences == 1 and (numbered := next((name for name in names if name in _SENTENCE_NAMES), None)):
-        raise DataError(
-            f"{place}: expected a blank line after each sentence, got a column '{numbered}' that tells them apart; put "
-            "a blank line wherever it changes"
-        )
     usual = _NER_NAMES if is_ner(task) else _POS_NAMES if task == "pos" else ()
     word = next(i for i, name in enumerate(names) if name in _WORD_NAMES)
     tag = next((names.index(name) for name in (task.lower(), *usual, *_TAG_NAMES) if name in names), None)
     return {"word": word} if tag is None else {"word": word, "tag": tag}
-
-
-def _names(hints: ReadingHints, numbers: set[str], column: int, place: str) -> tuple[str, ...]:
-    """Return the names of tags that are numbers; an error if they have none."""
-    if not hints.labels:
-        shown = ", ".join(sorted(numbers, key=lambda number: (len(number), number))[:4])
-        raise DataError(
-            f"{place}: expected names of tags in column {column + 1}, got numbers ({shown}); write the names in the "
-            "order of their numbers, one a line, into labels.txt next to it; or name the columns in columns.txt, as "
-            "word=1 tag=2"
-        )
-    return hints.labels
 
 
 def _wrong_columns(words: Sequence[str], tags: Sequence[str], columns: Columns, task: str) -> str:

@@ -8,9 +8,9 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from crossfill.data.bio import is_skipped, split_columns
+from crossfill.data.bio import split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
-from crossfill.data.labels import LabelColumn
+from crossfill.data.labels import LabelColumn, split_tag
 from crossfill.data.lines import MOST_WORDS, blocks, stream
 from crossfill.data.segmentation import split_at_spaces, split_text, split_words
 from crossfill.data.text_tables import PAIR_NAMES, find_columns
@@ -48,11 +48,12 @@ class Item:
 
 def format_of(path: Path | None, named: str | None) -> Format:
     """Return the named format, else the one of the file's suffix, else plain text."""
-    if named is not None:
-        if named not in get_args(Format):
-            raise DataError(unknown("format", named, get_args(Format)))
-        return next(known for known in get_args(Format) if known == named)
-    return _SUFFIXES.get(path.suffix.lower(), "text") if path else "text"
+    if named is None:
+        return _SUFFIXES.get(path.suffix.lower(), "text") if path else "text"
+    for known in get_args(Format):
+        if known == named:
+            return known
+    raise DataError(unknown("format", named, get_args(Format)))
 
 
 def input_form(path: Path | None, named: str | None, unit: Unit) -> tuple[Format, Cutting]:
@@ -149,8 +150,9 @@ def _columns(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
             _refuse_table(lines, where)
         words = []
         for number, line in enumerate(lines, start=start):
-            columns = split_columns(line)
-            if is_skipped(line, columns, first=not words):
+            columns = split_columns(line, "\t" in line.rstrip(" \t"))
+            tagged = len(columns) == 2 or columns[-1] == "O" or split_tag(columns[-1]) is not None
+            if line.startswith("-DOCSTART-") or (not words and line.startswith("# ") and not tagged):  # a comment
                 continue
             word = columns[0]
             if not word:
@@ -187,9 +189,8 @@ def _object(line: str) -> dict[str, Any]:
         item = json.loads(line)
         if "\\u" in line:
             json.dumps(item, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        half = f"\\u{ord(error.object[error.start]):x}"
-        raise DataError(f"expected whole characters, got half of a surrogate pair, {half}; write both halves") from None
+    except UnicodeEncodeError:
+        raise DataError("expected whole characters, got half of a surrogate pair; write both halves") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"expected a JSON object on every line; {error}") from None
     if not isinstance(item, dict):
@@ -212,19 +213,16 @@ def row_items(item: dict[str, Any], language: str, cutting: Cutting = "raw") -> 
 
 def _given(words: tuple[str, ...], item: dict[str, Any]) -> Sentence:
     """Make the sentence of a JSON object's words, placed in its `text` by `offsets`, or by the words themselves."""
-    spaces, text = item.get("spaces", ()), item.get("text")
-    if spaces and not (isinstance(spaces, list) and all(isinstance(space, bool) for space in spaces)):
+    spaces, text = item.get("spaces", []), item.get("text")
+    if not (isinstance(spaces, list) and all(isinstance(space, bool) for space in spaces)):
         raise DataError("expected spaces as a list of true and false")
     if not isinstance(text, str):
         return Sentence(words, (), tuple(spaces))
-    bounds = _bounds(item["offsets"], len(words)) if "offsets" in item else _places(words, text)
-    if bounds is None:
+    starts = _starts(item["offsets"], len(words)) if "offsets" in item else _places(words, text)
+    if starts is None:
         return Sentence(words, (), tuple(spaces))
-    cut = Sentence.cut(text, bounds)
-    for word, other, pair in zip(words, cut.words, bounds, strict=True):
-        if word != other:
-            raise DataError(f"expected the word '{word[:60]}' at {list(pair)} of the text, got '{other[:60]}'")
-    return replace(cut, spaces=tuple(spaces)) if spaces else cut
+    placed = Sentence(words, (), tuple(spaces), text, starts)
+    return placed if spaces else Sentence.cut(text, placed.offsets)
 
 
 def _pairs(
@@ -248,22 +246,22 @@ def _pairs(
             raise DataError(f"{where}:{number}: {error}") from None
 
 
-def _bounds(offsets: Any, n_words: int) -> list[tuple[int, int]]:
-    pairs = [tuple(pair) for pair in offsets if isinstance(pair, list)] if isinstance(offsets, list) else []
+def _starts(offsets: Any, n_words: int) -> tuple[int, ...]:
+    pairs = [pair for pair in offsets if isinstance(pair, list)] if isinstance(offsets, list) else []
     whole = all(len(pair) == 2 and all(type(place) is int for place in pair) for pair in pairs)
     if not whole or len(pairs) != n_words:
         raise DataError("expected offsets as a list of [start, end], one per word, in characters of the text")
-    return pairs
+    return tuple(start for start, _ in pairs)
 
 
-def _places(words: Iterable[str], text: str) -> list[tuple[int, int]] | None:
+def _places(words: Iterable[str], text: str) -> tuple[int, ...] | None:
     """Find words in a text that has nothing else but white space; none if it has more, or other words."""
-    places, end = [], 0
+    starts, end = [], 0
     for word in words:
         space = _SPACES.match(text, end)
         start = space.end() if space else end
         if not text.startswith(word, start):
             return None
         end = start + len(word)
-        places.append((start, end))
-    return places if not text[end:].strip() else None
+        starts.append(start)
+    return tuple(starts) if not text[end:].strip() else None

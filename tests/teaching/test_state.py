@@ -1,8 +1,7 @@
 """What a journal amounts to: replaced, withdrawn and brought back."""
 
 from crossfill.grid.sentence import Sentence
-from crossfill.teaching.journal import Accepted, Estimated, Learned, Returned, Withdrawn
-from crossfill.teaching.state import JournalState
+from crossfill.teaching.journal import Accepted, Estimated, JournalState, Learned, Returned, Withdrawn
 
 
 def accepted(name: str, *words: str, replaces: str | None = None) -> Accepted:

@@ -1,4 +1,4 @@
-r"""The journal of a cell: every sentence that was accepted for it, in a file that only grows.
+r"""The journal of a cell: every sentence that was accepted for it, in a file that only grows; and what it amounts to.
 
 One file per cell, `ner-wol.bio` (a word, a tab, a label) or `pos-wol.conllu`, in blocks that a blank line ends. The
 first line of a block is a comment: a word for what happened, a tab, and a JSON object with its details:
@@ -19,9 +19,10 @@ reads what others have written.
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from crossfill.files import locked
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence, on_one_line
 from crossfill.grid.task import Task, TaskKind, Unit
+from crossfill.teaching.estimate import Score
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,104 @@ def _blocks(content: bytes) -> Iterator[tuple[int, str]]:
         number += block.count("\n") + 2
 
 
+@dataclass(frozen=True)
+class CellState:
+    """What a cell was adapted to at some time; number 0 is the cell as it was loaded."""
+
+    number: int
+    when: str
+    ids: tuple[str, ...]
+    """The entries that counted."""
+    estimate: Estimated | None = None
+
+    @property
+    def sentences(self) -> int:
+        """Number of entries that counted."""
+        return len(self.ids)
+
+    @property
+    def score(self) -> Score | None:
+        """The score that was estimated, if any was."""
+        return self.estimate and Score(self.estimate.score, self.estimate.low, self.estimate.high)
+
+
+class JournalState:
+    """What the entries of a journal amount to: the active sentences are those that count.
+
+    At most one entry is active for a text: a later one with the same characters, however they are cut into words,
+    replaces an earlier one.
+    """
+
+    def __init__(self) -> None:
+        self.accepted: dict[str, Accepted] = {}
+        """All sentences that were ever accepted, by id."""
+        self.states = [CellState(0, "", ())]
+        self.current = 0
+        """The number of the state that later sentences are added to."""
+        self._active: dict[str, str] = {}  # the text's key → id, in order of acceptance
+
+    def apply(self, entries: Iterable[Entry]) -> None:
+        """Take entries into account."""
+        for entry in entries:
+            match entry:
+                case Accepted():
+                    self.accepted[entry.id] = entry
+                    if entry.replaces in self.accepted:
+                        self._remove(entry.replaces)
+                    self._active.pop(text_key(entry.sentence), None)
+                    self._active[text_key(entry.sentence)] = entry.id
+                case Learned():
+                    self.states.append(CellState(entry.number, entry.when, tuple(self._active.values())))
+                    self.current = entry.number
+                case Estimated():
+                    self.states = [replace(s, estimate=entry) if s.number == entry.number else s for s in self.states]
+                case Returned():
+                    names = self.at(entry.number).ids
+                    self._active = {text_key(self.accepted[name].sentence): name for name in names}
+                    self.current = entry.number
+                case _:
+                    self._remove(entry.id)
+
+    @property
+    def active(self) -> list[Accepted]:
+        """The sentences that count, in order of acceptance."""
+        return [self.accepted[name] for name in self._active.values()]
+
+    @property
+    def unlearned(self) -> int:
+        """Active sentences that the current state does not know."""
+        known = set(self.at(self.current).ids)
+        return sum(name not in known for name in self._active.values())
+
+    @property
+    def changed(self) -> bool:
+        """Whether the active sentences differ from those of the current state."""
+        return set(self._active.values()) != set(self.at(self.current).ids)
+
+    @property
+    def by_text(self) -> dict[str, Accepted]:
+        """The sentences that count, by the key of their text."""
+        return {key: self.accepted[name] for key, name in self._active.items()}
+
+    def at(self, number: int) -> CellState:
+        """Find the state of this number."""
+        return next(state for state in self.states if state.number == number)
+
+    def _remove(self, name: str | None) -> None:
+        self._active = {key: other for key, other in self._active.items() if other != name}
+
+
+def text_key(sentence: Sentence) -> str:
+    """Hash a sentence's characters without white space: it does not matter what words they are cut into."""
+    text = "".join("".join(sentence.words).split())
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def corpus_of(entry: Accepted) -> Corpus:
+    """Make a corpus of an entry's sentence, as encoders expect it."""
+    return Corpus.from_sentences([entry.sentence]).composed()
+
+
 def append_on_disk(path: Path, content: bytes) -> None:
     """Append to a file, which may be new; all of it is on disk when this returns, or nothing is."""
     try:
@@ -213,20 +313,14 @@ def append_on_disk(path: Path, content: bytes) -> None:
             except OSError:
                 file.truncate(start)
                 raise
-        if not start:
-            _sync_folder(path.parent)
+        if not start and os.name == "posix":  # the name of a new file has to be on disk, too
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except OSError as error:
         raise DataError(f"{path}: expected a file that can be written; {error.strerror}; nothing was saved") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """Put the name of a new file on disk, where the system can."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def check_sentence(cell: Cell, sentence: Sentence, task: Task) -> None:

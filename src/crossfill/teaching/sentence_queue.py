@@ -18,8 +18,7 @@ from crossfill.grid.task import Unit
 from crossfill.prediction.predict import encode, predict_features
 from crossfill.tagger.annotation import Candidates, Cost, Strategy, choose
 from crossfill.tagger.tagger import Tagger
-from crossfill.teaching.journal import append_on_disk
-from crossfill.teaching.state import text_key
+from crossfill.teaching.journal import append_on_disk, text_key
 
 MOST_SENTENCES, MOST_WORDS = 2_000, 30_000
 """Sentences that may wait, and their words: their features are kept in memory."""

@@ -35,17 +35,19 @@ from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.estimate import Estimate, estimate
 from crossfill.teaching.journal import (
     Accepted,
+    CellState,
     Entry,
     Estimated,
     Journal,
+    JournalState,
     Learned,
     Returned,
     Withdrawn,
     check_name,
     check_sentence,
+    corpus_of,
 )
 from crossfill.teaching.sentence_queue import SentenceQueue
-from crossfill.teaching.state import CellState, JournalState, corpus_of
 
 EVERY = 10
 """New sentences after which a cell learns by itself."""

@@ -11,9 +11,8 @@ from crossfill.errors import CrossfillError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.tagger.tagger import Tagger
-from crossfill.teaching.journal import Accepted
+from crossfill.teaching.journal import Accepted, text_key
 from crossfill.teaching.service import Teacher
-from crossfill.teaching.state import text_key
 from crossfill.web.problems import ApiError, too_large
 from crossfill.web.request_queue import BackgroundCalls
 from crossfill.web.settings import ServeSettings

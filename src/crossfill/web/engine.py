@@ -1,7 +1,6 @@
 """From requests to answers: split text into words, tag all jobs of a batch at once, answer in JSON."""
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -196,23 +195,21 @@ class SampledHeads:
     """Cache of recently used sampled heads: sampling them is deterministic, and a large part of the work."""
 
     def __init__(self, tagger: Tagger, most_bytes: int = HEAD_BYTES) -> None:
-        self._tagger, self._most_bytes, self.n_bytes = tagger, most_bytes, 0
-        self._model = tagger.model
-        self._heads: OrderedDict[tuple[Cell, int], Classifier] = OrderedDict()
+        self._tagger, self._most_bytes, self._model = tagger, most_bytes, tagger.model
+        self._heads: dict[tuple[Cell, int], Classifier] = {}  # the one used last is last
+        self.n_bytes = 0
 
     def of(self, cell: Cell, n_samples: int) -> Classifier:
         """Return the sampled heads of a cell, as the model has them now."""
         if self._model is not self._tagger.model:  # a cell was adapted
-            self._model, self.n_bytes = self._tagger.model, 0
-            self._heads.clear()
-        if (cell, n_samples) in self._heads:
-            self._heads.move_to_end((cell, n_samples))
-            return self._heads[cell, n_samples]
-        head = self._tagger.head(cell, n_samples)
+            self._model, self._heads, self.n_bytes = self._tagger.model, {}, 0
+        head = self._heads.pop((cell, n_samples), None)
+        if head is None:
+            head = self._tagger.head(cell, n_samples)
+            self.n_bytes += head.n_bytes
         self._heads[cell, n_samples] = head
-        self.n_bytes += head.n_bytes
         while self.n_bytes > self._most_bytes:
-            self.n_bytes -= self._heads.popitem(last=False)[1].n_bytes
+            self.n_bytes -= self._heads.pop(next(iter(self._heads))).n_bytes
         return head
 
 

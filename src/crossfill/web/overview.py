@@ -37,12 +37,7 @@ def describe(
             bayesian=tagger.model.heads.has_posterior,
         ),
         tasks=[
-            schemas.TaskAnswer(
-                name=task.name,
-                labels=list(task.labels),
-                metric=task.metric,
-                unit=task.unit,
-            )
+            schemas.TaskAnswer(name=task.name, labels=list(task.labels), metric=task.metric, unit=task.unit)
             for task in map(inventory.task, inventory.tasks)
         ],
         languages=[
@@ -93,21 +88,18 @@ def language_map(
 def _cell(tagger: Tagger, cell: Cell) -> schemas.CellAnswer:
     """Describe a cell with its mean scores over corpora."""
     results = [result for result in tagger.results if result.cell == cell]
+    expected = None
+    if not results and tagger.expectations is not None and (score := tagger.expectations.of(cell)) is not None:
+        level = tagger.expectations.level
+        expected = schemas.ExpectedAnswer(score=score.score, low=score.low, high=score.high, level=level)
     return schemas.CellAnswer(
         cell=str(cell),
         status="seen" if cell in tagger.seen else "unseen",
         score=float(np.mean([result.score for result in results])) if results else None,
         averaged_score=float(np.mean([result.averaged_score for result in results])) if results else None,
         n_words=sum(result.n_words for result in results),
-        expected=None if results else _expected(tagger, cell),
+        expected=expected,
     )
-
-
-def _expected(tagger: Tagger, cell: Cell) -> schemas.ExpectedAnswer | None:
-    if tagger.expectations is None or (expected := tagger.expectations.of(cell)) is None:
-        return None
-    low, high = expected.low, expected.high
-    return schemas.ExpectedAnswer(score=expected.score, low=low, high=high, level=tagger.expectations.level)
 
 
 def _pair(values: np.ndarray) -> tuple[float, float]:

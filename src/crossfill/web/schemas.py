@@ -8,6 +8,7 @@ from pydantic_core import CoreSchema
 
 from crossfill import __version__
 from crossfill.grid.task import Unit
+from crossfill.prediction.tagging import Span
 
 
 @dataclass(frozen=True)
@@ -85,18 +86,6 @@ class Health(Answer):
     capacity: int = Field(description="Requests that can wait; more are turned away with 429.")
 
 
-class SpanAnswer(BaseModel):
-    """A name or phrase: words `start` to `end` (exclusive)."""
-
-    start: int
-    end: int
-    type: str
-    text: str = Field(description="The text from start_char to end_char, as it was sent.")
-    confidence: float = Field(description="The probability of a span with exactly this start, end and type.")
-    start_char: int = Field(description="Where it starts in the text; counted as the offsets of words are.")
-    end_char: int
-
-
 class SentenceAnswer(BaseModel):
     """A sentence, split into words."""
 
@@ -115,7 +104,7 @@ class SentenceTagging(BaseModel):
     confidence: list[float]
     entropy: list[float] = Field(description="Nats.")
     mutual_information: list[float] = Field(description="The epistemic part of the entropy; the rest is aleatoric.")
-    spans: list[SpanAnswer]
+    spans: list[Span]
     probabilities: list[list[float]] | None = Field(default=None, description="Words × labels.")
     low: list[list[float]] | None = Field(default=None, description="5 % quantile over the posterior samples.")
     high: list[list[float]] | None = Field(default=None, description="95 % quantile.")

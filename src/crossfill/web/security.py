@@ -49,7 +49,7 @@ class Shield:
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, paths: frozenset[str]) -> None:
         self.app, self.settings, self.paths = app, settings, paths
-        self._token = _digest(settings.token.encode()) if settings.token is not None else None
+        self._token = None if settings.token is None else hashlib.sha256(settings.token.encode()).digest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -104,7 +104,9 @@ class Shield:
             return
         if scope["method"] == "OPTIONS" and self.settings.origins:
             return  # CORS preflight requests carry no token
-        if not hmac.compare_digest(_digest(_token_in(headers.get("authorization", ""))), self._token):
+        # digests have one length, so that the comparison does not reveal that of the right token
+        given = hashlib.sha256(_token_in(headers.get("authorization", ""))).digest()
+        if not hmac.compare_digest(given, self._token):
             message = "expected the server's token as 'Authorization: Bearer TOKEN', or as the password of HTTP Basic"
             raise ApiError(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
 
@@ -135,7 +137,7 @@ class Shield:
 
 
 def _token_in(authorization: str) -> bytes:
-    """The token in an `Authorization` header; of HTTP Basic, the password, whoever the user is."""
+    """Read the token in an `Authorization` header; of HTTP Basic, the password, whoever the user is."""
     kind, _, value = authorization.partition(" ")
     if kind.lower() == "bearer":
         return value.strip().encode("latin-1")
@@ -143,11 +145,6 @@ def _token_in(authorization: str) -> bytes:
         with suppress(binascii.Error, ValueError):
             return base64.b64decode(value.strip(), validate=True).partition(b":")[2]
     return b""
-
-
-def _digest(token: bytes) -> bytes:
-    """Hash of a token: all have one length, so that the comparison does not reveal that of the right token."""
-    return hashlib.sha256(token).digest()
 
 
 def log(level: str, event: str, **values: Any) -> None:

@@ -10,12 +10,11 @@ from crossfill.data.streams import Format, read_items
 from crossfill.data.writers import WRITERS
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.prediction.tagging import Tagging, TaggingOptions
+from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.annotation import Cost, Strategy
 from crossfill.teaching.estimate import Estimate, Score
-from crossfill.teaching.journal import MOST_NAME, Accepted
+from crossfill.teaching.journal import MOST_NAME, Accepted, text_key
 from crossfill.teaching.service import Teacher
-from crossfill.teaching.state import text_key
 from crossfill.web.engine import sentence_values
 from crossfill.web.problems import BODY_PROBLEMS, CHANGING_PROBLEMS, PROBLEMS, invalid, too_large
 from crossfill.web.request_queue import BackgroundCalls, RequestQueue
@@ -223,8 +222,10 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
             return NextAnswer(state=version, waiting=waiting, sentence=None)
         key, sentence = taken
         (tagging,) = await queue.do(request, queue.engine.tagging([sentence], cell, TaggingOptions()))
-        words = {"words": list(sentence.words), "spaces": list(sentence.spaces or [True] * len(sentence))}
-        shown = WaitingSentence(key=key, **words, **_tagged(tagging))
+        names = ("labels", "confidence", "entropy", "mutual_information")
+        values = {name: value for name, value in sentence_values(tagging).items() if name in names}
+        values["probabilities"] = tagging.probabilities.astype(float).round(4).tolist()
+        shown = WaitingSentence(key=key, **_words(sentence), **values)
         return NextAnswer(state=version, waiting=waiting, sentence=shown)
 
     @operation("clear", "Let nothing wait")
@@ -296,13 +297,6 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         return Response(await background.do(work), media_type="text/plain; charset=utf-8", headers=headers)
 
 
-def _tagged(tagging: Tagging) -> dict[str, Any]:
-    values = sentence_values(tagging)
-    return {name: values[name] for name in ("labels", "confidence", "entropy", "mutual_information")} | {
-        "probabilities": tagging.probabilities.astype(float).round(4).tolist()
-    }
-
-
 def _progress(teacher: Teacher, cell: Cell) -> ProgressAnswer:
     return ProgressAnswer(
         **vars(teacher.progress(cell)),
@@ -314,17 +308,13 @@ def _progress(teacher: Teacher, cell: Cell) -> ProgressAnswer:
     )
 
 
+def _words(sentence: Sentence) -> dict[str, list[Any]]:
+    return {"words": list(sentence.words), "spaces": list(sentence.spaces or [True] * len(sentence))}
+
+
 def _shown(entry: Accepted) -> AcceptedSentence:
-    sentence = entry.sentence
-    spaces = list(sentence.spaces or [True] * len(sentence))
-    return AcceptedSentence(
-        id=entry.id,
-        who=entry.who,
-        when=entry.when,
-        words=list(sentence.words),
-        labels=list(sentence.labels),
-        spaces=spaces,
-    )
+    labels = list(entry.sentence.labels)
+    return AcceptedSentence(id=entry.id, who=entry.who, when=entry.when, labels=labels, **_words(entry.sentence))
 
 
 def _example(teacher: Teacher) -> dict[str, Any]:

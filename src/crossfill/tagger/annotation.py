@@ -71,13 +71,12 @@ def candidates(tagger: Tagger, sentences: Iterable[Sentence], cell: Cell, sample
         features, cues = encode(model, model.encoder.prepare(text, cell.language), cell.task), model.cues(cell, text)
         prediction = predict_features(model, features, cell, n_samples, settings.seed, cues)
         parts.append(Candidates.of(chunk, prediction))
-    if not parts:
-        return Candidates([], np.zeros(0), np.zeros(0), np.zeros(0))
     return Candidates(
         [sentence for part in parts for sentence in part.sentences],
-        np.concatenate([part.entropy for part in parts]),
-        np.concatenate([part.mutual_information for part in parts]),
-        np.concatenate([part.doubts for part in parts]),
+        *(
+            np.concatenate([getattr(part, name) for part in parts] or [np.zeros(0)])
+            for name in ("entropy", "mutual_information", "doubts")
+        ),
     )
 
 
@@ -88,8 +87,6 @@ def choose(pool: Candidates, budget: int, strategy: Strategy = "coverage", cost:
     """
     if budget < 1:
         raise DataError(f"expected a budget of at least 1 sentence, got {budget}")
-    if not len(pool):
-        return []
     if strategy == "coverage":
         ranked = _covering(pool, cost)
     else:
@@ -97,7 +94,12 @@ def choose(pool: Candidates, budget: int, strategy: Strategy = "coverage", cost:
         if cost == "words":
             doubt = doubt / np.array([len(s) for s in pool.sentences]).clip(1)
         ranked = (int(i) for i in np.argsort(-doubt, kind="stable"))
-    return list(islice(_distinct(ranked, pool.sentences), budget))
+    first: dict[tuple[str, ...], int] = {}
+    for place in ranked:
+        first.setdefault(pool.sentences[place].words, place)
+        if len(first) == budget:
+            break
+    return list(first.values())
 
 
 def _covering(pool: Candidates, cost: Cost) -> Iterator[int]:
@@ -129,12 +131,4 @@ def _covering(pool: Candidates, cost: Cost) -> Iterator[int]:
             heapify(waiting)
         else:
             covered.update(forms[place])
-            yield place
-
-
-def _distinct(ranked: Iterable[int], sentences: Sequence[Sentence]) -> Iterator[int]:
-    known: set[tuple[str, ...]] = set()
-    for place in ranked:
-        if sentences[place].words not in known:
-            known.add(sentences[place].words)
             yield place

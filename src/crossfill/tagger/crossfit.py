@@ -53,20 +53,14 @@ def cross_fit(
     """
     for number, fold in enumerate(folds(seen, n_folds, config.training.seed)):
         out = None if folder is None else folder / f"{config.variant}-{number}"
-        steps = _counted_on(report, number * config.training.steps)
-        trained = train_model(grid, frozenset(seen) - fold, config, out, build(), steps)
+        steps = None if report is None else _after(number * config.training.steps, report)
+        model = train_model(grid, frozenset(seen) - fold, config, out, build(), steps).model
         for cell in sorted(fold):
-            yield predict_held_out(trained.model, grid, cell, config)
+            yield predict_held_out(model, grid, cell, config)
 
 
-def _counted_on(report: Report | None, before: int, name: str = "") -> Report:
-    """Return a function that reports steps in addition to those done before."""
-
-    def counted(step: int, note: str) -> None:
-        if report is not None:
-            report(before + step, f"{name} {note}" if name else note)
-
-    return counted
+def _after(n_steps: int, report: Report, name: str = "") -> Report:
+    return lambda step, note: report(n_steps + step, f"{name} {note}".strip())
 
 
 def predict_held_out(model: Model, grid: Grid, cell: Cell, config: Config) -> PredictedCell:
@@ -90,7 +84,7 @@ def _random_places(n: int, most: int, seed: int) -> Int[Tensor, "chosen"]:
 
 
 def folds(seen: Collection[Cell], n_folds: int = N_FOLDS, seed: int = 0) -> list[frozenset[Cell]]:
-    """Parts of the seen cells, each with its share of every task; cells of one language part where they can.
+    """Divide the seen cells into parts with equal shares of every task; cells of one language part where they can.
 
     The only cell of a task is in none, since nothing would be left to train the task on.
     """
@@ -148,37 +142,30 @@ def compare_held_out(
     folder: Path | None = None,
 ) -> HeldOutComparison:
     """Train each method without some of the seen cells in turn; the best has the largest mean of its tasks' scores."""
-    cells: dict[str, list[PredictedCell]] = {}
+    comparisons: list[HeldOutComparison] = []
+    scores: dict[str, dict[str, float]] = {}
     before = 0
     for config in configs:
-        steps = _counted_on(report, before, config.variant)
-        cells[config.variant] = list(cross_fit(grid, seen, config, build, report=steps, folder=folder))
+        steps = None if report is None else _after(before, report, config.variant)
         before += N_FOLDS * config.training.steps
-    calibrations = {method: calibrate_on(predicted) for method, predicted in cells.items()}
-    settings = {config.variant: config for config in configs}
-    scores = {method: _means(cells[method], calibrations[method], settings[method]) for method in cells}
-    best = max(scores, key=lambda method: float(np.mean(list(scores[method].values()))))
-    compared = scores if len(scores) > 1 else {}
-    return HeldOutComparison(settings[best], tuple(cells[best]), calibrations[best], compared)
+        cells = tuple(cross_fit(grid, seen, config, build, report=steps, folder=folder))
+        calibration = calibrate_on(cells)
+        comparisons.append(HeldOutComparison(config, cells, calibration, scores if len(configs) > 1 else {}))
+        of_task: dict[str, list[float]] = {}
+        for predicted in cells:
+            of_task.setdefault(predicted.cell.task, []).append(_score(predicted, calibration, config))
+        scores[config.variant] = {task: float(np.mean(values)) for task, values in of_task.items()}
+    return max(comparisons, key=lambda one: float(np.mean(list(scores[one.config.variant].values()))))
 
 
 def expect_unseen(model: Model, grid: Grid, unseen: Collection[Cell], comparison: HeldOutComparison) -> Expectations:
     """Expect scores of unseen cells, by the model's doubt of their text."""
-    doubts = {}
-    for cell in unseen:
-        text = _text(grid, cell)
-        if len(text):
-            doubts[cell] = _doubt_of_text(model, cell, text, comparison.config.training.seed)
+    texts = {cell: text for cell in unseen if len(text := _text(grid, cell))}
+    seed = comparison.config.training.seed
+    doubts = {cell: _doubt_of_text(model, cell, text, seed) for cell, text in texts.items()}
     held_out = comparison.held_out()
     tried = comparison.scores_by_method or None
     return Expectations(tuple(held_out), tuple(expect_scores(held_out, doubts)), tried=tried)
-
-
-def _means(cells: Sequence[PredictedCell], calibration: Calibration, config: Config) -> dict[str, float]:
-    scores: dict[str, list[float]] = {}
-    for predicted in cells:
-        scores.setdefault(predicted.cell.task, []).append(_score(predicted, calibration, config))
-    return {task: float(np.mean(values)) for task, values in scores.items()}
 
 
 def _score(predicted: PredictedCell, calibration: Calibration, config: Config) -> float:

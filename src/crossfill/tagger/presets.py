@@ -67,10 +67,8 @@ def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest, sou
 
     `source` is the pretrained encoder, if it was found before.
     """
-    named = {"method": request.method, "encoder.name": request.encoder}
-    named = {name: value for name, value in named.items() if value is not None}
     if request.config is None:
-        return _chosen(grid, seen, request, named, source)
+        return _from_preset(grid, seen, request, source)
     if request.preset is not None:
         raise ConfigError(
             f"expected a preset or a config, got both: {request.preset} and {request.config}; a file of settings names "
@@ -81,31 +79,32 @@ def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest, sou
         config = load_run_config(Path(config), request.method)
     if not isinstance(config, Config):
         raise ConfigError(f"config: expected a Config or the path of a YAML file, got {type(config).__name__}")
-    config = config.change(named)
-    if config.sources.vectors is None and request.vectors is not None:
-        config = config.change({"sources.vectors": request.vectors})
-    return Choice(config.change(request.changes), ())
+    vectors = config.sources.vectors or request.vectors
+    named = _given({"method": request.method, "encoder.name": request.encoder, "sources.vectors": vectors})
+    return Choice(config.change(named).change(request.changes), ())
 
 
-def _chosen(
-    grid: Grid, seen: Collection[Cell], request: RunRequest, named: Mapping[str, Any], source: "Source | None"
-) -> Choice:
+def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _from_preset(grid: Grid, seen: Collection[Cell], request: RunRequest, source: "Source | None") -> Choice:
     reasons: list[str] = []
-    name = request.encoder or str(request.changes.get("encoder.name") or _default_encoder(request.preset, reasons))
-    preset = request.preset
+    name, preset = request.encoder or request.changes.get("encoder.name"), request.preset
+    if not name:
+        name, why = _default_encoder(preset)
+        reasons += [f"encoder {name}: none was named, and {why}"] if why else []
     if preset is None:
-        preset, why = _preset(name)
+        preset, why = _preset(str(name))
         reasons.append(f"preset {preset}: {why}")
-    fitted = {**named, "encoder.name": name}
-    if request.vectors is not None:
-        fitted["sources.vectors"] = request.vectors
-    config = parse_config(preset_values(preset, request.method)).change(fitted)
+    named = _given({"method": request.method, "encoder.name": str(name), "sources.vectors": request.vectors})
+    config = parse_config(preset_values(preset, request.method)).change(named)
     if preset != "paper":
         config = _fit_to_data(config, preset, grid, seen)
         if name != "compact":
             from crossfill.encoders.huggingface import Source
 
-            source = source or Source.find(name)
+            source = source or Source.find(str(name))
             config = _fit_to_encoder(config, source, grid, reasons)
     config = config.change(request.changes)
     return Choice(config, tuple(reasons), source if config.encoder.name == name else None)
@@ -119,26 +118,20 @@ def _preset(encoder: str) -> tuple[str, str]:
     return "laptop", "no accelerator, so the encoder stays frozen and its features are cached"
 
 
-def _default_encoder(preset: str | None, reasons: list[str]) -> str:
-    """Name a pretrained encoder if it is on this machine, else the built-in one: nothing is fetched unasked."""
+def _default_encoder(preset: str | None) -> tuple[str, str]:
+    """Name a pretrained encoder if it is on this machine, else the built-in one, and why; nothing is fetched."""
     from crossfill.encoders.hub import is_cached
 
     if preset == "demo":
-        return "compact"
+        return "compact", ""
     if Path(DEFAULT_ENCODER).is_dir():
-        reasons.append(f"encoder {DEFAULT_ENCODER}: none was named, and there is a folder of this name")
-        return DEFAULT_ENCODER
+        return DEFAULT_ENCODER, "there is a folder of this name"
     if is_cached(DEFAULT_ENCODER):
-        reasons.append(f"encoder {DEFAULT_ENCODER}: none was named, and this one is in the local cache of the hub")
-        return DEFAULT_ENCODER
+        return DEFAULT_ENCODER, "this one is in the local cache of the hub"
     if preset is not None:
-        reasons.append(f"encoder {DEFAULT_ENCODER}: none was named, and preset {preset} is for pretrained ones")
-        return DEFAULT_ENCODER
-    reasons.append(
-        f"encoder compact: none was named, and {DEFAULT_ENCODER} is not on this machine; --encoder {DEFAULT_ENCODER} "
-        "fetches it and does much better"
-    )
-    return "compact"
+        return DEFAULT_ENCODER, f"preset {preset} is for pretrained ones"
+    remedy = f"--encoder {DEFAULT_ENCODER} fetches it and does much better"
+    return "compact", f"{DEFAULT_ENCODER} is not on this machine; {remedy}"
 
 
 def _fit_to_data(config: Config, preset: str, grid: Grid, seen: Collection[Cell]) -> Config:

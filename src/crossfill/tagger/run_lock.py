@@ -22,11 +22,11 @@ def run_state(folder: Path) -> Literal["empty", "unfinished", "finished"]:
 
 @contextmanager
 def locked_for_run(folder: Path, resume: bool, force: bool) -> Iterator[None]:
-    """Lock a folder for a run, from before its first work to its end.
+    """Lock a folder for a run, from before its first work to its end, when what only served to resume it is deleted.
 
     CheckpointError if it cannot be written, if another process holds it, if there is nothing to `resume`, or if it
-    holds a run that is neither resumed nor given up with `force`. A run that ends before it has written anything leaves
-    no lock file.
+    holds a run that is neither resumed nor given up with `force`. A run that fails before it has written anything
+    leaves no lock file.
     """
     new = not folder.exists()
     with ExitStack() as stack:
@@ -41,22 +41,17 @@ def locked_for_run(folder: Path, resume: bool, force: bool) -> Iterator[None]:
         try:
             _check(folder, resume, force)
             yield
+            _remove_state(folder)
         except BaseException:
-            _remove_lock(folder, new)
+            with suppress(OSError):
+                if [path.name for path in folder.iterdir()] == [checkpoint.LOCK]:
+                    (folder / checkpoint.LOCK).unlink()
+                    if new:
+                        folder.rmdir()
             raise
 
 
-def _remove_lock(folder: Path, new: bool) -> None:
-    """Remove the lock from a folder with nothing else in it, and the folder if it is `new`."""
-    with suppress(OSError):
-        if [path.name for path in folder.iterdir()] == [checkpoint.LOCK]:
-            (folder / checkpoint.LOCK).unlink()
-            if new:
-                folder.rmdir()
-
-
-def mark_finished(folder: Path) -> None:
-    """Mark a run as finished: what only served to resume it leaves the folder."""
+def _remove_state(folder: Path) -> None:
     shutil.rmtree(folder / checkpoint.HELD_OUT, ignore_errors=True)
     (folder / checkpoint.STATE).unlink(missing_ok=True)
 
@@ -78,5 +73,5 @@ def _check(folder: Path, resume: bool, force: bool) -> None:
             f"{folder}: expected an empty folder, found {what}; {go_on}--force (force=True) replaces it, or name "
             "another folder with --out"
         )
-    mark_finished(folder)
+    _remove_state(folder)
     checkpoint.remove_run(folder)

@@ -2,11 +2,11 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossfill import checkpoint
 from crossfill.config import Config
@@ -32,11 +32,14 @@ from crossfill.tagger.card import CardInfo, describe_data, write_card
 from crossfill.tagger.crossfit import CANDIDATES, HeldOutComparison, compare_held_out, expect_unseen, folds
 from crossfill.tagger.model_folder import save_results
 from crossfill.tagger.presets import RunRequest, choose_settings
-from crossfill.tagger.run_lock import locked_for_run, mark_finished
+from crossfill.tagger.run_lock import locked_for_run
 from crossfill.tagger.tagger import Tagger
 from crossfill.tagger.train import train_model
 from crossfill.training.loop import Progression
 from crossfill.training.processes import is_first_process, is_only_process, leave
+
+if TYPE_CHECKING:
+    from crossfill.encoders.huggingface import Source
 
 AUTO = "auto"
 """The method that stands for the best of several on held-out seen cells."""
@@ -57,14 +60,6 @@ class Outcome(NamedTuple):
     """Results on the grid that was to be scored; empty if there was none, and in all processes but the first."""
     expectations: Expectations | None
     """Expected scores of the cells that are filled; none if no seen cells were held out."""
-
-    def write(self, folder: Path) -> None:
-        """Complete a model folder that has its weights: calibration, expected scores, results, and the card."""
-        if self.expectations is not None and self.calibration is not None:
-            save_calibration(folder, self.calibration)
-            save_expected(folder, self.expectations)
-        save_results(folder, self.results)
-        write_card(folder)
 
 
 def train(
@@ -123,81 +118,62 @@ def run(
     With `request.out`, the model is written to that folder. Without `log`, the run is silent.
     """
     first, out = is_first_process(), request.out
-    if not first:
-        log = None
-    with ExitStack() as stack:
-        if out is not None and first:
-            stack.enter_context(locked_for_run(out, request.resume, request.force))
-        training = TrainingRun.prepare(grid, seen, request, log)
-        if log is not None:
+    with locked_for_run(out, request.resume, request.force) if out is not None and first else nullcontext():
+        training = TrainingRun(grid, seen, request, log if first else None)
+        if training.log is not None:
             for line in training.announcement(scored):
-                log(line)
-        outcome = training.execute(scored)
-        if out is not None and first:
-            mark_finished(out)
-    return outcome
+                training.log(line)
+        return training.execute(scored)
 
 
-@dataclass(frozen=True)
 class TrainingRun:
     """A run whose settings are chosen."""
 
-    grid: Grid
-    seen: Collection[Cell]
-    request: RunRequest
-    log: Log | None
-    """Shows a line to the user; the run is silent without."""
-    configs: Sequence[Config]
-    """The settings of each method that is compared: of several for `auto`, else of one."""
-    reasons: tuple[str, ...]
-    encoder: Encoder
-    n_folds: int
-    can_hold_out: bool
-    """Whether there are enough seen cells to hold some out in turn."""
-    holds_out: bool
-    """Whether that is done."""
-
-    @classmethod
-    def prepare(cls, grid: Grid, seen: Collection[Cell], request: RunRequest, log: Log | None) -> "TrainingRun":
-        """Choose settings, and whether seen cells are held out in turn."""
+    def __init__(self, grid: Grid, seen: Collection[Cell], request: RunRequest, log: Log | None) -> None:
+        """Choose settings, and whether seen cells are held out in turn; without `log`, the run is silent."""
+        self.grid, self.seen, self.request, self.log = grid, seen, request, log
+        cells = [Cell(task, language) for task in grid.tasks for language in grid.languages]
+        self.unseen = [cell for cell in cells if cell not in seen]
+        """The cells that the model fills, with data or without."""
         methods = CANDIDATES if request.method == AUTO else (request.method,)
         first = choose_settings(grid, seen, replace(request, method=methods[0]))
         others = [choose_settings(grid, seen, replace(request, method=name), first.source) for name in methods[1:]]
-        config = first.config
-        find_method(config.method)
-        languages = grid.inventory.languages
-        encoder = build_encoder(config, languages, request.cache, quiet=log is None, source=first.source)
-        parts = folds(seen, seed=config.training.seed)
+        self.configs, self.reasons = [first.config, *(choice.config for choice in others)], first.reasons
+        """The settings of each method that is compared: of several for `auto`, else of one."""
+        find_method(first.config.method)
+        self.encoder = self._build_encoder(first.source)
+        self.stays_frozen = isinstance(self.encoder, FrozenEncoder) and not n_parameters(self.encoder)
+        parts = folds(seen, seed=first.config.training.seed)
         most = max(Counter(cell.task for part in parts for cell in part).values(), default=0)
-        usual = _stays_frozen(encoder) and bool(_unseen_cells(grid, seen)) and is_only_process()
+        self.n_folds, self.can_hold_out = len(parts), most >= FEWEST_CELLS
+        usual = self.stays_frozen and bool(self.unseen) and is_only_process()
         wanted = request.method == AUTO or (usual if request.expect is None else request.expect)
-        holds_out = most >= FEWEST_CELLS and wanted
-        if holds_out and isinstance(encoder, FrozenEncoder):
-            encoder.keep_open = True
-        return cls(
-            grid=grid,
-            seen=seen,
-            request=request,
-            log=log,
-            configs=[config, *(choice.config for choice in others)],
-            reasons=first.reasons,
-            encoder=encoder,
-            n_folds=len(parts),
-            can_hold_out=most >= FEWEST_CELLS,
-            holds_out=holds_out,
-        )
-
-    @property
-    def unseen(self) -> list[Cell]:
-        """The cells that the model fills."""
-        return _unseen_cells(self.grid, self.seen)
+        self.holds_out = self.can_hold_out and wanted
+        if self.holds_out and isinstance(self.encoder, FrozenEncoder):
+            self.encoder.keep_open = True
 
     def announcement(self, scored: Grid | None) -> Iterator[str]:
-        """Say what was chosen, and what will be done."""
+        """Say what was chosen, and what will be done: the settings that matter, and the cells."""
         yield from self.reasons
         config = self.configs[0]
+        settings, encoder, pretrained = config.training, config.encoder, config.encoder.pretrained
         method = AUTO if len(self.configs) > 1 else config.variant
-        yield from _describe_run(self.grid, self.seen, config, method)
+        how = ""
+        if encoder.name != "compact":
+            centred = f", centring {pretrained.centring}" if pretrained.mode == "frozen" else ""
+            how = f" ({pretrained.mode}, pooling {pretrained.pooling}{centred})"
+        yield (
+            f"{method} over {PurePath(encoder.name).name}{how}: {settings.steps:,} steps of {settings.cells_per_step} "
+            f"× {settings.batch_sentences} sentences, learning rate {settings.learning_rate:g}, seed {settings.seed}"
+        )
+        n_words = sum(self.grid.training(cell).n_words for cell in self.seen)
+        names = ", ".join(map(str, self.unseen[:_MOST_NAMES]))
+        if len(self.unseen) > _MOST_NAMES:
+            names += f" and {len(self.unseen) - _MOST_NAMES} more"
+        to_fill = f"{_cells(self.unseen)} will be filled: {names}" if self.unseen else "none is left to fill"
+        yield f"{_cells(self.seen)} seen, {n_words:,} training words; {to_fill}"
+        if find_method(config.method).language_vectors is not None and (note := bridge_note(self.seen)):
+            yield note
         if isinstance(self.encoder, FrozenEncoder):
             needed, missing = words_to_encode(self.grid, self.seen, self.encoder, scored)
             yield f"{missing:,} words to encode, and {needed - missing:,} in the cache already"
@@ -212,95 +188,63 @@ class TrainingRun:
             yield f"--expect (expect=True) says what filled cells will score, in {self.n_folds + 1} times the time"
 
     def execute(self, scored: Grid | None) -> Outcome:
-        """Hold out, train, expect and score."""
-        comparison = self._compare() if self.holds_out else None
-        config = self.configs[0] if comparison is None else comparison.config
-        if comparison is not None and comparison.scores_by_method and self.log is not None:
-            self.log(comparison.summary())
+        """Hold out, train, expect, score, and complete the model folder."""
+        config, calibration, comparison, out = self.configs[0], None, None, self.request.out
+        if self.holds_out:
+            comparison = self._compare()
+            config, calibration = comparison.config, comparison.calibration
+            if comparison.scores_by_method and self.log is not None:
+                self.log(comparison.summary())
         with ProgressBar(self.log is None) as bars:
             steps = bars.add(config.variant, config.training.steps)
-            trained = train_model(self.grid, self.seen, config, self.request.out, self.encoder, steps, self.log)
+            model, _, progression = train_model(self.grid, self.seen, config, out, self.encoder, steps, self.log)
         leave()
-        calibration = None if comparison is None else comparison.calibration
-        outcome = Outcome(trained.model, config, trained.progression, calibration, [], None)
-        if not is_first_process():
-            return outcome
-        if comparison is not None:
-            expectations = expect_unseen(trained.model, self.grid, self.unseen, comparison)
-            outcome = outcome._replace(expectations=expectations)
-        if scored is not None:
-            with ProgressBar(self.log is None) as bars:
-                corpora = bars.add("Scoring corpora", len(scored_corpora(trained.model, scored)))
-                outcome = outcome._replace(results=evaluate(trained.model, scored, config, calibration, report=corpora))
-        if self.request.out is not None:
-            outcome.write(self.request.out)
-        return outcome
+        results: list[CellResult] = []
+        expectations = None
+        if is_first_process():
+            if comparison is not None:
+                expectations = expect_unseen(model, self.grid, self.unseen, comparison)
+            if scored is not None:
+                with ProgressBar(self.log is None) as bars:
+                    report = bars.add("Scoring corpora", len(scored_corpora(model, scored)))
+                    results = evaluate(model, scored, config, calibration, report=report)
+            if out is not None:
+                if calibration is not None and expectations is not None:
+                    save_calibration(out, calibration)
+                    save_expected(out, expectations)
+                save_results(out, results)
+                write_card(out)
+        return Outcome(model, config, progression, calibration, results, expectations)
 
     def _compare(self) -> HeldOutComparison:
+        def fold_encoder() -> Encoder:  # one that stays frozen is the same for every training
+            return self.encoder if self.stays_frozen else self._build_encoder()
+
         folder = None if self.request.out is None else self.request.out / checkpoint.HELD_OUT
         with ProgressBar(self.log is None) as bars:
             steps = self.n_folds * sum(config.training.steps for config in self.configs)
             report = bars.add("seen cells held out in turn", steps)
-            return compare_held_out(self.grid, self.seen, self.configs, self._fold_encoder, report, folder)
+            return compare_held_out(self.grid, self.seen, self.configs, fold_encoder, report, folder)
 
-    def _fold_encoder(self) -> Encoder:
-        """Return the encoder of a training that holds out cells: the same every time if it stays frozen."""
-        if _stays_frozen(self.encoder):
-            return self.encoder
-        return build_encoder(self.configs[0], self.grid.inventory.languages, self.request.cache, self.log is None)
-
-
-def _stays_frozen(encoder: Encoder) -> bool:
-    return isinstance(encoder, FrozenEncoder) and not n_parameters(encoder)
-
-
-def _describe_run(grid: Grid, seen: Collection[Cell], config: Config, method: str) -> Iterator[str]:
-    """Say what a run will do: the settings that matter, and its cells."""
-    settings, encoder = config.training, config.encoder
-    how = ""
-    if encoder.name != "compact":
-        pretrained = encoder.pretrained
-        centred = f", centring {pretrained.centring}" if pretrained.mode == "frozen" else ""
-        how = f" ({pretrained.mode}, pooling {pretrained.pooling}{centred})"
-    yield (
-        f"{method} over {PurePath(encoder.name).name}{how}: {settings.steps:,} steps of {settings.cells_per_step} × "
-        f"{settings.batch_sentences} sentences, learning rate {settings.learning_rate:g}, seed {settings.seed}"
-    )
-    n_words = sum(grid.training(cell).n_words for cell in seen)
-    unseen = _unseen_cells(grid, seen)
-    names = ", ".join(map(str, unseen[:_MOST_NAMES]))
-    if len(unseen) > _MOST_NAMES:
-        names += f" and {len(unseen) - _MOST_NAMES} more"
-    to_fill = f"{_cells(unseen)} will be filled: {names}" if unseen else "none is left to fill"
-    yield f"{_cells(seen)} seen, {n_words:,} training words; {to_fill}"
-    if find_method(config.method).language_vectors is not None and (note := bridge_note(seen)):
-        yield note
+    def _build_encoder(self, source: "Source | None" = None) -> Encoder:
+        languages, quiet = self.grid.inventory.languages, self.log is None
+        return build_encoder(self.configs[0], languages, self.request.cache, quiet, source=source)
 
 
 def _cells(cells: Collection[Cell]) -> str:
     return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
 
 
-def _unseen_cells(grid: Grid, seen: Collection[Cell]) -> list[Cell]:
-    """The cells of the grid's tasks and languages that a run fills: all but the seen ones, with data or without."""
-    cells = (Cell(task, language) for task in grid.tasks for language in grid.languages)
-    return [cell for cell in cells if cell not in seen]
-
-
 def words_to_encode(grid: Grid, seen: Collection[Cell], encoder: FrozenEncoder, scored: Grid | None) -> tuple[int, int]:
-    """Count the words that a run's encoder reads, and those of them that are not in its cache."""
-    corpora = {corpus.text_hash(): corpus for corpus in _corpora(grid, seen, scored) if len(corpus)}
-    missing = sum(corpus.n_words for corpus in corpora.values() if not encoder.is_cached(corpus))
-    return sum(corpus.n_words for corpus in corpora.values()), missing
-
-
-def _corpora(grid: Grid, seen: Collection[Cell], scored: Grid | None) -> Iterator[Corpus]:
-    """All text that a run encodes: to centre languages, to train, to select, and to score."""
+    """Count the words that a run encodes to centre, train, select and score, and those that are not in its cache."""
+    corpora = []
     for cell in grid.cells:
         usable = [splits for splits in grid[cell] if cell in seen or splits.has_training_data]
-        yield Corpus.joined(splits.training for splits in usable)
+        corpora.append(Corpus.joined(splits.training for splits in usable))
         if cell in seen:
-            yield grid.development(cell)
+            corpora.append(grid.development(cell))
     if scored is not None:
-        for cell in scored.cells:
-            yield from scored.evaluation(cell, cell in seen).values()
+        corpora += [corpus for cell in scored.cells for corpus in scored.evaluation(cell, cell in seen).values()]
+    distinct = {corpus.text_hash(): corpus for corpus in corpora if len(corpus)}
+    missing = sum(corpus.n_words for corpus in distinct.values() if not encoder.is_cached(corpus))
+    return sum(corpus.n_words for corpus in distinct.values()), missing

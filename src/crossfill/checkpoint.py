@@ -25,8 +25,6 @@ STATE = "training.safetensors"
 HISTORY = "history.json"
 """One entry per validation: see `training.loop.Progression`."""
 CALIBRATION = "calibration.json"
-DATA = "data.json"
-"""What each seen cell was trained on."""
 RESULTS = "results.json"
 """Scores of every cell that was evaluated."""
 EXPECTED = "expected.json"
@@ -40,10 +38,8 @@ EXAMPLES = "examples.json"
 ADAPTED = "adapted"
 """Folder with a file for each cell that was adapted to a few labelled sentences."""
 CARD = "README.md"
-CARD_NOTES = "card.json"
-"""What only a person can say for the card: licence, names of datasets, title."""
-ORIGIN = "origin.json"
-"""Name and revision of the model of the hub that the folder was saved from."""
+CARD_INFO = "card.json"
+"""For the card: licence, names of datasets, title, data of each seen cell, and the hub's model that this one was."""
 ENCODER = "encoder"
 """Folder with the encoder's settings and tokenizer, and its weights if they are not part of the model's weights."""
 ENCODER_SOURCE = "encoder.json"
@@ -51,19 +47,7 @@ ENCODER_SOURCE = "encoder.json"
 _LARGEST_JSON = 200_000_000
 
 
-_OF_A_RUN = (
-    WEIGHTS,
-    STATE,
-    HISTORY,
-    CALIBRATION,
-    DATA,
-    RESULTS,
-    EXPECTED,
-    ENCODER_SOURCE,
-    ORIGIN,
-    CARD,
-    DESCRIPTION,
-)
+_OF_A_RUN = (WEIGHTS, STATE, HISTORY, CALIBRATION, RESULTS, EXPECTED, ENCODER_SOURCE, CARD, DESCRIPTION)
 """Files that belong to one run, in the order in which they are removed."""
 
 

@@ -51,7 +51,7 @@ def test_saved_and_loaded(trained: Tagger, folder: Path):
     assert [r.score for r in again.results] == [r.score for r in trained.results]
     assert again.seen == trained.seen
     assert {p.name for p in folder.iterdir()} == {
-        *("README.md", "calibration.json", "config_crossfill.json", "data.json", "model.safetensors", "results.json"),
+        *("README.md", "calibration.json", "config_crossfill.json", "card.json", "model.safetensors", "results.json"),
         "expected.json",
     }
 

@@ -1,6 +1,6 @@
 """Model cards: what people and the hub read of a model; nothing of it changes a tag."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from crossfill.grid.task import Metric, TaskKind, Unit
 from crossfill.prediction.calibration import Calibration, load_calibration
 
 if TYPE_CHECKING:
-    from huggingface_hub import EvalResult, ModelCardData
+    from huggingface_hub import ModelCardData
 
 _TYPES = ("token-classification", "text-classification")
 _METRICS: Mapping[Metric, tuple[str, str]] = {
@@ -73,27 +73,23 @@ class CardInfo:
 
 def load_card_info(folder: Path) -> CardInfo:
     """Read what a model folder says of its model."""
-    path = folder / checkpoint.CARD_NOTES
+    path = folder / checkpoint.CARD_INFO
+    values = _read_object(path)
+    data, origin = values.pop("data", {}), values.pop("origin", None)
     try:
-        info = CardInfo().change(_read_object(path))
-    except ConfigError as error:
+        info = CardInfo().change(values)
+        origin = Origin.of(folder) or (origin and Origin(**origin))
+    except (ConfigError, TypeError) as error:
         raise CheckpointError(f"{path}: {error}; correct or delete it") from None
-    saved = _read_object(folder / checkpoint.ORIGIN)
-    origin = Origin(str(saved["name"]), str(saved["revision"])) if {"name", "revision"} <= saved.keys() else None
-    data, examples = _read_object(folder / checkpoint.DATA), load_examples(folder)
-    return replace(info, data=data, examples=examples, origin=Origin.of(folder) or origin)
+    return replace(info, data=data, examples=load_examples(folder), origin=origin)
 
 
 def save_card_info(folder: Path, info: CardInfo) -> None:
     """Write what is known of a model into its folder, and delete files of what is not known."""
-    notes = {name: getattr(info, name) for name in _NOTES}
-    files: dict[str, Any] = {
-        checkpoint.DATA: info.data,
-        checkpoint.EXAMPLES: info.examples,
-        checkpoint.CARD_NOTES: notes if notes != {name: getattr(CardInfo(), name) for name in _NOTES} else {},
-        checkpoint.ORIGIN: info.origin._asdict() if info.origin else {},
-    }
-    for name, value in files.items():
+    values = {name: getattr(info, name) for name in _NOTES if getattr(info, name) != getattr(CardInfo(), name)}
+    values |= {"data": info.data} if info.data else {}
+    values |= {"origin": info.origin._asdict()} if info.origin else {}
+    for name, value in ((checkpoint.CARD_INFO, values), (checkpoint.EXAMPLES, info.examples)):
         if value:
             write_json(folder / name, value)
         else:
@@ -118,14 +114,12 @@ def _read_object(path: Path) -> dict[str, Any]:
     return value or {}
 
 
-def describe_data(grid: Grid, seen: Sequence[Cell]) -> dict[str, Any]:
+def describe_data(grid: Grid, seen: Collection[Cell]) -> dict[str, Any]:
     """Describe the training data of each seen cell: names of corpora, numbers of sentences and words."""
     data = {}
-    for cell in seen:
-        if cell in grid.corpora:
-            training = grid.training(cell)
-            names = [splits.name for splits in grid[cell]]
-            data[str(cell)] = {"corpora": names, "sentences": len(training), "words": training.n_words}
+    for cell in sorted(set(seen) & grid.corpora.keys()):
+        training, names = grid.training(cell), [splits.name for splits in grid[cell]]
+        data[str(cell)] = {"corpora": names, "sentences": len(training), "words": training.n_words}
     return data
 
 
@@ -160,7 +154,12 @@ def write_card(folder: Path) -> None:
     pairs = inventory.unit(inventory.tasks[0]) is Unit.PAIR
     example = '("a sentence", "another")' if pairs else '["a", "sentence"]'
     tasks = " and ".join(f"`{task}`" for task in inventory.tasks)
-    licence = "No licence was stated for the model; those of its corpora and of its encoder apply."
+    unstated = "No licence was stated for the model; those of its corpora and of its encoder apply."
+    rows = []
+    for cell in sorted(seen):
+        entry = info.data.get(str(cell), {})
+        corpora = ", ".join(map(str, entry.get("corpora", ())))
+        rows.append(f"`{cell}` | {corpora} | {entry.get('sentences', '')} | {entry.get('words', '')}")
     parts = [
         f"---\n{_metadata(inventory, info, results, encoder).to_yaml()}\n---",
         f"# {info.title}",
@@ -175,8 +174,8 @@ def write_card(folder: Path) -> None:
             f"- `{task}`, labels of {inventory.unit(task)}s: {', '.join(f'`{label}`' for label in labels)}"
             for task, labels in inventory.labels.items()
         ),
-        _table("seen cell | corpora | sentences | words", [_training_data(cell, info.data) for cell in sorted(seen)]),
-        licence if info.license == "unknown" else f"Licence of the model: `{info.license}`.",
+        _table("seen cell | corpora | sentences | words", rows),
+        unstated if info.license == "unknown" else f"Licence of the model: `{info.license}`.",
         "## Scores",
         _scores(results),
         _expected(load_expected(folder), {result.cell for result in results}),
@@ -195,12 +194,6 @@ def _table(header: str, rows: Sequence[str]) -> str:
     return "\n".join([f"| {header} |", "|" + "---|" * (header.count("|") + 1), *(f"| {row} |" for row in rows)])
 
 
-def _training_data(cell: Cell, data: Mapping[str, Any]) -> str:
-    entry = data.get(str(cell), {})
-    corpora = ", ".join(map(str, entry.get("corpora", ())))
-    return f"`{cell}` | {corpora} | {entry.get('sentences', '')} | {entry.get('words', '')}"
-
-
 def _scores(results: Sequence[CellResult]) -> str:
     if not results:
         return "Not evaluated yet: `crossfill evaluate MODEL DATA`."
@@ -217,14 +210,9 @@ def _scores(results: Sequence[CellResult]) -> str:
 
 
 def _expected(expectations: Expectations | None, scored: Collection[Cell]) -> str:
-    """Expected scores of the cells that have no test data."""
-    rows = [
-        f"`{one.cell}` | {100 * one.score:.1f} | {100 * one.low:.0f} | {100 * one.high:.0f}"
-        for one in (expectations.expected if expectations is not None else ())
-        if one.cell not in scored
-    ]
-    if expectations is None or not rows:
+    if expectations is None or not (unscored := [one for one in expectations.expected if one.cell not in scored]):
         return ""
+    rows = [f"`{one.cell}` | {100 * one.score:.1f} | {100 * one.low:.0f} | {100 * one.high:.0f}" for one in unscored]
     return (
         f"Cells without test data, as {len(expectations.held_out)} seen cells did that were held out in turn: expected "
         f"score, and the interval that it lies in with a probability of {expectations.level:.0%}.\n\n"
@@ -263,47 +251,45 @@ def _metadata(
     inventory: Inventory, info: CardInfo, results: Sequence[CellResult], encoder: Origin | None
 ) -> "ModelCardData":
     """Describe the model in the words of the hub; an encoder that is not of the hub has no name there."""
-    from huggingface_hub import ModelCardData
+    from huggingface_hub import EvalResult, ModelCardData
 
     corpora = {str(name) for entry in info.data.values() for name in entry.get("corpora", ())}
     kinds = {task: inventory.task(task).kind for task in inventory.tasks}
-    types = sorted({_type(kind) for kind in kinds.values()}, key=_TYPES.index)
+    word_type, text_type = _TYPES
+    types = {task: text_type if kind is TaskKind.CLASSES else word_type for task, kind in kinds.items()}
+    used_types = sorted(set(types.values()), key=_TYPES.index)
+    entries = []
+    for result in results:  # plug-in and averaged score, and calibration error, of a corpus
+        cell, (metric, exactly) = result.cell, _METRICS[kinds[result.cell.task].metric]
+        corpus, seen = result.corpus or str(cell), "seen" if result.seen else "unseen"
+        for value, metric_type, name in (
+            (result.score, metric, f"{exactly}, plug-in"),
+            (result.averaged_score, metric, f"{exactly}, averaged"),
+            (result.averaged["ece"], "ece", "expected calibration error, averaged"),
+        ):
+            entries.append(
+                EvalResult(
+                    task_type=types[cell.task],
+                    task_name=f"{cell.task} in {language_name(cell.language)}, {seen}",
+                    dataset_type=_DATASETS.get(corpus, corpus),
+                    dataset_name=f"{corpus} ({language_name(cell.language)})",
+                    dataset_config=f"{cell.task}-{cell.language}",
+                    dataset_split="test",
+                    dataset_args={"cell": str(cell), "seen": result.seen, "words": result.n_words},
+                    metric_type=metric_type,
+                    metric_name=name,
+                    metric_value=round(value, 4),
+                )
+            )
     return ModelCardData(
         library_name="crossfill",
-        pipeline_tag=types[0] if types else _TYPES[0],
+        pipeline_tag=used_types[0] if used_types else _TYPES[0],
         license=info.license,
         base_model=encoder.name if encoder is not None else None,
         datasets=sorted({*info.datasets, *(_DATASETS[name] for name in corpora if name in _DATASETS)}) or None,
         language=[language_tag(code) for code in inventory.languages],
         metrics=sorted({_METRICS[kind.metric][0] for kind in kinds.values()}),
-        tags=[*types, "zero-shot", "uncertainty", *inventory.tasks],
+        tags=[*used_types, "zero-shot", "uncertainty", *inventory.tasks],
         model_name=info.title,
-        eval_results=[entry for result in results for entry in _entries(result, kinds[result.cell.task])] or None,
+        eval_results=entries or None,
     )
-
-
-def _type(kind: TaskKind) -> str:
-    return "text-classification" if kind is TaskKind.CLASSES else "token-classification"
-
-
-def _entries(result: CellResult, kind: TaskKind) -> "Iterator[EvalResult]":
-    """Plug-in and averaged score, and calibration error, of a corpus."""
-    from huggingface_hub import EvalResult
-
-    cell, (metric, exactly) = result.cell, _METRICS[kind.metric]
-    corpus = result.corpus or str(cell)
-    of: dict[str, Any] = {
-        "task_type": _type(kind),
-        "task_name": f"{cell.task} in {language_name(cell.language)}, {'seen' if result.seen else 'unseen'}",
-        "dataset_type": _DATASETS.get(corpus, corpus),
-        "dataset_name": f"{corpus} ({language_name(cell.language)})",
-        "dataset_config": f"{cell.task}-{cell.language}",
-        "dataset_split": "test",
-        "dataset_args": {"cell": str(cell), "seen": result.seen, "words": result.n_words},
-    }
-    for value, type_, name in (
-        (result.score, metric, f"{exactly}, plug-in"),
-        (result.averaged_score, metric, f"{exactly}, averaged"),
-        (result.averaged["ece"], "ece", "expected calibration error, averaged"),
-    ):
-        yield EvalResult(**of, metric_type=type_, metric_name=name, metric_value=round(value, 4))

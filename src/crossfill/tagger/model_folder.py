@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,12 @@ from crossfill.grid.cells import Grid
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, save_calibration
-from crossfill.tagger.card import describe_data, encoder_origin, write_card
+from crossfill.tagger.card import describe_data, encoder_origin, load_card_info, save_card_info, write_card
 
 _WANTED = [
-    *(checkpoint.DESCRIPTION, checkpoint.WEIGHTS, checkpoint.CALIBRATION, checkpoint.DATA),
-    *(checkpoint.RESULTS, checkpoint.EXPECTED, checkpoint.EXAMPLES, checkpoint.ENCODER_SOURCE, checkpoint.CARD),
-    *(checkpoint.CARD_NOTES, f"{checkpoint.ADAPTED}/*.safetensors", *(f"{checkpoint.ENCODER}/*{end}" for end in READ)),
+    *(checkpoint.DESCRIPTION, checkpoint.WEIGHTS, checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED),
+    *(checkpoint.EXAMPLES, checkpoint.ENCODER_SOURCE, checkpoint.CARD, checkpoint.CARD_INFO),
+    *(f"{checkpoint.ADAPTED}/*.safetensors", *(f"{checkpoint.ENCODER}/*{end}" for end in READ)),
 ]
 """Files of a model folder that are fetched: JSON, safetensors and text alone."""
 
@@ -61,7 +62,8 @@ def save_model(
 
 def complete_folder(folder: Path, model: Model, grid: Grid, config: Config) -> None:
     """Complete the folder of a training run, which has its weights: its data and encoder files, but no card yet."""
-    write_json(folder / checkpoint.DATA, describe_data(grid, sorted(model.seen)))
+    info = replace(load_card_info(folder), data=describe_data(grid, model.seen), origin=None)
+    save_card_info(folder, info)
     _save_encoder(folder, model, config)
 
 
@@ -80,7 +82,7 @@ def copy_folder(folder: Path, out: Path | None) -> Path:
         raise CheckpointError(f"{out}: expected no folder of that name, or an empty one; name another")
     with _copied(folder, out) as scratch:
         if origin is not None:
-            write_json(scratch / checkpoint.ORIGIN, origin._asdict())
+            save_card_info(scratch, load_card_info(folder))
         if out.exists():
             out.rmdir()
         scratch.rename(out)

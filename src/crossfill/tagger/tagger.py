@@ -161,21 +161,20 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
     def adapt(self, corpus: Corpus | Iterable[Sentence], cell: str | Cell) -> AdaptedCell:
         """Update the head of a cell with a few labelled sentences, in addition to those it was adapted to before.
 
-        A task that the model does not know becomes a new row of its grid, with the labels of these sentences.
-        The posterior is computed anew from all of them, so that two calls are the same as one with all sentences. The
-        change is in memory until `save`, or `crossfill.adaptation.storage.save_adapted`.
+        A task that the model does not know becomes a new row of its grid, with the labels of these sentences. Two calls
+        are the same as one with all sentences. The change is in memory until `save`.
         """
         labelled = corpus if isinstance(corpus, Corpus) else Corpus.from_sentences(corpus)
-        found = self.cell_to_adapt(cell)
-        known, inventory = self.adapted.get(found), self.model.inventory
-        if found.task not in inventory.labels:
-            task = Task(found.task, tuple(sorted(labelled.labels.distinct())), labelled.unit)
+        target = self.cell_to_adapt(cell)
+        before, inventory = self.adapted.get(target), self.model.inventory
+        if target.task not in inventory.labels:
+            task = Task(target.task, tuple(sorted(labelled.labels.distinct())), labelled.unit)
             inventory = with_tasks(inventory, [task])
-        examples = Examples.of(self.model, found, labelled, inventory)
-        examples = known.examples + examples if known else examples
-        made = self.adapted_to(examples, found, inventory.task(found.task))
-        self.replace_adapted(found, made)
-        return made
+        examples = Examples.of(self.model, target, labelled, inventory)
+        examples = before.examples + examples if before else examples
+        adapted = self.adapted_to(examples, target, inventory.task(target.task))
+        self.replace_adapted(target, adapted)
+        return adapted
 
     def adapted_to(
         self,
@@ -184,9 +183,9 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         task: Task | None = None,
         calibration: CellCalibration | None = None,
     ) -> AdaptedCell:
-        """What `adapt` makes of a cell with exactly these sentences; the tagger itself does not change.
+        """Adapt a cell to exactly these sentences, without a change of the tagger; a given `calibration` is kept.
 
-        `task` is needed if the model does not know it yet; with a `calibration` of the cell it is quicker.
+        `task` is needed if the model does not know it yet.
         """
         task = task or self.model.inventory.task(cell.task)
         of_task = self.calibration.of(cell.task, 0) if self.calibration else None
@@ -194,7 +193,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         return adapt_cell(prior, examples, cell, task, of_task, calibration=calibration)
 
     def cell_to_adapt(self, name: str | Cell) -> Cell:
-        """The cell of this name; it may be of a task that the model does not know, in one of its languages."""
+        """Find the cell of this name; it may be of a task that the model does not know, in one of its languages."""
         given = name if isinstance(name, Cell) else Cell.parse(name)
         language = find_language_in(given.language, self.model.inventory.languages)
         if given in self._known or language not in self.model.inventory.languages:
@@ -210,10 +209,8 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
 
     def replace_adapted(self, cell: Cell, adapted: AdaptedCell | None) -> None:
         """Use an adapted head for a cell from now on, or with none the head that the model generates."""
-        cells = {other: earlier for other, earlier in self.adapted.items() if other != cell}
-        if adapted is not None:
-            cells[cell] = adapted
-        self._use(with_adapted(self.model, cells))
+        cells = {**self.adapted, cell: adapted}
+        self._use(with_adapted(self.model, {name: head for name, head in cells.items() if head is not None}))
 
     def add_language(self, language: str, text: Corpus | Iterable[Sentence]) -> None:
         """Add a language of which there is nothing but text: every task can be tagged in it from then on."""
@@ -314,16 +311,16 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         self.save(save_directory)
 
     def _calibration(self, cell: Cell, n_samples: int, options: TaggingOptions) -> TaskCalibration | None:
-        wanted = options.alpha is not None or options.abstain is not None or options.temperature
-        found = self.calibration.of(cell.task, n_samples) if self.calibration else None
-        if wanted and found is None:
+        calibration = self.calibration.of(cell.task, n_samples) if self.calibration else None
+        needs_one = options.alpha is not None or options.abstain is not None or options.temperature
+        if needs_one and calibration is None:
             raise DataError(
                 f"{cell}: label sets, abstention and temperature need a calibration on seen {cell.task} cells held out "
                 "in turn, and this model has none; train it with --expect (expect=True)"
             )
-        if found is not None and cell in self.adapted:
-            return replace(found, temperature=found.temperature * self.adapted[cell].calibration.temperature)
-        return found
+        if calibration is not None and (adapted := self.adapted.get(cell)):
+            return replace(calibration, temperature=calibration.temperature * adapted.calibration.temperature)
+        return calibration
 
 
 def load(

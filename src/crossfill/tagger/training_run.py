@@ -104,7 +104,7 @@ def train(
     if quiet is None:  # nobody reads standard error but in a terminal or a notebook
         quiet = not sys.stderr.isatty() and "ipykernel" not in sys.modules
     outcome = run(grid, seen, request, log=None if quiet else lambda line: print(line, file=sys.stderr))  # noqa: T201
-    card = CardInfo(data=describe_data(grid, sorted(outcome.model.seen)))
+    card = CardInfo(data=describe_data(grid, outcome.model.seen))
     return Tagger(outcome.model, outcome.config, outcome.calibration, expectations=outcome.expectations, card=card)
 
 

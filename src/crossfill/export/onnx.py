@@ -1,5 +1,7 @@
 """ONNX: pieces in, one row of logits per word out; layer choice, pooling and head are all in the graph."""
 
+import json
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +13,8 @@ from torch import Tensor, nn
 
 from crossfill.encoders.pieces import reading_all_as_text
 from crossfill.errors import ExportError, missing_package
-from crossfill.export.parts import Log, Parts, take_apart, write_labels, write_surroundings
-from crossfill.files import write_atomically
+from crossfill.export.parts import Log, Parts, take_apart, write_surroundings
+from crossfill.files import write_atomically, write_json
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Unit
 from crossfill.tagger.tagger import Tagger
@@ -79,7 +81,7 @@ class TaggingGraph(nn.Module):
         first_piece: Int[Tensor, "sentences words"],
         last_piece: Int[Tensor, "sentences words"],
     ) -> Float[Tensor, "sentences words labels"] | Float[Tensor, "sentences labels"]:
-        """The logits of each word, or of each sentence."""
+        """Compute the logits of each word, or of each sentence."""
         every = self.mix or self.layer is not None
         outputs = self.network(input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=every)
         states = outputs.last_hidden_state
@@ -90,14 +92,11 @@ class TaggingGraph(nn.Module):
         # pooling weight of each piece in each word: sentences × words × pieces
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         first, last = first_piece.unsqueeze(-1), last_piece.unsqueeze(-1)
-        match self.pooling:
-            case "first":
-                shares = (places == first).to(states.dtype)
-            case "last":
-                shares = (places == last).to(states.dtype)
-            case _:
-                inside = ((places >= first) & (places <= last) & (first >= 0)).to(states.dtype)
-                shares = inside / inside.sum(-1, keepdim=True).clamp(min=1.0)
+        if self.pooling == "mean":
+            inside = ((places >= first) & (places <= last) & (first >= 0)).to(states.dtype)
+            shares = inside / inside.sum(-1, keepdim=True).clamp(min=1.0)
+        else:
+            shares = (places == (first if self.pooling == "first" else last)).to(states.dtype)
         if self.unit is Unit.SENTENCE:
             # share of each word in its sentence: sentences × 1 × words
             n_words = (first_piece >= -1).sum(-1, keepdim=True)
@@ -124,7 +123,9 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage:
     if parts.unit is Unit.SENTENCE:
         usage += _OF_SENTENCES.format(pooled=_POOLED[parts.sentences])
     write_surroundings(parts, tagger, out, usage)
-    write_labels(parts, out)
+    settings = json.loads((out / "config.json").read_text(encoding="utf-8"))
+    settings |= {"id2label": dict(enumerate(parts.labels)), "label2id": {v: i for i, v in enumerate(parts.labels)}}
+    write_json(out / "config.json", settings)
     write_atomically(out / "tokenizer.json", reading_all_as_text(parts.words.cutter.tokenizer).to_str().encode())
     graph = TaggingGraph(parts).eval()
     ids = torch.ones(2, 7, dtype=torch.long)
@@ -149,8 +150,6 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence the exporter's warnings about its internals."""
-    import logging
-
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)

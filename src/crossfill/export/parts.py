@@ -1,6 +1,5 @@
 """The parts of an exported tagger: a network, a head with centring folded in, labels, and a model card."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +54,7 @@ class Parts:
 
 @torch.inference_mode()
 def take_apart(tagger: Tagger, cell: Cell) -> Parts:
-    """The parts of the tagger of a cell, posterior means plugged in.
+    """Take the tagger of a cell apart, posterior means plugged in.
 
     A frozen encoder's centring x = (v − m) / s and a layer mix x = γ Σₖ aₖ vₖ are affine: W and b include them.
     """
@@ -105,13 +104,13 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
 
 
 def _affine_head(tagger: Tagger, cell: Cell) -> Classifier:
-    """The head at the posterior means; that of an adapted cell is fitted again without cues."""
-    made, head = tagger.adapted.get(cell), tagger.model.heads.plug_in([cell])[0]
-    if made is None:
-        return head
-    prior = generated_prior(tagger.model, cell)
+    """Return the head at the posterior means; that of an adapted cell is fitted again without cues."""
+    adapted = tagger.adapted.get(cell)
+    if adapted is None:
+        return tagger.model.heads.plug_in([cell])[0]
+    prior, variances = generated_prior(tagger.model, cell), adapted.variances.without_cues()
     plain = adapt_cell(
-        prior, made.examples, cell, made.task, variances=made.variances.without_cues(), calibration=made.calibration
+        prior, adapted.examples, cell, adapted.task, variances=variances, calibration=adapted.calibration
     )
     return Head(plain.posterior.mean.unsqueeze(0).to(next(tagger.model.heads.parameters())))
 
@@ -121,14 +120,6 @@ def write_surroundings(parts: Parts, tagger: Tagger, out: Path, usage: str) -> N
     out.mkdir(parents=True, exist_ok=True)
     hub.carry(parts.folder, out, weights=False)
     write_atomically(out / "README.md", _card(parts, tagger, usage).encode())
-
-
-def write_labels(parts: Parts, out: Path) -> None:
-    """Add the label names to the encoder's settings, in the form that transformers uses."""
-    path = out / "config.json"
-    settings = json.loads(path.read_text(encoding="utf-8"))
-    settings |= {"id2label": dict(enumerate(parts.labels)), "label2id": {v: i for i, v in enumerate(parts.labels)}}
-    write_atomically(path, (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _card(parts: Parts, tagger: Tagger, usage: str) -> str:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from crossfill.errors import ExportError
 from crossfill.export.parts import Log, Parts, take_apart, write_surroundings
-from crossfill.files import write_atomically
+from crossfill.files import write_json
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit
@@ -59,13 +59,9 @@ def export_stock(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage
     log(f"writing {out}")
     write_surroundings(parts, tagger, out, _USAGE if parts.unit is Unit.WORD else _SENTENCE_USAGE)
     model.save_pretrained(out)
-    _read_special_tokens_as_text(out / "tokenizer_config.json")
-
-
-def _read_special_tokens_as_text(path: Path) -> None:
+    path = out / "tokenizer_config.json"
     settings = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    settings["split_special_tokens"] = True
-    write_atomically(path, (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode())
+    write_json(path, {**settings, "split_special_tokens": True})  # special tokens are read as text
 
 
 def _check(parts: Parts) -> None:
@@ -132,8 +128,13 @@ def _fold_bias(parts: Parts, base: nn.Module, name: str) -> None:
 @torch.inference_mode()
 def _verify(parts: Parts, model: "PreTrainedModel") -> None:
     """Check that the checkpoint gives this model's logits: some classes add layers between encoder and head."""
-    if parts.unit is Unit.SENTENCE:
-        _compare(parts, model, *_sentence_logits(parts, model))
+    if parts.unit is Unit.SENTENCE:  # read as the pipeline reads them
+        actual, expected = [], []
+        for words in _PROBE:
+            inputs = parts.words.cutter.cut(Corpus.from_sentences([Sentence(words)]))
+            actual.append(model(input_ids=inputs.ids[None]).logits[0])
+            expected.append(parts.words(inputs)[-1] @ parts.weight.T + parts.bias)
+        _compare(parts, model, torch.stack(actual), torch.stack(expected))
         return
     inputs = parts.words.cutter.cut(Corpus.from_sentences(Sentence(words) for words in _PROBE))
     expected = parts.words(inputs) @ parts.weight.T + parts.bias
@@ -146,16 +147,6 @@ def _verify(parts: Parts, model: "PreTrainedModel") -> None:
     first, _ = inputs.word_pieces()
     has_piece = inputs.first >= 0
     _compare(parts, model, pieces[first][has_piece], expected[has_piece])
-
-
-def _sentence_logits(parts: Parts, model: "PreTrainedModel") -> tuple[Tensor, Tensor]:
-    """Compute the checkpoint's logits of some sentences, read as its pipeline reads them, and the model's."""
-    actual, expected = [], []
-    for words in _PROBE:
-        inputs = parts.words.cutter.cut(Corpus.from_sentences([Sentence(words)]))
-        actual.append(model(input_ids=inputs.ids[None]).logits[0])
-        expected.append(parts.words(inputs)[-1] @ parts.weight.T + parts.bias)
-    return torch.stack(actual), torch.stack(expected)
 
 
 def _compare(parts: Parts, model: "PreTrainedModel", actual: Tensor, expected: Tensor) -> None:

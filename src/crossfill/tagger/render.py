@@ -18,13 +18,9 @@ _HEAD, _DEPREL = 6, 7
 
 def tagged(form: str, item: Item, taggings: Sequence[Tagging], whole: bool, name: int | str) -> str:
     """Render a tagged sentence in a format; `name` identifies a sentence of CoNLL-U that has no name."""
-    match form:
-        case "conllu":
-            return conllu(item, taggings, whole, name) if item.sentence else ""
-        case "bio":
-            return columns(taggings, whole)
-        case _:
-            return json_line(item, taggings, whole)
+    if form == "conllu":
+        return conllu(item, taggings, whole, name) if item.sentence else ""
+    return columns(taggings, whole) if form == "bio" else json_line(item, taggings, whole)
 
 
 def header(taggings: Sequence[Tagging], whole: bool) -> str:
@@ -52,7 +48,7 @@ def columns(taggings: Sequence[Tagging], whole: bool) -> str:
     for i, word in enumerate(taggings[0].sentence.words if words else [" ‖ ".join(_texts(taggings[0]))]):
         row = [on_one_line(word)]
         for tagging in taggings:
-            row += [f"{value:.4f}" for value in _numbers(tagging, i)]
+            row += _numbers(tagging, i)
             if whole:
                 row.append(_distribution(tagging, i))
             if tagging.sets is not None:
@@ -94,7 +90,10 @@ def conllu(
         raise DataError(
             f"expected cells that label words for CoNLL-U, got {', '.join(sentence_level)}; choose --format jsonl"
         )
-    source = item.conllu or _blank(taggings[0])
+    source = item.conllu
+    if source is None:  # read from another format
+        words = [on_one_line(word).strip() or "_" for word in taggings[0].sentence.words]
+        source = ConlluSentence((), blank_rows(words, taggings[0].sentence.spaces[:-1]))
     rows, word = [], 0
     for row in source.rows:
         changed = list(row)
@@ -105,8 +104,13 @@ def conllu(
         rows.append(changed)
     earlier = tuple(f"# {tagging.cell} span " for tagging in taggings)
     others = [comment for comment in source.comments if not comment.startswith(earlier)]
-    comments = (*_identified(others, number, source.text), *_span_comments(taggings))
-    return render_conllu([type(source)(comments, rows)])
+    spans = [
+        f"# {tagging.cell} span {s.start + 1}-{s.end} {s.type} {s.confidence:.4f}"
+        for tagging in taggings
+        for s in tagging.spans
+    ]
+    comments = (*_identified(others, number, source.text), *spans)
+    return render_conllu([ConlluSentence(comments, rows)])
 
 
 def _identified(comments: list[str], number: int | str, text: str) -> list[str]:
@@ -121,18 +125,8 @@ def _identified(comments: list[str], number: int | str, text: str) -> list[str]:
     return [*comments[:place], *new, *comments[place:]]
 
 
-def _numbers(tagging: Tagging, word: int) -> tuple[float, float, float]:
-    return (
-        float(tagging.confidence[word]),
-        float(tagging.entropy[word]),
-        float(tagging.mutual_information[word]),
-    )
-
-
-def _blank(tagging: Tagging) -> ConlluSentence:
-    """Make the CoNLL-U lines of a sentence that was read from another format."""
-    words = [on_one_line(word).strip() or "_" for word in tagging.sentence.words]
-    return ConlluSentence((), blank_rows(words, tagging.sentence.spaces[:-1]))
+def _numbers(tagging: Tagging, word: int) -> list[str]:
+    return [f"{values[word]:.4f}" for values in (tagging.confidence, tagging.entropy, tagging.mutual_information)]
 
 
 def _fill(row: list[str], tagging: Tagging, word: int, whole: bool, deprel_without_head: bool) -> None:
@@ -150,7 +144,7 @@ def _fill(row: list[str], tagging: Tagging, word: int, whole: bool, deprel_witho
     else:
         misc[key if kind == "misc" else task.upper()] = label
     numbers = zip(("Confidence", "Entropy", "MutualInformation"), _numbers(tagging, word), strict=True)
-    misc |= {f"{name}{what}": f"{value:.4f}" for what, value in numbers}
+    misc |= {f"{name}{what}": number for what, number in numbers}
     if whole:
         misc[f"{name}Distribution"] = _distribution(tagging, word)
     if tagging.sets is not None:
@@ -158,14 +152,6 @@ def _fill(row: list[str], tagging: Tagging, word: int, whole: bool, deprel_witho
     if tagging.doubtful is not None and tagging.doubtful[word]:
         misc[f"{name}Doubtful"] = "Yes"
     row[9] = with_keys(row[9], misc)
-
-
-def _span_comments(taggings: Sequence[Tagging]) -> list[str]:
-    return [
-        f"# {tagging.cell} span {s.start + 1}-{s.end} {s.type} {s.confidence:.4f}"
-        for tagging in taggings
-        for s in tagging.spans
-    ]
 
 
 def _distribution(tagging: Tagging, word: int) -> str:

@@ -209,8 +209,10 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
 
     def replace_adapted(self, cell: Cell, adapted: AdaptedCell | None) -> None:
         """Use an adapted head for a cell from now on, or with none the head that the model generates."""
-        cells = {**self.adapted, cell: adapted}
-        self._use(with_adapted(self.model, {name: head for name, head in cells.items() if head is not None}))
+        cells = {other: earlier for other, earlier in self.adapted.items() if other != cell}
+        if adapted is not None:
+            cells[cell] = adapted
+        self._use(with_adapted(self.model, cells))
 
     def add_language(self, language: str, text: Corpus | Iterable[Sentence]) -> None:
         """Add a language of which there is nothing but text: every task can be tagged in it from then on."""

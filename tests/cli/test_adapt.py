@@ -74,7 +74,7 @@ def test_adapt_twice_and_undo(made: tuple[Path, Path, Grid, Cell], tmp_path: Pat
         ("empty", "empty file"),
         ("label", "unknown label 'NONSENSE'"),
         ("test", "test data"),
-        ("ending", "expected labelled sentences as"),
+        ("ending", "unknown ending"),
         ("undo", "expected an adapted cell to undo"),
         ("cell", "unknown cell"),
         ("out", "expected no folder of that name"),

@@ -63,21 +63,13 @@ def adapt(
 
 
 def _read(path: Path, cell: "Cell") -> "Corpus":
-    from crossfill.data.hints import ReadingHints
-    from crossfill.data.readers import READERS, read_corpus
-    from crossfill.errors import DataError, unreadable
+    from crossfill.data.folder import read_file
+    from crossfill.errors import DataError
 
-    packed = path.suffix == ".gz"
-    suffix = (path.with_suffix("") if packed else path).suffix.lower()
-    if suffix not in READERS:
-        raise DataError(f"{path}: expected labelled sentences as {', '.join(s for s in READERS if s)}; got '{suffix}'")
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from None
-    if not content.strip():
+    corpus = read_file(path, cell).corpus
+    if not len(corpus):
         raise DataError(f"{path}: expected labelled sentences, got an empty file")
-    return read_corpus(content, str(path), cell.task, ReadingHints(language=cell.language), suffix, packed).corpus
+    return corpus
 
 
 def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path) -> None:

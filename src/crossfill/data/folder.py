@@ -15,7 +15,7 @@ from crossfill.data.layout import UD, SourceFile, find_sources
 from crossfill.data.leakage import separate_evaluation_text
 from crossfill.data.lines import GZIP, decode, unpacked
 from crossfill.data.messages import Message
-from crossfill.data.readers import VERSION, Reading, read_corpus
+from crossfill.data.readers import READERS, VERSION, Reading, read_corpus
 from crossfill.data.segmentation import split_text
 from crossfill.data.splits import capped, eighty_ten_ten
 from crossfill.errors import DataError, unknown, unreadable
@@ -215,6 +215,17 @@ def read_source(source: SourceFile, task: str, where: str, root: Path, store: Pa
         with suppress(OSError):  # a cache that cannot be written only costs time
             corpus_cache.save_reading(entry, state, reading)
     return reading
+
+
+def read_file(path: Path, cell: Cell) -> Reading:
+    """Read a single file of labelled sentences, by its ending."""
+    packed = path.suffix.lower() == ".gz"
+    suffix = (path.with_suffix("") if packed else path).suffix.lower()
+    if suffix not in READERS:
+        raise DataError(f"{path}: " + unknown("ending", suffix, filter(None, READERS)))
+    absolute = path.absolute()
+    source = SourceFile(absolute, cell.task, cell.language, cell.task, "whole", absolute.parent, suffix)
+    return read_source(source, cell.task, str(path), absolute.parent)
 
 
 def _error(error: DataError) -> Message:

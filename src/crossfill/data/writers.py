@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, text_tables
-from crossfill.data.folder import corpus_names, read_source, tasks_in
+from crossfill.data.folder import corpus_names, read_file, read_source, tasks_in
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import SourceFile, find_sources
 from crossfill.data.messages import Message
-from crossfill.data.readers import READERS, Reading
+from crossfill.data.readers import Reading
 from crossfill.errors import DataError, unknown
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Grid
@@ -52,14 +52,13 @@ def render_conllu(corpus: Corpus, task: str, labels: Collection[str] = ()) -> by
     return conllu.render(sentences).encode()
 
 
-def render_tsv(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
-    """Write a sentence or pair and its label on every line, tabs between, under a header."""
-    return text_tables.render(map(text_tables.as_row, corpus), "\t")
+def _table(separator: str) -> Writer:
+    """Make the writer of tables with a sentence or pair and its label on every line, under a header."""
 
+    def render(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
+        return text_tables.render(map(text_tables.as_row, corpus), separator)
 
-def render_csv(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
-    """Write a sentence or pair and its label on every line, commas between, under a header."""
-    return text_tables.render(map(text_tables.as_row, corpus), ",")
+    return render
 
 
 WRITERS: dict[str, Writer] = {
@@ -71,8 +70,8 @@ WRITERS: dict[str, Writer] = {
 }
 """For labels of words."""
 ITEM_WRITERS: dict[str, Writer] = {
-    ".tsv": render_tsv,
-    ".csv": render_csv,
+    ".tsv": _table("\t"),
+    ".csv": _table(","),
     ".jsonl": json_corpora.render,
     ".parquet": arrow_tables.render_parquet,
 }
@@ -104,13 +103,7 @@ def convert(source: Path, out: Path, cell: Cell, force: bool = False) -> Reading
         raise DataError(f"{out}: " + unknown("ending", out.suffix, ENDINGS))
     if out.exists() and not force:
         raise DataError(f"{out}: expected no file of that name; name another, or remove it")
-    packed = source.suffix.lower() == ".gz"
-    suffix = (source.with_suffix("") if packed else source).suffix.lower()
-    if suffix not in READERS:
-        raise DataError(f"{source}: " + unknown("ending", suffix, READERS))
-    path = source.absolute()
-    file = SourceFile(path, cell.task, cell.language, cell.task, "whole", path.parent, suffix)
-    reading = read_source(file, cell.task, str(source), path.parent)
+    reading = read_file(source, cell)
     corpus = reading.corpus
     write_atomically(out, writer(out.suffix, corpus.unit)(corpus, cell.task, corpus.labels.distinct()))
     return reading

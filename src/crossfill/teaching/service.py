@@ -1,15 +1,5 @@
 """The teacher: takes corrected sentences, keeps them on disk, and adapts their cells while these are served.
 
-    accept(cell, sentences, who)     keep sentences with labels, on disk when it returns; every n, the cell learns
-    withdraw(cell, ids, who)         take accepted sentences back
-    learn(cell)                      adapt in the background; false if the cell is busy, or nothing is new
-    busy(cell), wait(cell)           whether that goes on; wait until it ends
-    version(cell)                    the number of the state that tags now, as text: new with every adaptation
-    go_back(cell, number)            return to an earlier or later state, and to the sentences of that time
-    progress(cell)                   sentences, estimated score, learning curve, what the next 20 are worth, states
-    queue(cell)                      the sentences that wait to be corrected
-    save_model(cell)                 write the adapted cell into the model folder, which nothing else changes
-
 Cells may be given as text (`ner/wol`). All calls are safe from any thread, and return at once but for `wait`; bad input
 is a `DataError`. The encoder is used under the lock `encoding`, which whoever tags with the same tagger also holds.
 """

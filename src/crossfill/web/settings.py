@@ -67,17 +67,15 @@ class ServeSettings:
                 "token: expected at least 8 printable ASCII characters; make one with "
                 "python -c 'import secrets; print(secrets.token_urlsafe())'"
             )
-        if self.token is None and not self.is_local and not self.no_token:
-            raise ConfigError(
-                f"host: expected a token to serve other machines on {self.host}; put one into "
-                "$CROSSFILL_TOKEN, or let everyone in with --no-token"
-            )
-
-        if self.token is None and not self.is_local and self.teach is not None:
-            raise ConfigError(
-                f"teach: expected a token to be taught from other machines on {self.host}; put one "
-                "into $CROSSFILL_TOKEN"
-            )
+        if self.token is None and not self.is_local:
+            put = "put one into $CROSSFILL_TOKEN"
+            if not self.no_token:
+                raise ConfigError(
+                    f"host: expected a token to serve other machines on {self.host}; {put}, or let everyone in with "
+                    "--no-token"
+                )
+            if self.teach is not None:
+                raise ConfigError(f"teach: expected a token to be taught from other machines on {self.host}; {put}")
 
     @property
     def max_bytes(self) -> int:

@@ -132,10 +132,12 @@ def register_extensions() -> None:
     if not Doc.has_extension(RECORD):
         Doc.set_extension(RECORD, default=None)
         Token.set_extension(RECORD, getter=_of_token)
-        Token.set_extension("crossfill_confidence", getter=_token_confidence)
-        Token.set_extension("crossfill_doubtful", getter=_token_doubtful)
+        Token.set_extension(
+            "crossfill_confidence", getter=lambda token: min(_values(token, "confidence"), default=None)
+        )
+        Token.set_extension("crossfill_doubtful", getter=lambda t: any(_values(t, "doubtful")))
         Span.set_extension("crossfill_confidence", getter=_span_confidence)
-        Span.set_extension("crossfill_doubtful", getter=_span_doubtful)
+        Span.set_extension("crossfill_doubtful", getter=lambda span: any(any(_values(t, "doubtful")) for t in span))
 
 
 def _write_entities(doc: Doc, column: Column, overwrite: bool) -> None:
@@ -184,12 +186,8 @@ def _of_token(token: Token) -> dict[str, dict[str, Any]]:
     return {cell: values for cell, values in by_cell.items() if values["label"] is not None}
 
 
-def _token_confidence(token: Token) -> float | None:
-    return min((values["confidence"] for values in _of_token(token).values()), default=None)
-
-
-def _token_doubtful(token: Token) -> bool:
-    return any(values.get("doubtful", False) for values in _of_token(token).values())
+def _values(token: Token, name: str) -> list[Any]:
+    return [values[name] for values in _of_token(token).values() if name in values]
 
 
 def _span_confidence(span: Span) -> float | None:
@@ -198,10 +196,6 @@ def _span_confidence(span: Span) -> float | None:
             if "cells" in group.attrs and (other.start, other.end, other.label) == (span.start, span.end, span.label):
                 return score
     return None
-
-
-def _span_doubtful(span: Span) -> bool:
-    return any(_token_doubtful(token) for token in span)
 
 
 _WRITERS = {"ents": _write_entities, "pos": _write_parts_of_speech, "tag": _write_tags}

@@ -26,10 +26,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from crossfill.adaptation.curves import Curve
-from crossfill.adaptation.examples import Examples, sentence_hashes
+from crossfill.adaptation.examples import Examples
 from crossfill.data.folder import load_grid
 from crossfill.data.splits import capped_grid
 from crossfill.grid.sentence import Corpus
+from crossfill.grid.text_keys import sentence_hashes
 from crossfill.measures.significance import over_trainings_and_cells
 from crossfill.prediction.calibration import rule_for
 from crossfill.tagger.annotation import candidates, choose

@@ -124,7 +124,7 @@ def test_without_the_rule_the_same_grid_leaks(folder: Path, monkeypatch: pytest.
 def test_columns_of_a_treebank_with_only_a_test_set_are_parted_alike(folder: Path):
     grid = load_grid(folder, tasks=("pos", "deprel", "xpos"), cache=False)
     splits = [grid[Cell(task, "kpv")][0] for task in ("pos", "deprel", "xpos")]
-    assert len({(s.train.text_hash(), s.test.text_hash()) for s in splits}) == 1
+    assert len({(s.train.text_hash, s.test.text_hash) for s in splits}) == 1
     assert len(splits[0].train) + len(splits[0].test) == 40
     assert 10 <= len(splits[0].train) <= 30
     alone = load_grid(folder, tasks=("pos",), cache=False)[Cell("pos", "kpv")][0]

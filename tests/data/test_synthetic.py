@@ -55,8 +55,8 @@ def made() -> SyntheticGrid:
 def test_one_seed_makes_one_grid():
     one, two, other = (synthetic_grid(TINY.model_copy(update={"families": 2}), seed) for seed in (1, 1, 2))
     for cell in one.grid.cells:
-        assert one.grid.training(cell).text_hash() == two.grid.training(cell).text_hash()
-        assert one.grid.training(cell).text_hash() != other.grid.training(cell).text_hash()
+        assert one.grid.training(cell).text_hash == two.grid.training(cell).text_hash
+        assert one.grid.training(cell).text_hash != other.grid.training(cell).text_hash
 
 
 def test_every_task_is_annotated_in_every_language_on_text_of_its_own(made):

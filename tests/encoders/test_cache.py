@@ -152,10 +152,10 @@ def test_no_cache_only_costs_time(tmp_path: Path, cache: Any):
 def test_tasks_with_the_same_text_share_features():
     words, spaced = ("a", "b"), Sentence(("a", "b"), ("NOUN", "VERB"), (True, True))
     plain, tagged = Sentence(words), Sentence(words, ("O", "O"))
-    hashes = {Corpus.from_sentences([s]).text_hash() for s in (plain, tagged, spaced)}
+    hashes = {Corpus.from_sentences([s]).text_hash for s in (plain, tagged, spaced)}
     assert len(hashes) == 1
     others = [[Sentence(words, (), (False, True))], [Sentence(("a",)), Sentence(("b",))], [Sentence(("ab",))]]
-    assert len(hashes | {Corpus.from_sentences(other).text_hash() for other in others}) == 4
+    assert len(hashes | {Corpus.from_sentences(other).text_hash for other in others}) == 4
 
 
 FULL = """

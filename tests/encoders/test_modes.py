@@ -76,13 +76,13 @@ def test_frozen_features_are_cached_centred_and_saved(folder: Path, tmp_path: Pa
 def test_centring_uses_training_text_of_unseen_cells_but_no_test_text(folder: Path, monkeypatch: pytest.MonkeyPatch):
     asked: list[str] = []
     monkeypatch.setattr(
-        FrozenEncoder, "vectors", lambda self, corpus: (asked.append(corpus.text_hash()), np.ones((1, 16)))[1]
+        FrozenEncoder, "vectors", lambda self, corpus: (asked.append(corpus.text_hash), np.ones((1, 16)))[1]
     )
     encoder = build_encoder(config(folder, "frozen", "encoder.pretrained.centring=mean"), GRID.inventory.languages)
     from crossfill.tagger.train import centre
 
     centre(encoder, GRID, PARTITION.seen)
-    assert sorted(asked) == sorted(GRID.training(cell).text_hash() for cell in GRID.cells)
+    assert sorted(asked) == sorted(GRID.training(cell).text_hash for cell in GRID.cells)
 
 
 def test_a_model_is_refused_over_another_encoder(folder: Path, tmp_path: Path):

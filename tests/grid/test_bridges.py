@@ -2,8 +2,8 @@
 
 from itertools import product
 
-from crossfill.grid.bridges import FEW, bridge_note, bridges
 from crossfill.grid.cells import Cell
+from crossfill.grid.partition import FEW_BRIDGES, bridge_note, bridges
 
 
 def cells(*names: str) -> list[Cell]:
@@ -25,7 +25,7 @@ def test_a_grid_without_bridges_is_told_so():
 
 
 def test_bridged_grids_full_grids_and_single_tasks_need_no_note():
-    bridged = [Cell(task, f"l{i}") for task, i in product(("ner", "pos"), range(FEW))]
+    bridged = [Cell(task, f"l{i}") for task, i in product(("ner", "pos"), range(FEW_BRIDGES))]
     assert bridge_note([*bridged, Cell("ner", "other")]) is None
     assert bridge_note([*bridged[1:], Cell("ner", "other")]) is not None
     assert bridge_note(cells("pos/aaa", "ner/aaa")) is None

@@ -38,9 +38,9 @@ def test_the_hash_of_a_text_depends_on_words_spaces_and_bounds_but_not_on_labels
         [Sentence(SPACED.words, SPACED.labels, (True, False, True))],
         [Sentence(SPACED.words[:2], SPACED.labels[:2]), Sentence(SPACED.words[2:], SPACED.labels[2:])],
     ]
-    hashes = {Corpus.from_sentences(sentences).text_hash() for sentences in corpora}
+    hashes = {Corpus.from_sentences(sentences).text_hash for sentences in corpora}
     assert len(hashes) == len(corpora)
-    assert Corpus.from_sentences([Sentence(SPACED.words, (), (True, True, True))]).text_hash() in hashes
+    assert Corpus.from_sentences([Sentence(SPACED.words, (), (True, True, True))]).text_hash in hashes
 
 
 def test_wrong_number_of_labels_is_refused():
@@ -93,7 +93,7 @@ def test_columns_behave_as_the_sentences_do(drawn: list[list[tuple[str, str, boo
     assert corpus.labels.distinct() == {label for s in kept for label in s.labels}
     chosen = data.draw(st.lists(st.integers(0, len(kept) - 1), max_size=6)) if kept else []
     assert list(corpus.take(chosen)) == [kept[i] for i in chosen]
-    assert corpus.take(chosen).text_hash() == Corpus.from_sentences([kept[i] for i in chosen]).text_hash()
+    assert corpus.take(chosen).text_hash == Corpus.from_sentences([kept[i] for i in chosen]).text_hash
     joined = Corpus.joined([corpus.take(chosen), corpus])
     assert list(joined) == [*(kept[i] for i in chosen), *kept]
     assert len(joined.words.vocabulary) == len(joined.words.distinct())

@@ -52,7 +52,7 @@ def test_what_was_encoded_in_bulk_is_what_a_training_needs(data: Path, tmp_path:
     monkeypatch.setattr(frozen, "PART_WORDS", 40)
     times: list[str] = []
     own = FrozenEncoder._encode
-    monkeypatch.setattr(FrozenEncoder, "_encode", lambda s, c, *r: (times.append(c.text_hash()), own(s, c, *r))[1])
+    monkeypatch.setattr(FrozenEncoder, "_encode", lambda s, c, *r: (times.append(c.text_hash), own(s, c, *r))[1])
     told = encode(data, network, cache)
     assert len(times) > 9
     assert "0 encoded" in encode(data, network, cache)
@@ -116,7 +116,7 @@ def test_a_study_encodes_every_text_once(tmp_path: Path, monkeypatch: pytest.Mon
     encoded: list[tuple[str, int]] = []
     own = FrozenEncoder._encode
     monkeypatch.setattr(
-        FrozenEncoder, "_encode", lambda s, c, *r: (encoded.append((c.text_hash(), c.n_words)), own(s, c, *r))[1]
+        FrozenEncoder, "_encode", lambda s, c, *r: (encoded.append((c.text_hash, c.n_words)), own(s, c, *r))[1]
     )
     assert not run_study(study, tmp_path / "run", InlineExecutor()).failed
     assert len(encoded) == len(set(encoded))

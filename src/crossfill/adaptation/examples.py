@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
-from itertools import pairwise
 
 import torch
 from jaxtyping import Float, Int
@@ -15,6 +13,7 @@ from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.sentence import Corpus
 from crossfill.grid.task import Unit
+from crossfill.grid.text_keys import sentence_hashes
 from crossfill.model import Model
 from crossfill.prediction.predict import encode_words
 from crossfill.training.labelled import prepare
@@ -88,15 +87,6 @@ def joined(parts: Iterable[Examples]) -> Examples:
     )
     last = _last(together.hashes)
     return together if len(last) == len(together) else together.take(last)
-
-
-def sentence_hashes(corpus: Corpus) -> tuple[str, ...]:
-    """Hash the words of each sentence, so that sentences that were adapted to are recognised in test data."""
-    words = list(corpus.words)
-    return tuple(
-        blake2b("\n".join(words[start:end]).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-        for start, end in pairwise(corpus.offsets.tolist())
-    )
 
 
 def _last(hashes: Sequence[str]) -> list[int]:

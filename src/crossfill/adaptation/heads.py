@@ -15,13 +15,14 @@ from torch import Tensor
 
 from crossfill.adaptation.cell import AdaptedCell
 from crossfill.adaptation.design import DesignMatrix
-from crossfill.adaptation.examples import joined, sentence_hashes
+from crossfill.adaptation.examples import joined
 from crossfill.adaptation.fit import NOTHING_KNOWN, SCALES_FROM_SCRATCH, HeadWithCues
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
 from crossfill.adaptation.laplace import Categorical, Problem, laplace
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.task import Task, Unit
+from crossfill.grid.text_keys import sentence_hashes
 from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
 
 

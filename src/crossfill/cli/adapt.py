@@ -74,9 +74,9 @@ def _read(path: Path, cell: "Cell") -> "Corpus":
 
 def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path) -> None:
     """Refuse sentences that are test data of the cell's language, in any task."""
-    from crossfill.adaptation.examples import sentence_hashes
     from crossfill.data.folder import load_grid
     from crossfill.errors import DataError
+    from crossfill.grid.text_keys import sentence_hashes
 
     grid = load_grid(data, cache=True)
     test = {

@@ -107,8 +107,8 @@ def _label_counts(grid: "Grid", task: str) -> Counter[str]:
 
 def _as_json(data: Path, grid: "Grid", problems: "Sequence[Message]") -> dict[str, Any]:
     from crossfill.data.codes import language_name
-    from crossfill.grid.bridges import bridge_note, bridges
     from crossfill.grid.cells import Cell
+    from crossfill.grid.partition import bridge_note, bridges
 
     note = bridge_note(grid.cells)
     cells = [Cell(task, language) for task in grid.tasks for language in grid.languages]
@@ -142,7 +142,7 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Message]") -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    from crossfill.grid.bridges import bridge_note
+    from crossfill.grid.partition import bridge_note
 
     console = Console(highlight=False)
     n_cells = len(grid.tasks) * len(grid.languages)

@@ -19,9 +19,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from crossfill.data.splits import all_letters, fraction
 from crossfill.grid.cells import Cell, Splits
 from crossfill.grid.sentence import Corpus
+from crossfill.grid.text_keys import fraction, letters
 
 _TRAINING = ("train", "surplus")
 
@@ -72,7 +72,7 @@ class _Member:
     def __init__(self, cell: Cell, splits: Splits) -> None:
         self.cell, self.splits, self.report = cell, splits, LeakageReport(cell, splits.name)
         self.parts = splits.parts
-        self.texts = {name: list(all_letters(corpus)) for name, corpus in self.parts.items()}
+        self.texts = {name: list(letters(corpus)) for name, corpus in self.parts.items()}
 
     @property
     def is_test_only(self) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from crossfill.data.labels import UPOS
 from crossfill.data.leakage import LeakageReport
-from crossfill.data.splits import all_letters
+from crossfill.grid import text_keys
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import EMPTY, Corpus
 from crossfill.grid.task import Unit
@@ -196,7 +196,7 @@ def _odd_labels(cell: Cell, splits: Splits) -> Iterable[str]:
 def _odd_text(splits: Splits, letters: Counter[str]) -> Iterable[str]:
     """Find sentences that repeat others, words that are missing, and mixed scripts."""
     for name, corpus in splits.parts.items():
-        repeated = len(corpus) - len(set(all_letters(corpus)))
+        repeated = len(corpus) - len(set(text_keys.letters(corpus)))
         if repeated > MOST_DUPLICATES * len(corpus):
             yield f"{repeated:,} of {len(corpus):,} {name} {corpus.items} repeat another ({repeated / len(corpus):.0%})"
     n_words = sum(corpus.n_words for corpus in splits.parts.values())

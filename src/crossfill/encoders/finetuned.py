@@ -60,7 +60,7 @@ class FinetunedEncoder(Encoder):
             return inputs
         settings = {"pieces_of_layer": self.n_frozen} | {n: getattr(self.config, n) for n in ("max_pieces", "overlap")}
         states = self.cache.fetch(
-            {"encoder": self.identity.hex(), **settings, "text": corpus.text_hash()},
+            {"encoder": self.identity.hex(), **settings, "text": corpus.text_hash},
             (len(inputs.ids), self.source.size),
             "<f4",
             lambda: self._run_frozen(inputs),

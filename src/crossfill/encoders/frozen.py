@@ -193,7 +193,7 @@ class FrozenEncoder(CentredEncoder):
     def _moments_of(self, corpora: Sequence[Corpus]) -> "Moments":
         total = Moments.of((), self.width)
         for corpus in corpora:
-            text = corpus.text_hash()
+            text = corpus.text_hash
             if text not in self._moments:
                 self._moments[text] = Moments.of([self.vectors(corpus)], self.width)
             total = total + self._moments[text]
@@ -206,20 +206,20 @@ class FrozenEncoder(CentredEncoder):
                 f"encoder '{self.source.name}': expected the one this model was trained over, found other weights in "
                 f"{self.source.folder}; name the right one or train again"
             )
-        corpus, text = corpus.text(), corpus.text_hash()
+        corpus, text = corpus.text(), corpus.text_hash
         if text in self._opened:
             return self._opened[text]
         stored: list[Corpus] = []
         vectors = self._fetch(corpus, {"text": text}, lambda: self._encode_in_parts(corpus, stored))
         for part in stored:
-            self.cache.drop(*self._entry(part, {"part": part.text_hash()}))
+            self.cache.drop(*self._entry(part, {"part": part.text_hash}))
         if self.keep_open:
             self._opened[text] = vectors
         return vectors
 
     def is_cached(self, corpus: Corpus, whole: bool = True) -> bool:
         """Whether the vectors of a corpus, or of a part of a long one, are in the cache."""
-        text = corpus.text_hash()
+        text = corpus.text_hash
         name = {"text" if whole else "part": text}
         return (whole and text in self._opened) or self.cache.holds(*self._entry(corpus, name))
 
@@ -234,7 +234,7 @@ class FrozenEncoder(CentredEncoder):
             if report is not None:
                 report(words, "words")
 
-        name = {"text" if whole else "part": corpus.text_hash()}
+        name = {"text" if whole else "part": corpus.text_hash}
         self._fetch(corpus, name, lambda: [self._encode(corpus, count)])
 
     def _entry(
@@ -268,7 +268,7 @@ class FrozenEncoder(CentredEncoder):
                 if len(parts) == 1:
                     yield from blocks()
                 else:
-                    yield self._fetch(part, {"part": part.text_hash()}, blocks)
+                    yield self._fetch(part, {"part": part.text_hash}, blocks)
                     stored.append(part)
                 done += part.n_words
                 update(done, "words")

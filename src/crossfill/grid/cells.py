@@ -203,7 +203,7 @@ class Grid:
         found = blake2b(digest_size=16)
         for cell in sorted(cells):
             for corpus in (self.training(cell), self.development(cell)):
-                found.update(f"{cell} {corpus.text_hash()} ".encode())
+                found.update(f"{cell} {corpus.text_hash} ".encode())
                 found.update("\x1f".join(corpus.labels).encode("utf-8", "surrogatepass"))
         return found.hexdigest()
 

@@ -8,10 +8,15 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import combinations, cycle
 
 from crossfill.errors import DataError, unknown
 from crossfill.grid.cells import Cell
+
+FEW_BRIDGES = 5
+"""Fewer bridges than this are worth a note: see the table of bridges in docs/results.md."""
+MOST_FACTS = 3
+"""Most pairs of tasks that a note names."""
 
 Similarity = Callable[[str, str], float]
 """How similar two languages are: larger is more similar. Choosing a subset of languages expects it to be symmetric."""
@@ -117,6 +122,38 @@ def language_folds(cells: Iterable[Cell], n_folds: int, seed: int) -> tuple[Part
         for task in sorted(tasks - {cell.task for cell in known if cell not in fold}):
             raise DataError(f"{task} would be seen in no language: leave out fewer languages at a time")
     return tuple(Partition(frozenset(known) - fold, fold) for fold in folds)
+
+
+def bridges(seen: Iterable[Cell]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Find the languages that are seen in both tasks, for each pair of tasks: its bridges."""
+    languages: dict[str, set[str]] = defaultdict(set)
+    for cell in seen:
+        languages[cell.task].add(cell.language)
+    return {(a, b): tuple(sorted(languages[a] & languages[b])) for a, b in combinations(sorted(languages), 2)}
+
+
+def bridge_note(seen: Iterable[Cell]) -> str | None:
+    """Say which pairs of tasks few languages or none bridge, and what follows for empty cells; none if all is well.
+
+    A pair that has no empty cell (every language is in both tasks, or in neither) needs no bridge.
+    """
+    cells = frozenset(seen)
+    facts = []
+    for (first, second), shared in bridges(cells).items():
+        either = {cell.language for cell in cells if cell.task in (first, second)}
+        if len(shared) < min(FEW_BRIDGES, len(either)):
+            count = f"only {', '.join(shared)} {'has' if len(shared) == 1 else 'have'}" if shared else "no language has"
+            facts.append(f"{count} both {first} and {second}")
+    if not facts:
+        return None
+    shown = "; ".join(facts[:MOST_FACTS])
+    if len(facts) > MOST_FACTS:
+        shown += f"; and so for {len(facts) - MOST_FACTS} more pairs of tasks"
+    return (
+        f"{shown}: from so little the model can hardly learn how the two tasks of a language go together, and what "
+        f"pf-lr and pf-d fill in comes from the similarity of languages; annotate {FEW_BRIDGES} or more languages in "
+        "both tasks, or compare with jm and jm-kernel"
+    )
 
 
 def similar_languages(languages: Iterable[str], size: int, similarity: Similarity) -> tuple[str, ...]:

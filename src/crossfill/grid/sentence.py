@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import overload
 from unicodedata import is_normalized, normalize
@@ -255,11 +256,6 @@ class Corpus(Sequence[Sentence]):
         """Labels that it has, or would have: one for each word, sentence or pair."""
         return self.n_words if self.unit is Unit.WORD else len(self)
 
-    @property
-    def labels_per_sentence(self) -> np.ndarray:
-        """Labels of each sentence or pair: one for each word, or one in all."""
-        return self.lengths if self.unit is Unit.WORD else np.ones(len(self), dtype=np.int64)
-
     def text(self) -> "Corpus":
         """The sentences as encoders read them: without labels, those of pairs one by one, first and second in turn."""
         offsets = self.offsets
@@ -285,6 +281,7 @@ class Corpus(Sequence[Sentence]):
             self.seconds,
         )
 
+    @cached_property
     def text_hash(self) -> str:
         """A hash of words, spaces and sentence boundaries, not of labels: tasks that label the same text share it."""
         digest = hashlib.sha256(np.ascontiguousarray(self.text().offsets, dtype="<i8").tobytes())

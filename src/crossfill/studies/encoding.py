@@ -36,7 +36,7 @@ class EncodingJobs(Mapping[str, dict[str, Any]]):
 
     def __init__(self, encoder: FrozenEncoder, config: EncoderConfig, corpora: Iterable[Corpus]) -> None:
         self.encoder = encoder
-        self.corpora = {corpus.text_hash(): corpus for corpus in corpora if len(corpus)}
+        self.corpora = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}
         self.missing = {text for text, corpus in self.corpora.items() if not encoder.is_cached(corpus)}
         """Hashes of the corpora that were not in the cache at first."""
         self.left: dict[str, set[str]] = {}
@@ -67,7 +67,7 @@ class EncodingJobs(Mapping[str, dict[str, Any]]):
             "words": list(corpus.words),
             "spaces": corpus.spaces.tolist(),
             "offsets": np.asarray(corpus.offsets).tolist(),
-            "text": corpus.text_hash(),
+            "text": corpus.text_hash,
         }
 
     def __iter__(self) -> Iterator[str]:
@@ -134,7 +134,7 @@ def encode_part(given: Mapping[str, Any], threads: int, report: Report | None = 
     torch.set_num_threads(threads)
     spaces, offsets = np.array(given["spaces"], dtype=np.bool_), np.array(given["offsets"], dtype=np.int64)
     corpus = Corpus(Column.of(given["words"]), EMPTY.labels, spaces, offsets)
-    if corpus.text_hash() != given["text"]:
+    if corpus.text_hash != given["text"]:
         raise EncoderError("expected the text that was sent, got another; is the same crossfill on all machines?")
     encoder = _encoder(given["encoder"], given["cache"])
     if not encoder.is_cached(corpus, given["whole"]):

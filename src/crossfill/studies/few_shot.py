@@ -62,7 +62,7 @@ def few_shot_points(
 
 def _annotated(model: "Model", config: "Config", cell: Cell, training: Corpus, curve: "Curve") -> list[int]:
     """Return the sentences that can be learnt from, in the order in which `crossfill annotate` proposes them."""
-    from crossfill.adaptation.examples import sentence_hashes
+    from crossfill.grid.text_keys import sentence_hashes
     from crossfill.tagger.annotation import candidates, choose
     from crossfill.tagger.tagger import Tagger
 

@@ -49,7 +49,7 @@ class StudyGrid:
                 for splits in grid[cell]:
                     digest.update(f"{cell} {splits.name}".encode())
                     for corpus in splits.parts.values():
-                        digest.update(corpus.text_hash().encode())
+                        digest.update(corpus.text_hash.encode())
                         digest.update("\0".join(corpus.labels).encode())
         return digest.hexdigest()
 

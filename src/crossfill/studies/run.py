@@ -110,7 +110,7 @@ def encoding_jobs(checked: CheckedStudy, todo: Sequence[StudyJob]) -> list[Encod
             encoders[settings, cache] = FrozenEncoder(job.config.encoder, (), Path(cache) if cache else True)
         encoder = encoders[settings, cache]
         corpora = texts_of_job(job, checked.grid.only(job.languages))
-        texts.setdefault(encoder.settings_hash, {}).update({corpus.text_hash(): corpus for corpus in corpora})
+        texts.setdefault(encoder.settings_hash, {}).update({corpus.text_hash: corpus for corpus in corpora})
         named.setdefault(encoder.settings_hash, (encoder, job.config.encoder))
     return [EncodingJobs(encoder, settings, texts[name].values()) for name, (encoder, settings) in named.items()]
 

@@ -20,8 +20,8 @@ from crossfill.evaluation.expected import FEWEST_CELLS, Expectations, save_expec
 from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import evaluate, scored_corpora
 from crossfill.grid import partition
-from crossfill.grid.bridges import bridge_note
 from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.partition import bridge_note
 from crossfill.grid.sentence import Corpus
 from crossfill.grid.typology import vectors_beside
 from crossfill.methods.registry import find_method
@@ -245,6 +245,6 @@ def words_to_encode(grid: Grid, seen: Collection[Cell], encoder: FrozenEncoder, 
             corpora.append(grid.development(cell))
     if scored is not None:
         corpora += [corpus for cell in scored.cells for corpus in scored.evaluation(cell, cell in seen).values()]
-    distinct = {corpus.text_hash(): corpus for corpus in corpora if len(corpus)}
+    distinct = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}
     missing = sum(corpus.n_words for corpus in distinct.values() if not encoder.is_cached(corpus))
     return sum(corpus.n_words for corpus in distinct.values()), missing

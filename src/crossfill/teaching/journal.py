@@ -22,7 +22,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from crossfill.files import locked
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence, on_one_line
 from crossfill.grid.task import Task, TaskKind, Unit
+from crossfill.grid.text_keys import text_key
 from crossfill.teaching.estimate import Score
 
 
@@ -289,12 +289,6 @@ class JournalState:
 
     def _remove(self, name: str | None) -> None:
         self._active = {key: other for key, other in self._active.items() if other != name}
-
-
-def text_key(sentence: Sentence) -> str:
-    """Hash a sentence's characters without white space: it does not matter what words they are cut into."""
-    text = "".join("".join(sentence.words).split())
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def corpus_of(entry: Accepted) -> Corpus:

@@ -15,10 +15,11 @@ from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit
+from crossfill.grid.text_keys import text_key
 from crossfill.prediction.predict import encode, predict_features
 from crossfill.tagger.annotation import Candidates, Cost, Strategy, choose
 from crossfill.tagger.tagger import Tagger
-from crossfill.teaching.journal import append_on_disk, text_key
+from crossfill.teaching.journal import append_on_disk
 
 MOST_SENTENCES, MOST_WORDS = 2_000, 30_000
 """Sentences that may wait, and their words: their features are kept in memory."""

@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from crossfill.adaptation.cell import AdaptedCell, CellCalibration
-from crossfill.adaptation.examples import Examples, joined, sentence_hashes
+from crossfill.adaptation.examples import Examples, joined
 from crossfill.adaptation.heads import without_adapted
 from crossfill.adaptation.storage import save_adapted
 from crossfill.errors import CrossfillError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Metric
+from crossfill.grid.text_keys import sentence_hashes
 from crossfill.prediction.calibration import rule_for
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.estimate import Estimate, estimate

@@ -10,8 +10,9 @@ from crossfill.adaptation.heads import without_adapted
 from crossfill.errors import CrossfillError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.text_keys import text_key
 from crossfill.tagger.tagger import Tagger
-from crossfill.teaching.journal import Accepted, text_key
+from crossfill.teaching.journal import Accepted
 from crossfill.teaching.service import Teacher
 from crossfill.web.problems import ApiError, too_large
 from crossfill.web.request_queue import BackgroundCalls

@@ -10,10 +10,11 @@ from crossfill.data.streams import Format, read_items
 from crossfill.data.writers import WRITERS
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.text_keys import text_key
 from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.annotation import Cost, Strategy
 from crossfill.teaching.estimate import Estimate, Score
-from crossfill.teaching.journal import MOST_NAME, Accepted, text_key
+from crossfill.teaching.journal import MOST_NAME, Accepted
 from crossfill.teaching.service import Teacher
 from crossfill.web.engine import sentence_values
 from crossfill.web.problems import BODY_PROBLEMS, CHANGING_PROBLEMS, PROBLEMS, invalid, too_large

@@ -158,23 +158,15 @@ def _save_encoder(folder: Path, model: Model, config: Config, with_encoder: bool
     if source is None:
         return
     if source.folder != folder / checkpoint.ENCODER:
-        write_json(folder / checkpoint.ENCODER_SOURCE, _encoder_source(source.folder, config))
+        # a copy in another model folder has its origin in a file next to it
+        known = encoder_origin(source.folder.parent) if source.folder.name == checkpoint.ENCODER else None
+        origin = known or hub.Origin.of(source.folder)
+        name, revision = origin or (config.encoder.name, None)
+        entry = {"name": name, "revision": revision, "identity": hub.identity(source.folder).hex()}
+        write_json(folder / checkpoint.ENCODER_SOURCE, entry)
     trained = config.encoder.pretrained.mode != "frozen"
     if trained or with_encoder:
         hub.carry(source.folder, folder / checkpoint.ENCODER, weights=not trained)
-
-
-def _encoder_source(encoder: Path, config: Config) -> dict[str, str | None]:
-    """Tell where an encoder came from: for a copy in another model folder, a file next to it says that."""
-    if encoder.name == checkpoint.ENCODER and (known := encoder_origin(encoder.parent)):
-        origin = known
-    else:
-        origin = hub.Origin.of(encoder)
-    return {
-        "name": origin.name if origin else config.encoder.name,
-        "revision": origin.revision if origin else None,
-        "identity": hub.identity(encoder).hex(),
-    }
 
 
 def _encoder_name(folder: Path, config: Config) -> str:

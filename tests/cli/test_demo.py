@@ -8,6 +8,7 @@ import sys
 import urllib.request
 
 import crossfill
+from crossfill.evaluation.results import task_means
 from crossfill.studies.run_folder import open_results
 
 
@@ -16,6 +17,7 @@ def test_the_demo_prints_its_story_and_leaves_models_results_and_a_figure(tmp_pa
     command = [sys.executable, "-m", "crossfill", "--quiet", "demo", "--out", str(out), "--steps", "4"]
     command += ["--families", "2", "--serve"]
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    environment["COLUMNS"] = "80"
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -36,7 +38,11 @@ def test_the_demo_prints_its_story_and_leaves_models_results_and_a_figure(tmp_pa
         "Tagged by PF-lr",
     ):
         assert words in stdout
+    assert max(map(len, stdout.splitlines())) <= 80
     results = open_results(out)
+    for method in results.methods:  # no score is cut
+        means = task_means(results.unseen(results.proper(method)))
+        assert all(f"{100 * mean:.1f}" in stdout.split() for mean in means.values())
     assert results.methods == ["pf-lr", "pf-d", "jm"]
     n_cells = 4 * len(results.languages)
     for method in results.methods:

@@ -63,26 +63,15 @@ def _root(
     QUIET.set(quiet)
 
 
-app.command()(demo.demo)
-app.command()(grid.grid)
-app.command()(encode.encode)
-app.command()(train.train)
-app.command()(adapt.adapt)
-app.command(name="add-language")(add_language.add_language)
-app.command()(evaluate.evaluate)
-app.command(name="learn-curve")(learn_curve.learn_curve)
-app.command()(predict.predict)
-app.command(name="predict-files")(predict_files.predict_files)
-app.command()(annotate.annotate)
-app.command()(export.export)
-app.command()(experiment.experiment)
-app.command()(report.report)
-app.command()(serve.serve)
-app.command()(cache.cache)
+for command in (
+    *(demo.demo, grid.grid, encode.encode, train.train, adapt.adapt, add_language.add_language, evaluate.evaluate),
+    *(learn_curve.learn_curve, predict.predict, predict_files.predict_files, annotate.annotate, export.export),
+    *(experiment.experiment, report.report, serve.serve, cache.cache, doctor.doctor),
+):
+    app.command()(command)
 app.add_typer(data.app, name="data")
-app.command()(doctor.doctor)
-for command in (*app.registered_commands, *data.app.registered_commands):  # whole in lists of commands, not cut short
-    command.short_help = (inspect.getdoc(command.callback) or "").partition("\n\n")[0]
+for registered in (*app.registered_commands, *data.app.registered_commands):  # in lists of commands, not cut short
+    registered.short_help = (inspect.getdoc(registered.callback) or "").partition("\n\n")[0]
 
 
 def main() -> None:

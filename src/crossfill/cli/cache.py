@@ -1,12 +1,13 @@
 """`crossfill cache`: list, check and clear cached features."""
 
 import sys
-from collections import defaultdict
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crossfill.encoders.cache import Entry, FeatureCache
 
 
@@ -37,7 +38,7 @@ def _clear(store: "FeatureCache", entries: "list[Entry]", everything: bool, yes:
     """Remove entries, and unfinished ones if everything goes; ask first, because computing them again takes time."""
     from crossfill.errors import ConfigError
 
-    size = _megabytes(sum(entry.bytes for entry in entries))
+    size = _megabytes(entries)
     if entries and not yes:
         if not sys.stdin.isatty():
             raise ConfigError(
@@ -53,18 +54,16 @@ def _clear(store: "FeatureCache", entries: "list[Entry]", everything: bool, yes:
 
 
 def _list(store: "FeatureCache", entries: "list[Entry]") -> None:
-    groups: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    groups: dict[str, dict[str, list[Entry]]] = {}
     for entry in entries:
-        groups[_encoder(entry), _settings(entry)].append(entry)
+        encoder, settings = _describe(entry.about)
+        groups.setdefault(encoder, {}).setdefault(settings, []).append(entry)
     typer.echo(str(store.folder))
-    before = ""
-    for (encoder, settings), members in sorted(groups.items()):
-        rows = sum(int(entry.about.get("rows", 0)) for entry in members)
-        size = _megabytes(sum(entry.bytes for entry in members))
-        if encoder != before:
-            typer.echo(f"  {encoder}")
-        typer.echo(f"    {settings}: {len(members)} corpora, {rows:,} rows, {size}")
-        before = encoder
+    for encoder, by_settings in sorted(groups.items()):
+        typer.echo(f"  {encoder}")
+        for settings, members in sorted(by_settings.items()):
+            rows = sum(int(entry.about.get("rows", 0)) for entry in members)
+            typer.echo(f"    {settings}: {len(members)} corpora, {rows:,} rows, {_megabytes(members)}")
     if not groups:
         typer.echo("  no features")
 
@@ -83,22 +82,15 @@ def _check(store: "FeatureCache", entries: "list[Entry]") -> None:
         raise typer.Exit(1)
 
 
-def _encoder(entry: "Entry") -> str:
-    about = entry.about
-    return f"{about.get('label')} ({str(about.get('encoder'))[:8]})" if about else "unknown encoder"
-
-
-def _settings(entry: "Entry") -> str:
-    about = entry.about
+def _describe(about: "Mapping[str, Any]") -> tuple[str, str]:
+    """Name the encoder of an entry, and its settings."""
     if not about:
-        return "unreadable"
-    what = (
-        f"states after layer {about['pieces_of_layer']}"
-        if "pieces_of_layer" in about
-        else f"layer {about.get('layer') or 'last'}, {about.get('pooling')} piece, {about.get('precision')}"
-    )
-    return f"{what}, windows of {about.get('max_pieces')}"
+        return "unknown encoder", "unreadable"
+    what = f"layer {about.get('layer') or 'last'}, {about.get('pooling')} piece, {about.get('precision')}"
+    if "pieces_of_layer" in about:
+        what = f"states after layer {about['pieces_of_layer']}"
+    return f"{about.get('label')} ({str(about.get('encoder'))[:8]})", f"{what}, windows of {about.get('max_pieces')}"
 
 
-def _megabytes(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:,.1f} MB"
+def _megabytes(entries: "list[Entry]") -> str:
+    return f"{sum(entry.bytes for entry in entries) / 1e6:,.1f} MB"

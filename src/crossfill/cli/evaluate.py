@@ -8,13 +8,11 @@ from crossfill.cli.options import QUIET, AsJson, DataFolder, ModelFolder, Sample
 from crossfill.cli.output import print_json, print_table, show_expected
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from rich.table import Table
-
     from crossfill.evaluation.results import CellResult
-    from crossfill.grid.cells import Cell, Grid
+    from crossfill.grid.cells import Grid
     from crossfill.tagger.tagger import Tagger
 
 
@@ -42,18 +40,23 @@ def evaluate(
         typer.echo(f"{adapted}: {tagger.status(adapted)}", err=True)
     results = _results(tagger, grid, alpha)
     report = as_report(results) | {"samples": tagger.config.prediction.samples}
-    report |= _expected(tagger, {result.cell for result in results})
     if tagger.model.inventory.units:
         report["units"] = dict(tagger.model.inventory.units)
-    if as_json:
-        print_json(report)
-    else:
+    scored = {result.cell for result in results}
+    if not as_json:
         _show(report)
-        show_expected(tagger.expectations, {result.cell for result in results})
+        show_expected(tagger.expectations, scored)
+        return
+    expectations = tagger.expectations
+    unscored = [] if expectations is None else [one for one in expectations.expected if one.cell not in scored]
+    if expectations is not None and unscored:
+        cells = [{"cell": str(one.cell), "score": one.score, "low": one.low, "high": one.high} for one in unscored]
+        report["expected"] = {"level": expectations.level, "held_out": len(expectations.held_out), "cells": cells}
+    print_json(report)
 
 
 def as_report(results: "Sequence[CellResult]") -> dict[str, Any]:
-    """Everything measured, as JSON: one entry per corpus, and means over the seen and the unseen corpora of a task."""
+    """Return all measures: an entry for each corpus, and means over the seen and over the unseen corpora of a task."""
     entries, groups = [], {}
     alpha = next((result.label_sets.alpha for result in results if result.label_sets is not None), None)
     for result in results:
@@ -81,22 +84,12 @@ def _mean(group: list[dict[str, Any]]) -> dict[str, float]:
     return values
 
 
-def _expected(tagger: "Tagger", scored: "Collection[Cell]") -> dict[str, Any]:
-    """Expected scores of filled cells without test data, if seen cells were held out in turn when it was trained."""
-    found = tagger.expectations
-    unknown = [one for one in found.expected if one.cell not in scored] if found is not None else []
-    if found is None or not unknown:
-        return {}
-    entries = [{"cell": str(one.cell), "score": one.score, "low": one.low, "high": one.high} for one in unknown]
-    return {"expected": {"level": found.level, "held_out": len(found.held_out), "cells": entries}}
-
-
 def _known(tagger: "Tagger", grid: "Grid", data: "Path") -> "Grid":
-    """The cells of the grid that the model can tag; the others are listed on standard error. DataError if none can."""
+    """Return the cells of the grid that the model can tag, and list the others on standard error."""
     from crossfill.errors import DataError
 
     known = frozenset(tagger.cells)
-    left_out = [str(cell) for cell in grid.cells if cell not in known]
+    left_out = [cell for cell in grid.cells if cell not in known]
     if len(left_out) == len(grid.cells):
         raise DataError(
             f"{data}: expected cells of the model's grid, found none; the model has {sides(tagger.cells)}; "
@@ -108,7 +101,7 @@ def _known(tagger: "Tagger", grid: "Grid", data: "Path") -> "Grid":
 
 
 def _results(tagger: "Tagger", grid: "Grid", alpha: float) -> "list[CellResult]":
-    """Results on every corpus with test data, with progress; DataError if there is none."""
+    """Score every corpus with test data, with progress."""
     from crossfill.errors import DataError
     from crossfill.evaluation.scoring import evaluate, scored_corpora
     from crossfill.progress import ProgressBar
@@ -116,7 +109,7 @@ def _results(tagger: "Tagger", grid: "Grid", alpha: float) -> "list[CellResult]"
     n_corpora = len(scored_corpora(tagger.model, grid))
     if not n_corpora:
         raise DataError(
-            f"expected test data that the model was not trained on, found none in {listed(map(str, grid.cells))}; the "
+            f"expected test data that the model was not trained on, found none in {listed(grid.cells)}; the "
             f"model has {sides(tagger.cells)}; add a test file to one of these cells (a seen cell trains on its test "
             "file if it has no other)"
         )
@@ -127,49 +120,37 @@ def _results(tagger: "Tagger", grid: "Grid", alpha: float) -> "list[CellResult]"
 
 def _show(report: dict[str, Any]) -> None:
     from rich.console import Console
+    from rich.table import Table
 
     console = Console(highlight=False)
     results, alpha = report["results"], report["alpha"]
     several = len({entry["cell"] for entry in results}) < len(results)
     counted = "labels" if report.get("units") else "words"
-    table = _table("Cells", ["cell", "corpus"] if several else ["cell"], alpha, counted)
-    for entry in results:
-        flat = {f"{kind}_{name}": value for kind in ("plug_in", "averaged") for name, value in entry[kind].items()}
-        names = [entry["cell"], entry["corpus"]] if several else [entry["cell"]]
-        _add(table, [_mark(entry), *names, f"{entry['n_words']:,}"], entry | flat, alpha is not None)
-    print_table(console, table)
-    table = _table("Means over corpora", ["task"], alpha, counted="corpora")
-    for mean in report["means"]:
-        _add(table, [_mark(mean), mean["task"], str(mean["corpora"])], mean, alpha is not None)
-    print_table(console, table)
+    for title, keys, n, entries in (
+        ("Cells", ("cell", "corpus") if several else ("cell",), {counted: "n_words"}, map(_flat, results)),
+        ("Means over corpora", ("task",), {"corpora": "corpora"}, report["means"]),
+    ):
+        table = Table("", *keys, title=title)
+        sets = [] if alpha is None else [f"coverage {1 - alpha:.0%}", "set size"]
+        for name in (*n, "score", "averaged", "NLL", "ECE", "AURC", "−err", *sets):
+            table.add_column(name, justify="right")
+        for entry in entries:
+            table.add_row(
+                "■" if entry["seen"] else "▣",
+                *(entry[key] for key in keys),
+                *(f"{entry[name]:,}" for name in n.values()),
+                *(f"{100 * entry[name]:.1f}" for name in ("plug_in_score", "averaged_score")),
+                *(f"{entry[name]:.3f}" for name in ("averaged_nll", "averaged_ece", "averaged_aurc")),
+                f"{entry['errors_removed_at_80']:.0%}",
+                *((f"{entry['coverage']:.1%}", f"{entry['set_size']:.2f}") if "coverage" in entry else ()),
+            )
+        print_table(console, table)
     console.print(
         "■ seen, ▣ unseen. The score is of plug-in prediction, the rest of averaged prediction; NLL, ECE and AURC: the "
         "lower, the better; −err: errors gone with the least sure 20 %."
     )
 
 
-def _mark(entry: dict[str, Any]) -> str:
-    return "■" if entry["seen"] else "▣"
-
-
-def _table(title: str, keys: "Sequence[str]", alpha: float | None, counted: str) -> "Table":
-    from rich.table import Table
-
-    table = Table("", *keys, title=title)
-    sets = [] if alpha is None else [f"coverage {1 - alpha:.0%}", "set size"]
-    for name in (counted, "score", "averaged", "NLL", "ECE", "AURC", "−err", *sets):
-        table.add_column(name, justify="right")
-    return table
-
-
-def _add(table: "Table", first: list[str], values: dict[str, Any], calibrated: bool) -> None:
-    row = [
-        *first,
-        f"{100 * values['plug_in_score']:.1f}",
-        f"{100 * values['averaged_score']:.1f}",
-        *(f"{values[f'averaged_{name}']:.3f}" for name in ("nll", "ece", "aurc")),
-        f"{values['errors_removed_at_80']:.0%}",
-    ]
-    if calibrated:
-        row += [f"{values['coverage']:.1%}", f"{values['set_size']:.2f}"] if "coverage" in values else ["", ""]
-    table.add_row(*row)
+def _flat(entry: dict[str, Any]) -> dict[str, Any]:
+    """Name the measures of an entry as means are named, `averaged_nll`."""
+    return entry | {f"{kind}_{name}": value for kind in ("plug_in", "averaged") for name, value in entry[kind].items()}

@@ -46,19 +46,19 @@ def adapt(
         _check_unseen(corpus, target, data)
     known, before = tagger.model.inventory.tasks, tagger.adapted.get(target)
     try:
-        made = tagger.adapt(corpus, target)
+        adapted = tagger.adapt(corpus, target)
     except DataError as error:
         raise DataError(f"{labelled}: {error}") from None
     folder = copy_folder(model, out)
-    save_adapted(folder, made)
-    new = len(made.examples) - (len(before.examples) if before else 0)
+    save_adapted(folder, adapted)
+    n_new = len(adapted.examples) - (len(before.examples) if before else 0)
     if target.task not in known:
-        labels = f"{len(made.task.labels)} labels: {', '.join(made.task.labels)}"
+        labels = f"{len(adapted.task.labels)} labels: {', '.join(adapted.task.labels)}"
         typer.echo(f"{target.task} is a new task (the model has {', '.join(known)}), of {labels}", err=True)
     typer.echo(
-        f"{folder}: {target} {made} ({new} new, {int(made.examples.lengths.sum())} labels); "
-        f"{len(made.known)} words, endings and neighbours learnt, "
-        f"prior variance τ² {made.variances.weights:.2g}, temperature × {made.calibration.temperature:.2f}"
+        f"{folder}: {target} {adapted} ({n_new} new, {int(adapted.examples.lengths.sum())} labels); "
+        f"{len(adapted.known)} words, endings and neighbours learnt, "
+        f"prior variance τ² {adapted.variances.weights:.2g}, temperature × {adapted.calibration.temperature:.2f}"
     )
 
 
@@ -79,17 +79,12 @@ def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path) -> None:
     from crossfill.grid.text_keys import sentence_hashes
 
     grid = load_grid(data, cache=True)
-    test = {
-        text
-        for other in grid.cells
-        if other.language == cell.language
-        for splits in grid[other]
-        for text in sentence_hashes(splits.test)
-    }
-    found = [i for i, text in enumerate(sentence_hashes(corpus)) if text in test]
-    if found:
-        words = " ".join(corpus[found[0]].words[:8])
+    cells = [other for other in grid.cells if other.language == cell.language]
+    test = {text for other in cells for splits in grid[other] for text in sentence_hashes(splits.test)}
+    seen = [sentence for sentence, text in zip(corpus, sentence_hashes(corpus), strict=True) if text in test]
+    if seen:
+        words = " ".join(seen[0].words[:8])
         raise DataError(
-            f"{cell}: expected sentences that are not in the test data of {data}, got {len(found)} that are, such as "
+            f"{cell}: expected sentences that are not in the test data of {data}, got {len(seen)} that are, such as "
             f"'{words} …'; leave them out, or scores there will mean nothing"
         )

@@ -11,8 +11,6 @@ from crossfill.cli.options import ModelFolder, OneCell, ReadAs, check_file, open
 from crossfill.cli.output import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from crossfill.data.streams import Item
     from crossfill.prediction.tagging import Tagging
 
@@ -42,6 +40,7 @@ def annotate(
 ) -> None:
     """Choose the sentences most worth annotating in a cell, as a file to correct."""
     from crossfill.data.streams import input_form, read_items
+    from crossfill.data.text_tables import as_row, render
     from crossfill.files import write_atomically
     from crossfill.grid.task import Unit
     from crossfill.tagger.annotation import candidates, choose
@@ -55,15 +54,15 @@ def annotate(
     source, cutting = input_form(path, read, unit)
     form = form or ("conllu" if source == "conllu" else "bio")
     with opened(path) as stream:
-        found = read_items(stream, str(path or "standard input"), source, target.language, cutting, unit=unit)
-        items = [item for item in found if item.sentence]
+        name = str(path or "standard input")
+        items = [i for i in read_items(stream, name, source, target.language, cutting, unit) if i.sentence]
     pool = candidates(tagger, (item.sentence for item in items), target)
     chosen = choose(pool, budget, strategy, cost)
     taggings = tagger.tag_many([items[i].sentence for i in chosen], target)
     if unit is Unit.WORD:
         text = "".join(_render(items[i], t, form, i + 1) for i, t in zip(chosen, taggings, strict=True))
-    else:
-        text = _table(taggings)
+    else:  # under a header, ready to be corrected and trained on
+        text = render(({**as_row(t.sentence), "label": t.labels[0]} for t in taggings), "\t").decode()
     if out is None:
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
     else:
@@ -73,17 +72,10 @@ def annotate(
 
 
 def _render(item: "Item", tagging: "Tagging", form: str, number: int) -> str:
-    """The sentence with predicted labels in the plain format of a corpus, ready to be corrected and trained on."""
+    """Write the sentence with predicted labels in the plain format of a corpus, ready to be corrected."""
     from crossfill.data import bio
     from crossfill.tagger import render
 
     if form == "conllu":  # labels go where they are read in training, so DEPREL needs no HEAD
         return render.conllu(item, [tagging], whole=False, number=number, deprel_without_head=True)
     return bio.render([replace(tagging.sentence, labels=tagging.labels)])
-
-
-def _table(taggings: "Iterable[Tagging]") -> str:
-    """Sentences or pairs with predicted labels under a header, ready to be corrected and trained on."""
-    from crossfill.data.text_tables import as_row, render
-
-    return render(({**as_row(t.sentence), "label": t.labels[0]} for t in taggings), "\t").decode()

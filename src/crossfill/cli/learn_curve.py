@@ -46,7 +46,7 @@ def learn_curve(
     if as_json:
         print_json([asdict(point) for point in points])
         return
-    typer.echo(f"{target}: score by labelled sentences, mean over {draws} random order{'s' * (draws > 1)}")
+    typer.echo(f"{target}: score by labelled sentences, mean over random orders of them: {draws}")
     typer.echo(f"{'sentences':>9} {'words':>6} {'adapted':>8} {'from scratch':>13}")
     for point in points:
         scratch = f"{'–':>13}" if point.scratch is None else f"{100 * point.scratch:13.1f}"

@@ -20,7 +20,7 @@ def report(
     run: Annotated[Path, typer.Argument(help="Folder of a study, as crossfill experiment leaves it.")],
     out: Annotated[Path | None, typer.Option(help="Folder for tables and figures. [default: the run's]")] = None,
 ) -> None:
-    """Make the tables and figures of a study, and one page of all of them; anew in the run's own folder."""
+    """Make the tables and figures of a study, and one page of them; an earlier report in the run is replaced."""
     from rich.console import Console
 
     from crossfill.report.rendering import terminal
@@ -30,24 +30,24 @@ def report(
         check_writable(run)
     else:
         check_folder(out)
-    made = write_report(run, out)
+    written = write_report(run, out)
     console = Console(highlight=False)
     styled = console.is_terminal and not console.is_dumb_terminal
-    for table in () if QUIET.get() else made.tables:
+    for table in () if QUIET.get() else written.tables:
         if len(table.rows) <= LONGEST:
             shown = table if styled else _starred(table)
             print_table(console, terminal(shown))
     folder = out or run
-    if made.missing:
-        typer.echo(f"{made.missing} jobs have no result yet; run the same crossfill experiment again", err=True)
+    if written.missing:
+        typer.echo(f"{written.missing} jobs have no result yet; run the same crossfill experiment again", err=True)
     typer.echo(
-        f"{len(made.tables)} tables in {folder / 'tables'} (Markdown, LaTeX), {len(made.drawings)} figures in "
-        f"{folder / 'figures'} (PDF, PNG), all of it in {made.page}"
+        f"{len(written.tables)} tables in {folder / 'tables'} (Markdown, LaTeX), {len(written.drawings)} figures in "
+        f"{folder / 'figures'} (PDF, PNG), all of it in {written.page}"
     )
 
 
 def _starred(table: "Table") -> "Table":
-    """The table with asterisks around bold entries, for output without bold type."""
+    """Put asterisks around bold entries, for output without bold type."""
     rows = tuple(
         tuple(datum._replace(text=f"*{datum.text}*", bold=False) if datum.bold else datum for datum in row)
         for row in table.rows

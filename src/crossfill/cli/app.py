@@ -68,7 +68,7 @@ for command in (
     *(learn_curve.learn_curve, predict.predict, predict_files.predict_files, annotate.annotate, export.export),
     *(experiment.experiment, report.report, serve.serve, cache.cache, doctor.doctor),
 ):
-    app.command()(command)
+    app.command(command.__name__.replace("_", "-"))(command)
 app.add_typer(data.app, name="data")
 for registered in (*app.registered_commands, *data.app.registered_commands):  # in lists of commands, not cut short
     registered.short_help = (inspect.getdoc(registered.callback) or "").partition("\n\n")[0]

@@ -27,8 +27,7 @@ from crossfill.grid.partition import random_halves
 from crossfill.measures.significance import over_trainings_and_cells, summarise
 from crossfill.model import Model
 from crossfill.settings import read_settings
-from crossfill.studies.grids import load_study_grid
-from crossfill.studies.study import DataSettings
+from crossfill.studies.study import DataSettings, load_study_grid
 from crossfill.tagger.train import train_model
 
 STUDY = Path(__file__).parents[1] / "configs" / "topics.yaml"

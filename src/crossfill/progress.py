@@ -1,5 +1,6 @@
 """Progress of long work: bars with rate and time left on a terminal, a line every 10 seconds elsewhere."""
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -53,7 +54,7 @@ class ProgressBar:
     """When any bar of this process last printed lines, so that many short bars print no more than a long one."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, quiet=quiet, highlight=False)
+        self.console = Console(file=sys.stderr, quiet=quiet, highlight=False)  # also while work redirects it to a log
         self.plain = not quiet and (not self.console.is_terminal or self.console.is_dumb_terminal)
         self.bars = Progress(
             TextColumn("{task.description}", markup=False),

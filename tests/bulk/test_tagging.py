@@ -7,10 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -18,7 +17,7 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app, main
 from crossfill.executors import base
-from crossfill.executors.base import Work, attempt
+from crossfill.executors.base import WorkerJob, attempt
 from tests.bulk.conftest import CELL, GRID
 from tests.executors.inline import InlineExecutor
 from tests.executors.processes import children, command_of, descendants
@@ -144,9 +143,9 @@ def test_a_file_that_is_emptied_during_the_run_ends_it_with_an_error(
     model: Path, text: Path, tmp_path: Path, capsys, monkeypatch
 ):
     class EmptyingExecutor(InlineExecutor):
-        def run(self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]):
+        def run(self, jobs: Mapping[str, WorkerJob]):
             (text / "003.txt").write_bytes(b"")
-            return super().run(work, jobs, after)
+            return super().run(jobs)
 
     monkeypatch.setattr(base, "build_executor", lambda _: EmptyingExecutor())
     out = tmp_path / "out"

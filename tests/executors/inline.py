@@ -1,21 +1,16 @@
 """An executor without processes."""
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-from crossfill.executors.base import Event, Executor, JobQueue, Started, Work, attempt, ended
+from crossfill.executors.base import Event, Executor, JobQueue, Started, WorkerJob, attempt
 
 
 class InlineExecutor(Executor):
     """One job after the other, in this process."""
 
-    slots = 1
-
-    def run(
-        self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]
-    ) -> Iterator[Event]:
-        queue = JobQueue(jobs, after)
+    def run(self, jobs: Mapping[str, WorkerJob]) -> Iterator[Event]:
+        queue = JobQueue(jobs)
         while queue.ready:
-            job = queue.take()
-            yield Started(job)
-            yield from queue.end(ended(job, attempt(work, jobs[job], 1)))
+            name = queue.take()
+            yield Started(name)
+            yield from queue.end(attempt(name, jobs[name].work, 1))

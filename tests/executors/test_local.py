@@ -3,13 +3,24 @@
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crossfill.executors.base import RETRIES, Event, ExecutionSettings, Failed, Finished, Lost, Report, Started
+from crossfill.executors.base import (
+    RETRIES,
+    Event,
+    ExecutionSettings,
+    Failed,
+    Finished,
+    Lost,
+    Report,
+    Started,
+    WorkerJob,
+)
 from crossfill.executors.local import LocalExecutor
 from tests.executors.processes import children
 
@@ -24,8 +35,17 @@ def square(given: Mapping[str, Any], threads: int, report: Report | None) -> dic
     return {"square": given["number"] ** 2, "worker": os.getpid()}
 
 
+def queued(
+    jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]] | None = None
+) -> dict[str, WorkerJob]:
+    return {
+        name: WorkerJob(partial(square, given), "Squares", 1, "numbers", (after or {}).get(name, ()))
+        for name, given in jobs.items()
+    }
+
+
 def do(jobs: Mapping[str, dict[str, Any]], n_workers: int = 1) -> list[Event]:
-    return list(LocalExecutor(ExecutionSettings(jobs=n_workers)).run(square, jobs, {}))
+    return list(LocalExecutor(ExecutionSettings(jobs=n_workers)).run(queued(jobs)))
 
 
 def test_every_job_is_done_once_and_workers_are_kept():
@@ -48,7 +68,7 @@ def test_a_failure_is_told_and_stops_nobody():
 def test_a_lost_worker_loses_only_its_job():
     jobs = {"one": {"number": 1, "seconds": 1}, "two": {"number": 2}}
     events, killed = [], False
-    for event in LocalExecutor(ExecutionSettings(jobs=1)).run(square, jobs, {}):
+    for event in LocalExecutor(ExecutionSettings(jobs=1)).run(queued(jobs)):
         events.append(event)
         if isinstance(event, Started) and not killed:
             killed = True
@@ -71,7 +91,7 @@ def test_a_job_that_kills_its_workers_is_given_up():
 def test_a_job_waits_for_those_that_it_needs_and_fails_with_them():
     jobs = {f"job{i}": {"number": number} for i, number in enumerate((1, 2, -1, 4, 5))}
     after = {"job0": ["job3"], "job1": ["job0", "job3", "done before"], "job4": ["job2"]}
-    events = list(LocalExecutor(ExecutionSettings(jobs=2)).run(square, jobs, after))
+    events = list(LocalExecutor(ExecutionSettings(jobs=2)).run(queued(jobs, after)))
     order = [(type(event), event.job) for event in events]
     assert order.index((Finished, "job3")) < order.index((Started, "job0"))
     assert order.index((Finished, "job0")) < order.index((Started, "job1"))

@@ -52,7 +52,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     values["ablations"] = [{"name": "rank", "methods": ["pf-lr"], "variants": {"k = 1": {"latents": {"rank": 1}}}}]
     checked = check_study(values)
     outcome = run_study(checked, folder, InlineExecutor())
-    assert (outcome.done, outcome.failed) == (len(checked.plan.jobs), {})
+    assert outcome == {}
     return folder
 
 

@@ -10,7 +10,7 @@ import pytest
 from crossfill.errors import ConfigError
 from crossfill.settings import merged
 from crossfill.studies.plan import CheckedStudy, check_study
-from crossfill.studies.run import StudyOutcome, run_study
+from crossfill.studies.run import run_study
 from tests.executors.inline import InlineExecutor
 
 SMALL: dict[str, Any] = {
@@ -62,8 +62,8 @@ def problems(values: dict[str, Any]) -> list[str]:
     return str(caught.value).splitlines()
 
 
-def conduct(run: Path, **changes: Any) -> StudyOutcome:
-    """Run the small study in this process."""
+def conduct(run: Path, **changes: Any) -> dict[str, str]:
+    """Run the small study in this process; why jobs failed."""
     return run_study(checked(**changes), run, InlineExecutor())
 
 

@@ -1,5 +1,6 @@
 """Encoding in bulk: the features that a training would compute, each part once, and a training finds them all."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.executors import base
 from crossfill.executors.base import ExecutionSettings
 from crossfill.executors.local import LocalExecutor
-from crossfill.studies.encoding import EncodingJobs, all_texts, encode_part
+from crossfill.studies.encoding import Encodings, all_texts
 from crossfill.studies.plan import CheckedStudy
 from crossfill.studies.run import encoding_jobs, run_study
 from crossfill.tagger.presets import RunRequest, choose_settings
@@ -65,7 +66,7 @@ def test_what_was_encoded_in_bulk_is_what_a_training_needs(data: Path, tmp_path:
     assert missing == 0
     assert not list((cache / "features").glob(".*"))
     alone = FrozenEncoder(config.encoder, grid.inventory.languages, cache=False)
-    corpora = EncodingJobs(made, config.encoder, all_texts(grid)).corpora
+    corpora = Encodings(made, config.encoder, all_texts(grid)).corpora
     assert f"{len(corpora)} corpora, {sum(corpus.n_words for corpus in corpora.values()):,} words" in told
     for corpus in corpora.values():
         np.testing.assert_allclose(made.vectors(corpus), alone.vectors(corpus), rtol=2e-3, atol=2e-3)
@@ -77,12 +78,13 @@ def test_parts_are_left_to_whoever_comes_first(data: Path, tmp_path: Path, monke
     grid = read_folder(data, ReadOptions(cache=False)).grid
     config = choose_settings(grid, grid.cells, RunRequest(None, str(network))).config
     made = FrozenEncoder(config.encoder, grid.inventory.languages, cache)
-    jobs = EncodingJobs(made, config.encoder, all_texts(grid))
-    first, *others = jobs
-    assert encode_part(jobs[first], 1) == {"n_words": jobs.amounts[first].n}
+    jobs = Encodings(made, config.encoder, all_texts(grid))
+    first, *others = jobs.jobs
+    job = jobs.jobs[first]
+    assert pickle.loads(pickle.dumps(job.work))(1, None) == {"n_words": job.amount}
     monkeypatch.setattr(FrozenEncoder, "_encode", lambda *_: pytest.fail("it was encoded twice"))
-    assert encode_part(jobs[first], 1) == {"n_words": jobs.amounts[first].n}
-    assert set(EncodingJobs(made, config.encoder, all_texts(grid))) == set(others)
+    assert job.work(1, None) == {"n_words": job.amount}
+    assert set(Encodings(made, config.encoder, all_texts(grid)).jobs) == set(others)
 
 
 @pytest.mark.slow
@@ -112,13 +114,13 @@ def test_a_study_encodes_every_text_once(tmp_path: Path, monkeypatch: pytest.Mon
     study = over(bert(tmp_path / "bert"), tmp_path / "cache")
     monkeypatch.setattr(frozen, "PART_WORDS", 40)
     [jobs] = encoding_jobs(study, list(study.plan.jobs.values()))
-    assert any("-1" in name[-2:] for name in jobs)  # some texts have several parts
+    assert any("-1" in name[-2:] for name in jobs.jobs)  # some texts have several parts
     encoded: list[tuple[str, int]] = []
     own = FrozenEncoder._encode
     monkeypatch.setattr(
         FrozenEncoder, "_encode", lambda s, c, *r: (encoded.append((c.text_hash, c.n_words)), own(s, c, *r))[1]
     )
-    assert not run_study(study, tmp_path / "run", InlineExecutor()).failed
+    assert not run_study(study, tmp_path / "run", InlineExecutor())
     assert len(encoded) == len(set(encoded))
     assert sum(n_words for _, n_words in encoded) == jobs.n_words
     config = tmp_path / "study.yaml"
@@ -131,10 +133,10 @@ def test_a_study_encodes_every_text_once(tmp_path: Path, monkeypatch: pytest.Mon
 def test_two_workers_encode_every_text_once(tmp_path: Path):
     study = over(bert(tmp_path / "bert"), tmp_path / "two")
     [jobs] = encoding_jobs(study, list(study.plan.jobs.values()))
-    assert not run_study(study, tmp_path / "run", LocalExecutor(ExecutionSettings(jobs=2))).failed
+    assert not run_study(study, tmp_path / "run", LocalExecutor(ExecutionSettings(jobs=2)))
     entries = jobs.encoder.cache.entries()
     assert sum(int(entry.about["rows"]) for entry in entries) == jobs.n_words
-    assert not encoding_jobs(study, list(study.plan.jobs.values()))[0]
+    assert not encoding_jobs(study, list(study.plan.jobs.values()))[0].jobs
     run_study(over(tmp_path / "bert", tmp_path / "one"), tmp_path / "inline", InlineExecutor())
     assert outcomes(tmp_path / "run") == outcomes(tmp_path / "inline")
 

@@ -11,9 +11,8 @@ from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.partition import alternating_halves
 from crossfill.methods.registry import find_method
 from crossfill.settings import change_values, read_settings
-from crossfill.studies.grids import StudyGrid, load_study_grid
 from crossfill.studies.plan import StudyJob, check_study, make_partitions
-from crossfill.studies.study import DataSettings, PartitionSettings, StudyConfig
+from crossfill.studies.study import DataSettings, PartitionSettings, StudyConfig, StudyGrid, load_study_grid
 from tests.data.folders import bio, conllu, write
 from tests.studies.studies import checked, problems, study
 
@@ -220,7 +219,7 @@ def test_bridges_are_seen_everywhere_and_none_of_them_is_random_halves():
 
 def test_jobs_survive_json():
     job = next(iter(checked().plan.jobs.values()))
-    assert StudyJob.from_dict(job.as_dict()) == job
+    assert StudyJob.model_validate(job.model_dump(mode="json")) == job
 
 
 def test_a_run_takes_its_settings_from_a_study(tmp_path: Path):

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,7 @@ from crossfill.cli.app import app
 from crossfill.config import Config
 from crossfill.errors import OutputError
 from crossfill.evaluation.results import CellResult
-from crossfill.executors.base import Event, Executor, Work, attempt
-from crossfill.executors.jobs import LOCK
+from crossfill.executors.base import LOCK, Event, Executor, WorkerJob, attempt
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
 from crossfill.report.tables import held_out_table
@@ -38,8 +37,8 @@ LONGER = {"training": {"steps": 100, "checkpoint_every": 10}}
 
 def test_a_study_of_six_methods_leaves_one_result_per_job_and_a_flat_row_per_cell(tmp_path: Path):
     run = tmp_path / "run"
-    outcome = conduct(run, partitions=[{"kind": "random", "halves": [1]}])
-    assert (outcome.done, outcome.total, outcome.failed) == (5, 5, {})
+    assert conduct(run, partitions=[{"kind": "random", "halves": [1]}]) == {}
+    assert len(outcomes(run)) == 5
     rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     assert len(rows) == 6 * 16  # entries × cells
     shared = set.intersection(*(set(row) for row in rows))
@@ -58,8 +57,8 @@ def test_a_study_of_six_methods_leaves_one_result_per_job_and_a_flat_row_per_cel
 def test_a_second_run_does_nothing_and_a_larger_study_only_what_is_new(tmp_path: Path):
     conduct(tmp_path, **TWO)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("jobs/*/result.json")}
-    outcome = run_study(checked(**TWO, seeds=[0, 1]), tmp_path, InlineExecutor())
-    assert (outcome.done, len(before)) == (4, 2)
+    assert not run_study(checked(**TWO, seeds=[0, 1]), tmp_path, InlineExecutor())
+    assert (len(outcomes(tmp_path)), len(before)) == (4, 2)
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
 
 
@@ -101,8 +100,8 @@ def test_decisions_are_fitted_on_held_out_cells_once_for_all_seeds(tmp_path: Pat
     ]
     assert row[4].value == pytest.approx(100 * np.mean([r.score for r in own]))
     assert row[11].value == pytest.approx(np.mean([r.label_sets.coverage for r in own if r.label_sets]))
-    plain = conduct(tmp_path / "plain", partitions=partitions, seeds=[3])
-    assert plain.done == 2
+    assert not conduct(tmp_path / "plain", partitions=partitions, seeds=[3])
+    assert len(outcomes(tmp_path / "plain")) == 2
     assert not set(Results(tmp_path / "plain").jobs) & set(found.jobs)
 
 
@@ -208,16 +207,12 @@ class Crash(BaseException):
 class CrashingExecutor(Executor):
     """Goes down with its first job, at a training step."""
 
-    slots = 1
-
     def __init__(self, step: int) -> None:
         self.step = step
 
-    def run(
-        self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]
-    ) -> Iterator[Event]:
-        for given in jobs.values():
-            attempt(work, given, 1, self.report)
+    def run(self, jobs: Mapping[str, WorkerJob]) -> Iterator[Event]:
+        for name, job in jobs.items():
+            attempt(name, job.work, 1, self.report)
             yield from ()
 
     def report(self, step: int, _note: str) -> None:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
 from io import BufferedIOBase, BytesIO
 from pathlib import Path, PurePosixPath
@@ -153,10 +153,6 @@ class Shard:
     """Number of the row group."""
     first: int = 1
     """Number of its first line or row in the file."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the shard as JSON values."""
-        return asdict(self)
 
 
 def source_format(name: str, named: str | None) -> SourceFormat:

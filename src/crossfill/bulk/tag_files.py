@@ -10,7 +10,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
@@ -21,7 +21,7 @@ from crossfill import checkpoint
 from crossfill.bulk.shards import Address, OnBadRecord, Shard, find_shards, read_shard, source_format
 from crossfill.data.streams import Item
 from crossfill.errors import CrossfillError, DataError, OutputError
-from crossfill.executors.jobs import LOCK
+from crossfill.executors.base import LOCK
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Unit
 from crossfill.prediction.tagging import Tagging, TaggingOptions
@@ -53,7 +53,7 @@ class TaggingPlan:
         return {
             "format": _FORMAT,
             "settings": dict(self.settings),
-            "shards": {shard.name: shard.as_dict() for shard in self.shards},
+            "shards": {shard.name: asdict(shard) for shard in self.shards},
         }
 
     def outcome(self, shard: str) -> str:
@@ -133,13 +133,14 @@ def collect_records(plan: TaggingPlan, out: Address) -> tuple[int, int, int]:
     return n_sentences, n_words, len(lines)
 
 
-def tag_shard(given: Mapping[str, Any], threads: int, report: Report | None = None) -> dict[str, Any]:
+def tag_shard(
+    settings: Mapping[str, Any], shard: Shard, out: Address, threads: int, report: Report | None = None
+) -> dict[str, Any]:
     """Tag a shard, in a worker that keeps its model, and write the outcome, then the record that says it is done."""
     import torch
 
     torch.set_num_threads(threads)
     started, computed = time.monotonic(), time.process_time()
-    settings, shard, out = given["settings"], Shard(**given["shard"]), Address(given["out"])
     form, distribution = settings["form"], settings["distribution"]
     tagger = _tagger(settings["model"], settings["encoder"])
     cells = [tagger.cell(name) for name in settings["cells"]]

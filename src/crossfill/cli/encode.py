@@ -44,12 +44,18 @@ def encode(
     from crossfill.encoders.build import build_encoder
     from crossfill.encoders.frozen import FrozenEncoder
     from crossfill.errors import EncoderError
-    from crossfill.executors.base import ExecutionSettings, Failed, Finished, build_executor
-    from crossfill.executors.jobs import JobList, run_jobs
+    from crossfill.executors.base import (
+        ExecutionSettings,
+        Failed,
+        Finished,
+        build_executor,
+        failure_line,
+        run_jobs,
+    )
     from crossfill.files import default_cache
     from crossfill.grid.typology import vectors_beside
     from crossfill.settings import parse_assignments
-    from crossfill.studies.encoding import EncodingJobs, all_texts, encode_part
+    from crossfill.studies.encoding import Encodings, all_texts
     from crossfill.tagger.presets import RunRequest, choose_settings
 
     folder = default_cache()
@@ -62,26 +68,24 @@ def encode(
             f"encoder '{chosen.encoder.name}': expected one that stays frozen, as features of one that trains cannot "
             "be kept; name a pretrained one with --encoder, or --set encoder.pretrained.mode=frozen"
         )
-    encoding = EncodingJobs(network, chosen.encoder, all_texts(grid))
+    encoding = Encodings(network, chosen.encoder, all_texts(grid))
     settings = ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
 
     def ended(event: Finished | Failed) -> str:
-        if isinstance(event, Failed):
-            return f"{event.job}: failed: {event.message.splitlines()[0]}"
-        encoding.finish(event.job)
-        return ""
+        if isinstance(event, Finished):
+            encoding.finish(event.job)
+        return failure_line(event)
 
     with resumable():
-        jobs_to_do = JobList(encode_part, encoding, encoding.amounts)
-        progress = run_jobs(jobs_to_do, build_executor(settings), QUIET.get(), ended)
-        for text in encoding.missing if not progress.failed else ():
+        totals = run_jobs(encoding.jobs, build_executor(settings), QUIET.get(), ended)
+        for text in encoding.missing if not totals.failed else ():
             network.vectors(encoding.corpora[text])  # parts of an earlier command, which are not put together yet
-    if progress.failed:
-        lines = [f"  {message.splitlines()[0]}" for message in progress.failed.values()]
-        raise EncoderError(failed_jobs(len(encoding), "parts", lines))
-    pace = f" at {progress.words_per_second:,.0f} words/s" if progress.words else ""
+    if totals.failed:
+        lines = [f"  {message.splitlines()[0]}" for message in totals.failed.values()]
+        raise EncoderError(failed_jobs(len(encoding.jobs), "parts", lines))
+    pace = f" at {totals.words_per_second:,.0f} words/s" if totals.words else ""
     typer.echo(
         f"{network.cache.folder}: {len(encoding.corpora):,} corpora, {encoding.n_words:,} words; "
-        f"{progress.words:,} encoded{pace}",
+        f"{totals.words:,} encoded{pace}",
         err=True,
     )

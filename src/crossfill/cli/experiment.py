@@ -1,5 +1,6 @@
 """`crossfill experiment CONFIG --out RUN`: a whole study, resumable."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,7 +11,6 @@ from crossfill.cli.output import failed_jobs, print_table
 
 if TYPE_CHECKING:
     from crossfill.studies.plan import CheckedStudy
-    from crossfill.studies.run import StudyOutcome
 
 _SHOWN_DIGITS = 8
 """Of a job's name: enough to tell jobs apart, and to find its folder."""
@@ -55,8 +55,8 @@ def experiment(
     if not force:
         check_run_folder(checked, out)
     with resumable():
-        outcome = run_study(checked, out, build_executor(checked.study.execution), QUIET.get())
-    _show_end(outcome, out)
+        failed = run_study(checked, out, build_executor(checked.study.execution), QUIET.get())
+    _show_end(failed, len(checked.plan.jobs), out)
 
 
 def _show_plan(checked: "CheckedStudy", run: Path) -> None:
@@ -91,18 +91,17 @@ def _show_plan(checked: "CheckedStudy", run: Path) -> None:
     )
     if encodings := encoding_jobs(checked, missing):
         total = sum(encoding.n_words for encoding in encodings)
-        n_missing = sum(amount.n for encoding in encodings for amount in encoding.amounts.values())
+        n_missing = sum(job.amount for encoding in encodings for job in encoding.jobs.values())
         console.print(f"{total:,} words: {n_missing:,} to encode, {total - n_missing:,} in the cache")
 
 
-def _show_end(outcome: "StudyOutcome", run: Path) -> None:
+def _show_end(failed: Mapping[str, str], n_jobs: int, run: Path) -> None:
     from crossfill.errors import StudyError
     from crossfill.studies.run_folder import LOG, ROWS, job_folder
 
-    if outcome.failed:
+    if failed:
         lines = [
-            f"  {message.splitlines()[0]}\n    log: {job_folder(run, job) / LOG}"
-            for job, message in outcome.failed.items()
+            f"  {message.splitlines()[0]}\n    log: {job_folder(run, job) / LOG}" for job, message in failed.items()
         ]
-        raise StudyError(failed_jobs(outcome.total, "jobs", lines))
-    typer.echo(f"{run}: {outcome.done} jobs done; results in {run / ROWS}; next: crossfill report {run}")
+        raise StudyError(failed_jobs(n_jobs, "jobs", lines))
+    typer.echo(f"{run}: {n_jobs} jobs done; results in {run / ROWS}; next: crossfill report {run}")

@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection
 from contextlib import nullcontext
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,7 +34,7 @@ from crossfill.errors import DataError, unknown
 if TYPE_CHECKING:
     from crossfill.bulk.shards import Address
     from crossfill.bulk.tag_files import TaggingPlan
-    from crossfill.executors.jobs import JobProgress
+    from crossfill.executors.base import RunTotals
     from crossfill.grid.task import Unit
 
 
@@ -62,8 +63,7 @@ def predict_files(
     """
     from crossfill.bulk.shards import Address, source_format
     from crossfill.bulk.tag_files import model_digest, plan_tagging, resume, tag_shard
-    from crossfill.executors.base import ExecutionSettings, build_executor
-    from crossfill.executors.jobs import Amount, JobList, only_run, run_jobs
+    from crossfill.executors.base import ExecutionSettings, WorkerJob, build_executor, only_run, run_jobs
     from crossfill.grid.sentence import Sentence
     from crossfill.grid.task import Unit
     from crossfill.prediction.tagging import TaggingOptions
@@ -97,11 +97,12 @@ def predict_files(
         finished = resume(plan, folder, force)
         todo = [shard for shard in plan.shards if shard.name not in finished]
         todo.sort(key=lambda shard: -shard.bytes)  # longest first: none runs alone at the end
-        values = {shard.name: {"settings": settings, "out": str(folder), "shard": shard.as_dict()} for shard in todo}
-        amounts = {shard.name: Amount("Tagging", shard.lines, "lines") for shard in todo}
+        work = {
+            shard.name: WorkerJob(partial(tag_shard, settings, shard, folder), "Tagging", shard.lines, "lines")
+            for shard in todo
+        }
         execution = ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
-        progress = run_jobs(JobList(tag_shard, values, amounts), build_executor(execution), QUIET.get())
-        _show_end(plan, folder, progress)
+        _show_end(plan, folder, run_jobs(work, build_executor(execution), QUIET.get()))
 
 
 def _output_form(named: str | None, inputs: Collection[str], unit: "Unit") -> str:
@@ -120,14 +121,14 @@ def _output_form(named: str | None, inputs: Collection[str], unit: "Unit") -> st
     return form
 
 
-def _show_end(plan: "TaggingPlan", out: "Address", progress: "JobProgress") -> None:
+def _show_end(plan: "TaggingPlan", out: "Address", totals: "RunTotals") -> None:
     from crossfill.bulk.tag_files import SET_ASIDE, TAGGED, collect_records
 
-    if progress.failed:
-        lines = [f"  {name}: {message.splitlines()[0]}" for name, message in progress.failed.items()]
+    if totals.failed:
+        lines = [f"  {name}: {message.splitlines()[0]}" for name, message in totals.failed.items()]
         raise DataError(failed_jobs(len(plan.shards), "shards", lines))
     n_sentences, n_words, n_bad = collect_records(plan, out)
-    pace = f", {progress.words_per_second:,.0f} words/s" if progress.words else ""
+    pace = f", {totals.words_per_second:,.0f} words/s" if totals.words else ""
     typer.echo(
         f"{out / TAGGED}: {len(plan.shards):,} shards, {n_sentences:,} sentences, {n_words:,} words{pace}", err=True
     )

@@ -1,25 +1,29 @@
-"""The interface of executors: they take jobs and yield events, in any order of jobs.
+"""Jobs and the executors that do them: the one loop, and the one progress display, of studies, encoding and tagging."""
 
-A job is a name and JSON values; what is done with them is a function that workers find by its module and name.
-"""
-
+import time
+import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from crossfill.errors import ConfigError
-from crossfill.progress import Report
+from crossfill.errors import ConfigError, OutputError
+from crossfill.files import locked
+from crossfill.progress import ProgressBar, Report
 from crossfill.settings import Settings
 
 RETRIES = 3
 """How often a job is started again when its worker is lost."""
+LOCK = ".lock"
+"""File of a folder that only one command at a time may run in."""
 _NEEDED = "a job that it needs has failed: "
-Work = Callable[[Mapping[str, Any], int, Report | None], dict[str, Any]]
-"""Does a job: takes its values, the number of threads and where to report progress; returns JSON values."""
+Work = Callable[[int, Report | None], dict[str, Any]]
+"""Does a job: takes the number of threads and where to report progress; returns JSON values."""
 
 
 class ExecutionSettings(Settings):
@@ -37,10 +41,34 @@ class ExecutionSettings(Settings):
 
 
 @dataclass(frozen=True)
+class WorkerJob:
+    """A job, how much there is to do in it, and what it waits for."""
+
+    work: Work
+    """Sent to a worker as a pickle: a `partial` of a function of a module."""
+    bar: str
+    """Title of the bar that shows it, which jobs may share, as `Encoding`."""
+    amount: int
+    unit: str
+    """What is counted, as `words`."""
+    after: Collection[str] = ()
+    """The jobs that have to be finished before it can start."""
+
+
+@dataclass(frozen=True)
 class Started:
     """A worker has started a job."""
 
     job: str
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """A job has got this far: the training step, or whatever else it counts."""
+
+    job: str
+    step: int
+    note: str
 
 
 @dataclass(frozen=True)
@@ -67,67 +95,51 @@ class Lost:
     job: str
 
 
-@dataclass(frozen=True)
-class Advanced:
-    """A job has got this far: the training step, or whatever else it counts."""
-
-    job: str
-    step: int
-    note: str
-
-
 Event = Started | Advanced | Finished | Failed | Lost
 
 
 class Executor(ABC):
-    """Runs jobs; the caller writes their results."""
+    """Does jobs; the caller writes their results."""
 
     @abstractmethod
-    def run(
-        self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]
-    ) -> Iterator[Event]:
+    def run(self, jobs: Mapping[str, WorkerJob]) -> Iterator[Event]:
         """Do jobs, in this order, and yield an event as each starts, advances and ends.
 
-        A job starts when all those that `after` names for it are finished, and fails if one of them has failed.
-        Closing the iterator stops all workers.
+        A job starts when all those that it waits for are finished, and fails if one of them has failed. Closing the
+        iterator stops all workers.
         """
-
-    @property
-    @abstractmethod
-    def slots(self) -> int:
-        """How many jobs run at a time."""
 
 
 class JobQueue:
     """The jobs that no worker has taken yet, first those that come first."""
 
-    def __init__(self, jobs: Iterable[str], after: Mapping[str, Collection[str]]) -> None:
-        self.places = {job: place for place, job in enumerate(jobs)}
-        self.blocked = {job: left for job in self.places if (left := set(after.get(job, ())) & self.places.keys())}
+    def __init__(self, jobs: Mapping[str, WorkerJob]) -> None:
+        self.places = {name: place for place, name in enumerate(jobs)}
+        self.blocked = {name: left for name, job in jobs.items() if (left := jobs.keys() & job.after)}
         """The unfinished jobs that a job has to wait for."""
-        self.ready = [(place, job) for job, place in self.places.items() if job not in self.blocked]
+        self.ready = [(place, name) for name, place in self.places.items() if name not in self.blocked]
 
     def take(self) -> str:
         """Remove the first job that can start, and return its name."""
         return heappop(self.ready)[1]
 
-    def put_back(self, job: str) -> None:
+    def put_back(self, name: str) -> None:
         """Put a job where it was, to be started again."""
-        heappush(self.ready, (self.places[job], job))
+        heappush(self.ready, (self.places[name], name))
 
-    def end(self, event: "Finished | Failed") -> list["Finished | Failed"]:
+    def end(self, event: Finished | Failed) -> list[Finished | Failed]:
         """Unblock the jobs that waited for one that has ended; returns its event, and those of jobs that fail now."""
         events = [event]
-        for job, left in list(self.blocked.items()):
-            if job in self.blocked and event.job in left:
-                left.discard(event.job)
-                if isinstance(event, Failed):
-                    del self.blocked[job]
-                    message = event.message if event.message.startswith(_NEEDED) else _NEEDED + event.message
-                    events += self.end(Failed(job, message, event.trace))
-                elif not left:
-                    del self.blocked[job]
-                    self.put_back(job)
+        for name in [name for name, left in self.blocked.items() if event.job in left]:
+            if name in self.blocked and isinstance(event, Failed):
+                del self.blocked[name]
+                message = event.message if event.message.startswith(_NEEDED) else _NEEDED + event.message
+                events += self.end(Failed(name, message, event.trace))
+            elif name in self.blocked:
+                self.blocked[name].remove(event.job)
+                if not self.blocked[name]:
+                    del self.blocked[name]
+                    self.put_back(name)
         return events
 
 
@@ -152,18 +164,106 @@ def shares(accelerators: float, per_job: float) -> int:
     return int(accelerators / per_job + 1e-9)
 
 
-def attempt(work: Work, given: Mapping[str, Any], threads: int, report: Report | None = None) -> dict[str, Any]:
-    """Do a job; returns {"result": …}, or {"failed": message, "trace": …} if it raised."""
-    import traceback
-
+def attempt(name: str, work: Work, threads: int, report: Report | None = None) -> Finished | Failed:
+    """Do a job; it has failed if it raises an error."""
     try:
-        return {"result": work(given, threads, report)}
+        return Finished(name, work(threads, report))
     except Exception as error:
-        return {"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+        return Failed(name, f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
-def ended(job: str, outcome: dict[str, Any]) -> Finished | Failed:
-    """Return the event for the outcome of an attempt."""
-    if "result" in outcome:
-        return Finished(job, outcome["result"])
-    return Failed(job, outcome["failed"], outcome["trace"])
+@dataclass
+class RunTotals:
+    """What a run of jobs came to."""
+
+    failed: dict[str, str] = field(default_factory=dict)
+    """Why each job failed."""
+    words: int = 0
+    """Words of the finished jobs, where their results count any."""
+    seconds: float = 0.0
+
+    @property
+    def words_per_second(self) -> float:
+        return self.words / max(self.seconds, 1e-9)
+
+
+def run_jobs(
+    jobs: Mapping[str, WorkerJob],
+    executor: Executor,
+    quiet: bool = True,
+    ended: Callable[[Finished | Failed], str] | None = None,
+) -> RunTotals:
+    """Do all jobs, with a bar for each kind of work.
+
+    `ended` is called with each job that is finished or has failed, before any job that depends on it starts; the line
+    that it returns is printed, unless it is empty. By default, failures are printed.
+    """
+    totals, started = RunTotals(), time.monotonic()
+    bars: dict[str, _Bar] = {}
+    with ProgressBar(quiet) as display:
+        for event in executor.run(jobs) if jobs else ():
+            job = jobs[event.job]
+            if job.bar not in bars:
+                bars[job.bar] = _Bar([other for other in jobs.values() if other.bar == job.bar], display)
+            match event:
+                case Started(name):
+                    bars[job.bar].update(name, 0)
+                case Advanced(name, step, note):
+                    bars[job.bar].update(name, step, note)
+                case Lost(name):
+                    bars[job.bar].update(name, 0)
+                    display.print(f"{name}: its worker was lost; it is started again")
+                case Finished(name) | Failed(name):
+                    bars[job.bar].end(name, job.amount)
+                    if isinstance(event, Finished):
+                        totals.words += event.result.get("n_words", 0)
+                    else:
+                        totals.failed[name] = event.message
+                    if line := (ended or failure_line)(event):
+                        display.print(line)
+    totals.seconds = time.monotonic() - started
+    return totals
+
+
+def failure_line(event: Finished | Failed) -> str:
+    """Return the line that says that a job has failed; nothing if it has not."""
+    return f"{event.job}: failed: {event.message.splitlines()[0]}" if isinstance(event, Failed) else ""
+
+
+@contextmanager
+def only_run(folder: Path, command: str) -> Iterator[None]:
+    """Keep other processes of this machine from running a command in the same folder."""
+    with locked(folder / LOCK, wait=False) as held:
+        if not held:
+            raise OutputError(
+                f"{folder}: another crossfill {command} is running in this folder; wait for it, or end it"
+            )
+        yield
+
+
+class _Bar:
+    """Shows how far the jobs of one kind are, from when the first of them starts."""
+
+    def __init__(self, jobs: Collection[WorkerJob], display: ProgressBar) -> None:
+        first = next(iter(jobs))
+        self.unit, self.n_jobs, self.total = first.unit, len(jobs), sum(job.amount for job in jobs)
+        self.report = display.add(first.bar, self.total)
+        self.running: dict[str, int] = {}
+        self.done = self.n_done = 0
+
+    def update(self, name: str, amount: int, note: str = "") -> None:
+        """Show how far a running job is."""
+        self.running[name] = amount
+        self._show(note)
+
+    def end(self, name: str, amount: int) -> None:
+        """Show that a job has ended."""
+        self.running.pop(name, None)
+        self.done += amount
+        self.n_done += 1
+        self._show("")
+
+    def _show(self, note: str) -> None:
+        if self.n_jobs > 1:
+            note = f"{self.unit}, {self.n_done} of {self.n_jobs} jobs done"
+        self.report(min(self.done + sum(self.running.values()), self.total), note or self.unit)

@@ -6,11 +6,10 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any
 
 from crossfill.executors.base import (
     RETRIES,
@@ -19,12 +18,13 @@ from crossfill.executors.base import (
     ExecutionSettings,
     Executor,
     Failed,
+    Finished,
     JobQueue,
     Lost,
     Started,
     Work,
+    WorkerJob,
     attempt,
-    ended,
     shares,
 )
 
@@ -55,53 +55,46 @@ class LocalExecutor(Executor):
 
     def __init__(self, settings: ExecutionSettings) -> None:
         self.threads = settings.threads
-        self._slots = settings.jobs or max(1, usable_cores() // settings.threads)
+        self.slots = settings.jobs or max(1, usable_cores() // settings.threads)
         devices = accelerators() if settings.gpus else []
         if devices:
-            self._slots = min(self._slots, shares(len(devices), settings.gpus))
+            self.slots = min(self.slots, shares(len(devices), settings.gpus))
         width = max(1, int(settings.gpus))
-        starts = [int(slot * settings.gpus + 1e-9) for slot in range(self._slots)]
+        starts = [int(slot * settings.gpus + 1e-9) for slot in range(self.slots)]
         self.devices = [",".join(devices[start : start + width]) for start in starts]
         """The accelerators of each slot; none of them on a machine without, where jobs compute on cores."""
 
-    @property
-    def slots(self) -> int:
-        return self._slots
-
-    def run(
-        self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]
-    ) -> Iterator[Event]:
-        queue = JobQueue(jobs, after)
+    def run(self, jobs: Mapping[str, WorkerJob]) -> Iterator[Event]:
+        queue = JobQueue(jobs)
         losses: Counter[str] = Counter()
-        workers = [_Worker(self.threads, self.devices[slot]) for slot in range(min(self.slots, len(jobs)))]
+        workers = [_Worker(self.threads, devices) for devices in self.devices[: len(jobs)]]
+        running: dict[_Worker, str] = {}
         try:
-            while queue.ready or any(worker.job for worker in workers):
-                for i, worker in enumerate(workers):
-                    if worker.job is None and queue.ready:
+            while queue.ready or running:
+                for slot, worker in enumerate(workers):
+                    if worker not in running and queue.ready:
                         if not worker.process.is_alive():
-                            workers[i] = worker = _Worker(self.threads, self.devices[i])
-                        job = queue.take()
-                        worker.take(job, work, jobs[job])
-                        yield Started(job)
-                busy = {worker.pipe: worker for worker in workers if worker.job}
-                for pipe in wait(list(busy)):
-                    worker = busy[pipe]  # pyright: ignore[reportArgumentType]
-                    job, outcome = worker.running, worker.outcome()
-                    if outcome is not None and "step" in outcome:
-                        yield Advanced(job, outcome["step"], outcome["note"])
+                            workers[slot] = worker = _Worker(self.threads, self.devices[slot])
+                        name = running[worker] = queue.take()
+                        worker.send(name, jobs[name].work)
+                        yield Started(name)
+                readable = wait([worker.pipe for worker in running])
+                for worker, name in [(worker, name) for worker, name in running.items() if worker.pipe in readable]:
+                    event = worker.receive()
+                    if isinstance(event, Advanced):
+                        yield event
                         continue
-                    if outcome is not None:
-                        yield from queue.end(ended(job, outcome))
+                    del running[worker]
+                    if event is not None:
+                        yield from queue.end(event)
                         continue
-                    slot = workers.index(worker)
-                    workers[slot] = _Worker(self.threads, self.devices[slot])
-                    losses[job] += 1
-                    if losses[job] > RETRIES:
-                        lost = f"its worker was lost {losses[job]} times; is memory short?"
-                        yield from queue.end(Failed(job, lost, ""))
+                    losses[name] += 1
+                    if losses[name] > RETRIES:
+                        lost = f"its worker was lost {losses[name]} times; is memory short?"
+                        yield from queue.end(Failed(name, lost, ""))
                     else:
-                        queue.put_back(job)
-                        yield Lost(job)
+                        queue.put_back(name)
+                        yield Lost(name)
         finally:
             for worker in workers:
                 worker.stop()
@@ -116,30 +109,19 @@ class _Worker:
         self.process: BaseProcess = context.Process(target=_work, args=(theirs, threads, devices), daemon=True)
         self.process.start()
         theirs.close()
-        self.job: str | None = None
 
-    @property
-    def running(self) -> str:
-        if self.job is None:
-            raise RuntimeError("this worker has no job")
-        return self.job
-
-    def take(self, job: str, work: Work, given: dict[str, Any]) -> None:
-        """Send the worker a job; if the worker has just died, `outcome` finds out."""
-        self.job = job
+    def send(self, name: str, work: Work) -> None:
+        """Send the worker a job; if the worker has just died, `receive` finds out."""
         with suppress(OSError):
-            self.pipe.send((work, given))
+            self.pipe.send((name, work))
 
-    def outcome(self) -> dict[str, Any] | None:
-        """Return the worker's next message: the outcome of its job, or its progress; None if the worker died."""
+    def receive(self) -> Advanced | Finished | Failed | None:
+        """Return what the worker says of its job; None, and the process is gone, if it died."""
         try:
-            message = self.pipe.recv()
+            return self.pipe.recv()
         except (EOFError, OSError):
             self.stop()
-            message = None
-        if message is None or "step" not in message:
-            self.job = None
-        return message
+            return None
 
     def stop(self) -> None:
         """End the process; safe at any time, because files are written atomically."""
@@ -152,30 +134,24 @@ class _Worker:
 
 
 def _work(pipe: Connection, threads: int, devices: str) -> None:
-    """Run jobs in a worker process until the pipe closes."""
+    """Do jobs in a worker process until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
     os.environ["CUDA_VISIBLE_DEVICES"] = devices  # read when torch first asks for a device
     for variable in _THREAD_VARIABLES:
         os.environ[variable] = str(threads)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    while True:
-        try:
-            work, given = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(attempt(work, given, threads, _Reports(pipe)))
+    last = time.monotonic()
 
+    def report(step: int, note: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _SECONDS_BETWEEN_REPORTS:
+            last = time.monotonic()
+            pipe.send(Advanced(name, step, note))
 
-class _Reports:
-    """Reports progress to the parent, a few times a second at most."""
-
-    def __init__(self, pipe: Connection) -> None:
-        self.pipe, self.last = pipe, time.monotonic()
-
-    def __call__(self, step: int, note: str) -> None:
-        if time.monotonic() - self.last >= _SECONDS_BETWEEN_REPORTS:
-            self.last = time.monotonic()
-            self.pipe.send({"step": step, "note": note})
+    with suppress(EOFError):
+        while True:
+            name, work = pipe.recv()
+            pipe.send(attempt(name, work, threads, report))
 
 
 def _leave_with_parent() -> None:

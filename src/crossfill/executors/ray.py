@@ -5,7 +5,7 @@ through Ray to the machine that gave out the jobs.
 """
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -18,9 +18,8 @@ from crossfill.executors.base import (
     Failed,
     JobQueue,
     Started,
-    Work,
+    WorkerJob,
     attempt,
-    ended,
     shares,
 )
 
@@ -49,34 +48,31 @@ class RayExecutor(Executor):
                 reason = str(error).splitlines()[0] if str(error) else type(error).__name__
                 raise ConfigError(f"expected Ray to start on this machine; {reason}; run again, or use local") from None
 
-    @property
-    def slots(self) -> int:
+    def run(self, jobs: Mapping[str, WorkerJob]) -> Iterator[Event]:
+        resources: dict[str, Any] = {"num_cpus": self.settings.threads, "num_gpus": self.settings.gpus}
+        task = self.ray.remote(**resources, max_retries=RETRIES)(attempt)
+        queue, running = JobQueue(jobs), {}
+        try:
+            while queue.ready or running:
+                while queue.ready and len(running) < self._slots():
+                    name = queue.take()
+                    running[task.remote(name, jobs[name].work, self.settings.threads)] = name
+                    yield Started(name)
+                for reference in self.ray.wait(list(running), num_returns=1)[0]:
+                    name = running.pop(reference)
+                    try:
+                        event = self.ray.get(reference)
+                    except self.ray.exceptions.RayError as error:
+                        event = Failed(name, f"its worker was lost {RETRIES + 1} times", str(error))
+                    yield from queue.end(event)
+        finally:
+            for reference in running:
+                self.ray.cancel(reference, force=True)
+
+    def _slots(self) -> int:
         resources = self.ray.cluster_resources()
         cores = int(resources.get("CPU", 1)) // self.settings.threads
         places = min(cores, self.settings.jobs or cores)
         if self.settings.gpus:
             places = min(places, shares(resources.get("GPU", 0), self.settings.gpus))
         return max(1, places)
-
-    def run(
-        self, work: Work, jobs: Mapping[str, dict[str, Any]], after: Mapping[str, Collection[str]]
-    ) -> Iterator[Event]:
-        resources: dict[str, Any] = {"num_cpus": self.settings.threads, "num_gpus": self.settings.gpus}
-        task = self.ray.remote(**resources, max_retries=RETRIES)(attempt)
-        queue, running = JobQueue(jobs, after), {}
-        try:
-            while queue.ready or running:
-                while queue.ready and len(running) < self.slots:
-                    job = queue.take()
-                    running[task.remote(work, jobs[job], self.settings.threads)] = job
-                    yield Started(job)
-                for reference in self.ray.wait(list(running), num_returns=1)[0]:
-                    job = running.pop(reference)
-                    try:
-                        outcome = ended(job, self.ray.get(reference))
-                    except self.ray.exceptions.RayError as error:
-                        outcome = Failed(job, f"its worker was lost {RETRIES + 1} times", str(error))
-                    yield from queue.end(outcome)
-        finally:
-            for reference in running:
-                self.ray.cancel(reference, force=True)

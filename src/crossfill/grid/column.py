@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -21,6 +21,10 @@ class Column(Sequence[str]):
         ids: dict[str, int] = {}
         codes = np.fromiter((ids.setdefault(value, len(ids)) for value in values), dtype=np.int32)
         return cls(tuple(ids), codes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle no more of the vocabulary than occurs: the column may be a part of a large one."""
+        return Column.of, (tuple(self),)
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -74,9 +74,9 @@ def run_demo(checked: CheckedStudy, run: Path, quiet: bool) -> None:
     for job in jobs:
         if not (run / job.config.method).is_dir():  # train again if the model was deleted
             (job_folder(run, job.id) / RESULT).unlink(missing_ok=True)
-    outcome = run_study(checked, run, build_executor(checked.study.execution), quiet)
-    if outcome.failed:
-        raise StudyError("\n".join(outcome.failed.values()))
+    failed = run_study(checked, run, build_executor(checked.study.execution), quiet)
+    if failed:
+        raise StudyError("\n".join(failed.values()))
     examples = _example_texts(demo_grid(checked))
     for job in jobs:
         trained, model = job_folder(run, job.id) / TRAINING, run / job.config.method

@@ -5,33 +5,27 @@ hashes of what is in them, so commands on several machines can fill one folder w
 """
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from crossfill.config import EncoderConfig
 from crossfill.encoders.frozen import FrozenEncoder
-from crossfill.errors import EncoderError
-from crossfill.executors.jobs import Amount
+from crossfill.executors.base import WorkerJob
 from crossfill.grid.cells import Cell, Grid
-from crossfill.grid.sentence import EMPTY, Column, Corpus
+from crossfill.grid.sentence import Corpus
 from crossfill.methods.registry import find_method
 from crossfill.progress import Report
-from crossfill.studies.grids import StudyGrid
 from crossfill.studies.job import training_grid
 from crossfill.studies.plan import StudyJob
+from crossfill.studies.study import StudyGrid
 
-ENCODE = "encode"
 
+class Encodings:
+    """Jobs for the texts whose features a cache lacks, one for each part of a long text.
 
-class EncodingJobs(Mapping[str, dict[str, Any]]):
-    """A job for each text whose features a cache lacks, or for each part of a long one.
-
-    The order is random: commands that share a cache rarely encode the same part at the same time. The text of a job is
-    looked up when its turn comes, so that a billion words need no memory.
+    The order is random: commands that share a cache rarely encode the same part at the same time.
     """
 
     def __init__(self, encoder: FrozenEncoder, config: EncoderConfig, corpora: Iterable[Corpus]) -> None:
@@ -41,45 +35,21 @@ class EncodingJobs(Mapping[str, dict[str, Any]]):
         """Hashes of the corpora that were not in the cache at first."""
         self.left: dict[str, set[str]] = {}
         """The jobs that are not finished, of each missing corpus."""
-        parts: dict[str, tuple[str, Corpus, bool]] = {}
+        cache = encoder.cache.folder is not None and encoder.cache.folder.parent.absolute()
+        jobs: dict[str, WorkerJob] = {}
         for text in self.missing:
-            cut = encoder.parts(self.corpora[text])
-            whole = len(cut) == 1
-            left = {i: part for i, part in enumerate(cut) if whole or not encoder.is_cached(part, whole=False)}
-            named = {f"{encoder.settings_hash}-{text[:16]}-{i}": (text, part, whole) for i, part in left.items()}
+            parts = encoder.parts(self.corpora[text])
+            whole = len(parts) == 1
+            named = {
+                f"{encoder.settings_hash}-{text[:16]}-{i}": WorkerJob(
+                    partial(encode_part, config, cache, part.text(), whole), "Encoding", part.n_words, "words"
+                )
+                for i, part in enumerate(parts)
+                if whole or not encoder.is_cached(part, whole=False)
+            }
             self.left[text] = set(named)
-            parts |= named
-        names = list(parts)
-        random.shuffle(names)
-        self.parts = {name: parts[name] for name in names}
-        folder = encoder.cache.folder
-        self.shared = {
-            "kind": ENCODE,
-            "encoder": config.model_dump_json(),
-            "cache": None if folder is None else str(folder.parent.absolute()),
-        }
-
-    def __getitem__(self, name: str) -> dict[str, Any]:
-        _, corpus, whole = self.parts[name]
-        return {
-            **self.shared,
-            "whole": whole,
-            "words": list(corpus.words),
-            "spaces": corpus.spaces.tolist(),
-            "offsets": np.asarray(corpus.offsets).tolist(),
-            "text": corpus.text_hash,
-        }
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.parts)
-
-    def __len__(self) -> int:
-        return len(self.parts)
-
-    @property
-    def amounts(self) -> dict[str, Amount]:
-        """The words of each job."""
-        return {name: Amount("Encoding", part.n_words, "words") for name, (_, part, _) in self.parts.items()}
+            jobs |= named
+        self.jobs = {name: jobs[name] for name in random.sample(list(jobs), len(jobs))}
 
     @property
     def n_words(self) -> int:
@@ -88,10 +58,11 @@ class EncodingJobs(Mapping[str, dict[str, Any]]):
 
     def finish(self, name: str) -> None:
         """Note that a job is finished; the last one of a long corpus puts its parts together."""
-        text = self.parts[name][0]
-        self.left[text].discard(name)
-        if not self.left[text]:
-            self.encoder.vectors(self.corpora[text])
+        for text, left in self.left.items():
+            if name in left:
+                left.remove(name)
+                if not left:
+                    self.encoder.vectors(self.corpora[text])
 
 
 def all_texts(grid: Grid) -> Iterator[Corpus]:
@@ -127,21 +98,19 @@ def texts_of_job(job: StudyJob, part: StudyGrid) -> Iterator[Corpus]:
             yield Corpus.joined(splits.test for splits in labelled)
 
 
-def encode_part(given: Mapping[str, Any], threads: int, report: Report | None = None) -> dict[str, Any]:
+def encode_part(
+    config: EncoderConfig, cache: Path | bool, corpus: Corpus, whole: bool, threads: int, report: Report | None = None
+) -> dict[str, Any]:
     """Encode a text and store its features, unless another process has done so meanwhile."""
     import torch
 
     torch.set_num_threads(threads)
-    spaces, offsets = np.array(given["spaces"], dtype=np.bool_), np.array(given["offsets"], dtype=np.int64)
-    corpus = Corpus(Column.of(given["words"]), EMPTY.labels, spaces, offsets)
-    if corpus.text_hash != given["text"]:
-        raise EncoderError("expected the text that was sent, got another; is the same crossfill on all machines?")
-    encoder = _encoder(given["encoder"], given["cache"])
-    if not encoder.is_cached(corpus, given["whole"]):
-        encoder.store(corpus, given["whole"], report)
+    encoder = _encoder(config, cache)  # pyright: ignore[reportArgumentType]  # settings are frozen
+    if not encoder.is_cached(corpus, whole):
+        encoder.store(corpus, whole, report)
     return {"n_words": corpus.n_words}
 
 
 @lru_cache(maxsize=1)
-def _encoder(config: str, cache: str) -> FrozenEncoder:
-    return FrozenEncoder(EncoderConfig.model_validate_json(config), (), Path(cache))
+def _encoder(config: EncoderConfig, cache: Path | bool) -> FrozenEncoder:
+    return FrozenEncoder(config, (), cache)

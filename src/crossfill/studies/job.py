@@ -1,32 +1,42 @@
-"""One job of a study: train, evaluate every method that shares the training, collect the results."""
+"""What the jobs of a study do: train and evaluate; predict seen cells that are held out in turn; calibrate on these.
 
+Every fold of the seen cells is a job: a training without them, which then predicts them. When all folds are predicted,
+one more job fits decisions and a calibration for each method, which the trainings of all seeds use.
+"""
+
+import json
 import platform
+import shutil
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crossfill.executors.jobs import LOCK
-from crossfill.files import locked
+import numpy as np
+
+from crossfill.checkpoint import CALIBRATION
+from crossfill.executors.base import LOCK
+from crossfill.files import locked, replacing
 from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.task import Task, Unit
 from crossfill.progress import Report
-from crossfill.studies.grids import StudyGrid, load_study_grid, typology_folder
 from crossfill.studies.plan import StudyJob
 from crossfill.studies.run_folder import FORMAT, LOG, TRAINING, TYPOLOGY, held_out_folder, job_folder
-from crossfill.studies.study import DataSettings
+from crossfill.studies.study import StudyGrid, load_study_grid, typology_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from crossfill.config import Config
+    from crossfill.config import Config, EncoderConfig
     from crossfill.encoders.base import Encoder
+    from crossfill.evaluation.calibrate import PredictedCell
     from crossfill.model import Model
     from crossfill.prediction.calibration import Calibration
 
 DECIMALS = 6
+_PREDICTIONS = "predictions.npz"
+_ARRAYS = ("lengths", "gold", "plug_in", "averaged")
 
 
 class JobSetting(NamedTuple):
@@ -44,7 +54,7 @@ class JobSetting(NamedTuple):
 
 def prepare_job(job: StudyJob, run: Path) -> JobSetting:
     """Read the grid of a job and build its encoder."""
-    part = _study_grid(job.data.model_dump_json()).only(job.languages)
+    part = _study_grid(job.data).only(job.languages)  # pyright: ignore[reportArgumentType]  # settings are frozen
     grid = training_grid(part, job.config.method)
     return JobSetting(part.grid, grid, frozenset(map(Cell.parse, job.seen)), _settings(job, run), _encoder(job, grid))
 
@@ -58,7 +68,7 @@ def training_grid(part: StudyGrid, method: str) -> Grid:
 
 def train_job(job: StudyJob, run: Path, threads: int = 1, report: Report | None = None) -> dict[str, Any]:
     """Train and evaluate, resuming an attempt that was killed; returns the result as JSON values."""
-    with exclusive(job_folder(run, job.id)):
+    with _alone(job_folder(run, job.id), threads):
         return _train_job(job, run, threads, report)
 
 
@@ -79,11 +89,12 @@ def _train_job(job: StudyJob, run: Path, threads: int, report: Report | None) ->
     results = {
         name: evaluate(model, scored, changed, calibrations.get(name)) for name, (model, changed) in models.items()
     }
-    few_shot = {}
-    if job.few_shot is not None:
-        for name, (model, changed) in models.items():
-            unseen = map(Cell.parse, job.unseen)
-            few_shot[name] = few_shot_points(model, changed, scored, unseen, job.few_shot, calibrations.get(name))
+    unseen = [Cell.parse(cell) for cell in job.unseen]
+    few_shot = {
+        name: few_shot_points(model, changed, scored, unseen, curves, calibrations.get(name))
+        for name, (model, changed) in models.items()
+        if (curves := job.few_shot) is not None
+    }
     trained_names = [name for name, method in job.methods.items() if method == config.method]
     if job.keep_model and trained_names:
         save_results(folder / TRAINING, results[trained_names[0]])
@@ -166,10 +177,7 @@ def _settings(job: StudyJob, run: Path) -> "Config":
     return job.config.change({"sources.vectors": vectors})
 
 
-@lru_cache(maxsize=1)
-def _study_grid(data: str) -> StudyGrid:
-    """Return the grid, cached by a worker from job to job."""
-    return load_study_grid(DataSettings.model_validate_json(data))
+_study_grid = lru_cache(maxsize=1)(load_study_grid)  # kept by a worker from job to job
 
 
 def _encoder(job: StudyJob, grid: Grid) -> "Encoder | None":
@@ -179,20 +187,19 @@ def _encoder(job: StudyJob, grid: Grid) -> "Encoder | None":
         return None
     trains = encoder.pretrained.layer == "mix" or encoder.sentences == "attention"
     if encoder.pretrained.mode == "frozen" and not trains:
-        return _frozen_encoder(encoder.model_dump_json(), grid.inventory.languages, job.data.cache)
+        languages = grid.inventory.languages
+        return _frozen_encoder(encoder, languages, job.data.cache)  # pyright: ignore[reportArgumentType]  # settings are frozen
     from crossfill.encoders.build import build_encoder
 
     return build_encoder(job.config, grid.inventory.languages, Path(job.data.cache) if job.data.cache else True)
 
 
 @lru_cache(maxsize=4)
-def _frozen_encoder(config: str, languages: tuple[str, ...], cache: str | None) -> "Encoder":
+def _frozen_encoder(settings: "EncoderConfig", languages: tuple[str, ...], cache: str | None) -> "Encoder":
     """Return a frozen encoder, cached by a worker with its open feature files, as training never changes it."""
-    from crossfill.config import EncoderConfig
     from crossfill.encoders.build import with_pooling
     from crossfill.encoders.frozen import FrozenEncoder
 
-    settings = EncoderConfig.model_validate_json(config)
     encoder = FrozenEncoder(settings, languages, Path(cache) if cache else True)
     encoder.keep_open = True
     return with_pooling(encoder, settings.sentences)
@@ -214,11 +221,14 @@ def _posteriors(model: "Model", config: "Config", languages: Collection[str]) ->
 
 
 @contextmanager
-def exclusive(folder: Path) -> "Iterator[None]":
-    """Work alone in a job's folder, and write what is printed to its log.
+def _alone(folder: Path, threads: int) -> Iterator[None]:
+    """Work alone in a job's folder on so many cores, and write what is printed to its log.
 
     A worker of a killed run may live a moment longer: it must not write into the same checkpoint.
     """
+    import torch
+
+    torch.set_num_threads(threads)
     folder.mkdir(parents=True, exist_ok=True)
     with (
         locked(folder / LOCK, wait=True),
@@ -232,3 +242,92 @@ def exclusive(folder: Path) -> "Iterator[None]":
 def _versions() -> dict[str, str]:
     packages = ("crossfill", "torch", "numpy", "transformers", "tokenizers")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def fold_folders(job: StudyJob, run: Path) -> list[Path]:
+    """Return the folder of each fold of a job's seen cells."""
+    from crossfill.tagger.crossfit import folds
+
+    n_folds = len(folds([Cell.parse(cell) for cell in job.seen], job.folds, job.fold_seed)) if job.folds else 0
+    return [held_out_folder(run, job.held_out) / f"fold-{number}" for number in range(n_folds)]
+
+
+def is_predicted(fold: Path) -> bool:
+    """Check whether the cells of a fold are predicted."""
+    return (fold / _PREDICTIONS).exists()
+
+
+def is_calibrated(job: StudyJob, run: Path) -> bool:
+    """Check whether the calibration of each of a job's methods is fitted."""
+    folder = held_out_folder(run, job.held_out)
+    return all((folder / method / CALIBRATION).exists() for method in job.methods)
+
+
+def predict_fold(
+    job: StudyJob, run: Path, number: int, threads: int = 1, report: Report | None = None
+) -> dict[str, Any]:
+    """Train without a fold of the seen cells, and write what each of the job's methods predicts of these cells."""
+    from crossfill.tagger.crossfit import folds, predict_held_out
+    from crossfill.tagger.train import train_model
+
+    folder = fold_folders(job, run)[number]
+    with _alone(folder, threads):
+        given = prepare_job(job, run)
+        config = given.config.change({"training.seed": job.fold_seed})
+        fold = folds(given.seen, job.folds, job.fold_seed)[number]
+        trained = train_model(given.grid, given.seen - fold, config, folder / TRAINING, given.encoder, report, print)
+        predicted = []
+        for name, method in job.methods.items():
+            method_model, changed = as_trained(trained.model, config, method)
+            predicted += [(name, predict_held_out(method_model, given.grid, cell, changed)) for cell in sorted(fold)]
+        _save(folder / _PREDICTIONS, predicted)
+        shutil.rmtree(folder / TRAINING)
+    return {}
+
+
+def calibrate_methods(job: StudyJob, run: Path, threads: int = 1, _report: Report | None = None) -> dict[str, Any]:
+    """Fit the calibration of each of a job's methods on the cells of all folds, whose files are then deleted."""
+    import torch
+
+    from crossfill.evaluation.calibrate import calibrate_on
+    from crossfill.prediction.calibration import save_calibration
+
+    torch.set_num_threads(threads)
+    folders = fold_folders(job, run)
+    predicted = [entry for folder in folders for entry in _load(folder / _PREDICTIONS)]
+    for method in job.methods:
+        target = held_out_folder(run, job.held_out) / method
+        target.mkdir(parents=True, exist_ok=True)
+        save_calibration(target, calibrate_on([cell for name, cell in predicted if name == method]))
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    return {}
+
+
+def _save(path: Path, predicted: "Sequence[tuple[str, PredictedCell]]") -> None:
+    """Write predicted cells, each with the method that predicted it."""
+    about = [
+        {"method": method, "cell": str(cell.cell), "labels": cell.task.labels, "unit": str(cell.task.unit)}
+        for method, cell in predicted
+    ]
+    arrays = {f"{i}/{name}": getattr(cell, name) for i, (_, cell) in enumerate(predicted) for name in _ARRAYS}
+    with replacing(path) as file:
+        np.savez(file, about=np.array(json.dumps(about)), **arrays)
+
+
+def _load(path: Path) -> "list[tuple[str, PredictedCell]]":
+    from crossfill.evaluation.calibrate import PredictedCell
+
+    with np.load(path) as file:
+        about: list[dict[str, Any]] = json.loads(str(file["about"]))
+        return [
+            (
+                values["method"],
+                PredictedCell(
+                    cell=Cell.parse(values["cell"]),
+                    task=Task(Cell.parse(values["cell"]).task, tuple(values["labels"]), Unit(values["unit"])),
+                    **{name: file[f"{i}/{name}"] for name in _ARRAYS},
+                ),
+            )
+            for i, values in enumerate(about)
+        ]

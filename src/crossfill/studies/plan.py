@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from crossfill.config import Config, EncoderConfig, parse_config
+from crossfill.config import Config, EncoderConfig
 from crossfill.data.codes import find_cell, find_language_in, language_code
 from crossfill.errors import ConfigError, CrossfillError, DataError
 from crossfill.grid.cells import Cell
@@ -23,14 +23,16 @@ from crossfill.grid.partition import (
     similar_languages,
 )
 from crossfill.methods.registry import all_methods, find_method
-from crossfill.settings import merged
-from crossfill.studies.grids import StudyGrid, check_study_grid, language_similarity
+from crossfill.settings import Settings, merged
 from crossfill.studies.run_folder import FOCUS, FORMAT, ResultEntry
 from crossfill.studies.study import (
     DataSettings,
     FewShotSettings,
     PartitionSettings,
     StudyConfig,
+    StudyGrid,
+    check_study_grid,
+    language_similarity,
     parse_study,
     setting_problems,
 )
@@ -52,13 +54,12 @@ class StudyPartition:
         return tuple(sorted({cell.language for cell in self.partition.seen | self.partition.unseen}))
 
 
-@dataclass(frozen=True)
-class StudyJob:
+class StudyJob(Settings):
     """One training, and the evaluation of every method that shares it (ns and bea share their heads)."""
 
     id: str
     config: Config
-    methods: Mapping[str, str]
+    methods: dict[str, str]
     """The method of each name in the tables: the one that is trained, and others that share its training."""
     seen: tuple[str, ...]
     unseen: tuple[str, ...]
@@ -81,21 +82,6 @@ class StudyJob:
     def title(self) -> str:
         return f"{'+'.join(self.methods)}, seed {self.config.training.seed}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the job as JSON values."""
-        few_shot = self.few_shot.model_dump(mode="json") if self.few_shot else None
-        models = {"config": self.config.model_dump(mode="json"), "data": self.data.model_dump(mode="json")}
-        return {name: getattr(self, name) for name in self.__dataclass_fields__} | models | {"few_shot": few_shot}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "StudyJob":
-        """Return the job from the output of `as_dict`."""
-        lists = {name: tuple(values[name]) for name in ("seen", "unseen", "posteriors")}
-        data = DataSettings.model_validate(values["data"])
-        few_shot = FewShotSettings.model_validate(values["few_shot"]) if values["few_shot"] else None
-        models = {"config": parse_config(values["config"]), "data": data, "few_shot": few_shot}
-        return cls(**{**values, **lists, **models})
-
 
 @dataclass(frozen=True)
 class StudyPlan:
@@ -110,7 +96,7 @@ class StudyPlan:
         """Return the jobs and entries as JSON values."""
         return {
             "format": FORMAT,
-            "jobs": {name: job.as_dict() for name, job in self.jobs.items()},
+            "jobs": {name: job.model_dump(mode="json") for name, job in self.jobs.items()},
             "entries": [asdict(entry) for entry in self.entries],
         }
 
@@ -213,13 +199,14 @@ def make_plan(
             for method in (m for m in part.methods if only is None or m in only):
                 for seed in study.seeds:
                     config = study.settings(method, overrides, seed)
-                    job = _job(study, grid, part, method, config, chosen, similarity)
+                    job = _job(study, grid.fingerprint, part, method, config, chosen, similarity)
                     known = trainings.setdefault(job.id, job)
-                    trainings[job.id] = replace(known, methods={**known.methods, method: config.method})
+                    methods = {**known.methods, method: config.method}
+                    trainings[job.id] = known.model_copy(update={"methods": methods})
                     entries.append(ResultEntry(method, part.name, part.group, seed, ablation, variant, job.id))
     names = {key: _hash([key, *sorted(job.methods)]) for key, job in trainings.items()}
     return StudyPlan(
-        {names[key]: replace(job, id=names[key]) for key, job in trainings.items()},
+        {names[key]: job.model_copy(update={"id": names[key]}) for key, job in trainings.items()},
         tuple(replace(entry, job=names[entry.job]) for entry in entries),
         similarity,
     )
@@ -234,87 +221,78 @@ def _variants(study: StudyConfig) -> Iterable[tuple[str, str, Mapping[str, Any],
 
 def _job(
     study: StudyConfig,
-    grid: StudyGrid,
+    fingerprint: str,
     part: StudyPartition,
     name: str,
     config: Config,
     posteriors: Sequence[str],
     similarity: dict[str, Any] | None,
 ) -> StudyJob:
-    seen, unseen = (tuple(map(str, sorted(cells))) for cells in (part.partition.seen, part.partition.unseen))
-    chosen = tuple(language for language in posteriors if language in part.languages)
     training = config.change({"method": find_method(config.method).training})
-    few_shot = _few_shot(study, name)
-    depends = {
-        "format": FORMAT,
+    few_shot = study.few_shot
+    if few_shot is not None and FOCUS in study.methods and name != FOCUS:
+        few_shot = few_shot.model_copy(update={"annotate": False})  # chosen with PF-lr only, if the study has it
+    values = {
         "config": training.model_dump(mode="json"),
-        "data": grid.fingerprint,
-        "typology": similarity,
-        "seen": seen,
-        "unseen": unseen,
-        "posteriors": chosen,
-        **({"few_shot": few_shot.model_dump(mode="json")} if few_shot else {}),
-    } | ({"folds": study.folds, "fold_seed": study.seeds[0]} if study.folds else {})
+        "seen": tuple(map(str, sorted(part.partition.seen))),
+        "unseen": tuple(map(str, sorted(part.partition.unseen))),
+        "posteriors": tuple(language for language in posteriors if language in part.languages),
+    }
+    depends = {"format": FORMAT, "data": fingerprint, "typology": similarity, **values}
+    if few_shot is not None:
+        depends["few_shot"] = few_shot.model_dump(mode="json")
+    if study.folds:
+        depends |= {"folds": study.folds, "fold_seed": study.seeds[0]}
+    first_seed = training.change({"training.seed": study.seeds[0]}).model_dump(mode="json")
     return StudyJob(
-        _hash(depends),
-        training,
-        {name: config.method},
-        seen,
-        unseen,
-        study.data,
-        chosen,
-        study.keep_models,
-        study.folds,
-        study.seeds[0],
-        _hash(depends | {"config": training.change({"training.seed": study.seeds[0]}).model_dump(mode="json")}),
-        few_shot,
+        **{**values, "config": training},
+        id=_hash(depends),
+        methods={name: config.method},
+        data=study.data,
+        keep_model=study.keep_models,
+        folds=study.folds,
+        fold_seed=study.seeds[0],
+        held_out=_hash(depends | {"config": first_seed}),
+        few_shot=few_shot,
     )
-
-
-def _few_shot(study: StudyConfig, method: str) -> FewShotSettings | None:
-    """Return the learning curves of a method; sentences are chosen with PF-lr only, if the study has it."""
-    if study.few_shot is None or FOCUS not in study.methods or method == FOCUS:
-        return study.few_shot
-    return study.few_shot.model_copy(update={"annotate": False})
 
 
 def _hash(values: Any) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
+_SIZES = {
+    "bridges": "the number of bridges",
+    "languages": "the number of parts of the languages",
+    "similar": "the number of languages",
+    "different": "the number of languages",
+}
+
+
 def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> Iterable[Partition]:
-    cells = grid.grid.cells
+    cells, languages, size, seed = grid.grid.cells, grid.grid.languages, settings.size or 0, settings.seed
+    if settings.size is None and settings.kind in _SIZES:
+        raise DataError(f"expected size, {_SIZES[settings.kind]}; got none")
     match settings.kind:
         case "random":
-            return random_halves(cells, settings.seed)
+            return random_halves(cells, seed)
         case "bridges":
-            if settings.size is None:
-                raise DataError("expected size, the number of bridges; got none")
-            return bridge_halves(cells, settings.size, settings.seed)
-        case "alternating":
-            return alternating_halves(cells, _order(data))
+            return bridge_halves(cells, size, seed)
+        case "alternating":  # in the order in which the study lists languages, if it does
+            listed = () if isinstance(data.languages, str) else data.languages
+            return alternating_halves(cells, tuple(map(language_code, listed)))
         case "hold-out":
             if not settings.cells:
                 raise DataError("expected cells to hold out, such as [ner/wol]; got none")
             return [hold_out(cells, [find_cell(cell, cells) for cell in settings.cells])]
         case "languages":
-            if settings.size is None:
-                raise DataError("expected size, the number of parts of the languages; got none")
-            return language_folds(cells, settings.size, settings.seed)
+            return language_folds(cells, size, seed)
         case "similar" | "different":
-            if settings.size is None:
-                raise DataError("expected size, the number of languages; got none")
             choose = similar_languages if settings.kind == "similar" else different_languages
-            known = language_similarity(data, grid.grid.languages, settings.features)
-            rows = {language: i for i, language in enumerate(known["languages"])}
-            matrix = known["similarity"]
-            languages = choose(grid.grid.languages, settings.size, lambda a, b: matrix[rows[a]][rows[b]])
-            return random_halves([cell for cell in cells if cell.language in languages], settings.seed)
-
-
-def _order(data: DataSettings) -> tuple[str, ...]:
-    """Return the languages as the study lists them, also those without data; none if it lists none."""
-    return () if isinstance(data.languages, str) else tuple(language_code(code) for code in data.languages)
+            known = language_similarity(data, languages, settings.features)
+            rows, matrix = {language: i for i, language in enumerate(known["languages"])}, known["similarity"]
+            chosen = choose(languages, size, lambda a, b: matrix[rows[a]][rows[b]])
+            return random_halves([cell for cell in cells if cell.language in chosen], seed)
 
 
 def _default_posteriors(languages: Sequence[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import crossfill
 from crossfill import checkpoint
 from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.examples import Examples
@@ -13,11 +14,12 @@ from crossfill.adaptation.fit import CellVariances
 from crossfill.adaptation.heads import SHARE, adapted_cells, generated_prior, with_adapted, without_adapted
 from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
 from crossfill.encoders.cues import N_CUES, NONE
+from crossfill.encoders.features import FeatureEncoder
 from crossfill.errors import CheckpointError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.model import Model
 from crossfill.prediction.predict import predict_features
-from tests.scenarios import INVENTORY, N_FEATURES, small_model
+from tests.scenarios import INVENTORY, N_FEATURES, SMALL, small_grid, small_model
 
 CELL = Cell("pos", "ccc")
 VARIANCES = CellVariances(0.4, 0.4, 0.1)
@@ -138,3 +140,32 @@ def test_draws_of_an_adapted_head_have_a_share_of_the_covariance() -> None:
     draws = with_adapted(model, {CELL: made}).heads.sample([CELL], 4000, torch.Generator().manual_seed(0))[0]
     whole = made.posterior.sample(4000, torch.Generator().manual_seed(1))[..., : N_FEATURES + 1]
     torch.testing.assert_close(draws.head.parameters.var(0), SHARE * whole.var(0), rtol=0.2, atol=1e-6)
+
+
+def test_adapting_through_hidden_layers_is_adapting_over_what_they_compute() -> None:
+    """Against a model without hidden layers over features that were computed by hand, for `jm-deep`."""
+    grid = small_grid()[0].grid
+    config = SMALL.change({"method": "jm-deep", "heads.hidden": [24, 16]})
+    tagger = crossfill.train(grid, config=config)
+    model, cell = tagger.model, next(cell for cell in tagger.cells if cell.task == "pos")
+    task, text = model.inventory.task("pos"), grid[cell][0].train[:8]
+    found = tagger.adapt(text, cell)
+    with torch.inference_mode():
+        features = model.encoder(model.encoder.prepare(text, cell.language))
+        for layer in model.hidden[model.inventory.task_index("pos")][::2]:
+            features = (features @ layer.weight.T + layer.bias).clamp(min=0)
+    examples = Examples.of(model, cell, text)
+    torch.testing.assert_close(examples.features, features.float())
+    plain = Model(FeatureEncoder(16), model.heads, model.inventory, model.seen).eval()
+    over = Examples(features.float(), examples.cues, examples.labels, examples.lengths, examples.hashes)
+    expected = adapt_cell(generated_prior(plain, cell), over, cell, task)
+    torch.testing.assert_close(found.posterior.mean, expected.posterior.mean, rtol=1e-4, atol=1e-4)
+    with_cells = with_adapted(plain, {cell: expected})
+    expected_labels = predict_features(with_cells, features, cell, 0, cues=examples.cues)
+    tagged = [tagger.tag(list(sentence.words), cell, samples=0).probabilities for sentence in text]
+    torch.testing.assert_close(
+        torch.cat([torch.as_tensor(one) for one in tagged]).float(),
+        expected_labels.probabilities.float(),
+        rtol=1e-3,
+        atol=1e-3,
+    )

@@ -1,4 +1,4 @@
-"""Words that a cell knows by heart, and tasks that a model does not know, against naive computations."""
+"""Cues of words that a cell learns, and tasks that a model does not know, against naive computations."""
 
 from collections import Counter
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_inputs_multiply_as_their_dense_matrix_does() -> None:
     assert (inputs.dense()[:, 4:].sum(0) >= 1).all()
 
 
-def test_words_are_learnt_by_heart_and_looked_up_as_a_naive_loop_would() -> None:
+def test_cues_are_learnt_and_looked_up_as_a_naive_loop_would() -> None:
     model, learnt, test = small_model("jm"), some_words(80), some_words(60, seed=1, forms=8)
     made = adapted_to(model, learnt, CellVariances(0.01, 0.01, 9.0))
     assert made.known.tolist() == list(range(6))

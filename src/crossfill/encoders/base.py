@@ -49,6 +49,8 @@ class Encoder(nn.Module, ABC):
     """How the vectors of words become those of sentences (`pool`)."""
     query: nn.Parameter | None
     """What attention looks for in a sentence; none with other poolings."""
+    is_centred: bool = False
+    """Whether features of a word are those of the language that its sentence is prepared or `recentred` as."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,21 +70,20 @@ class Encoder(nn.Module, ABC):
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
         """Compute one vector for each word of these sentences, one sentence after the other."""
 
-
-class CentredEncoder(Encoder, ABC):
-    """An encoder that can centre the features of each language, which brings languages closer together."""
-
-    @abstractmethod
     def centre_on(self, texts: Mapping[str, Sequence[Corpus]]) -> None:
-        """Estimate each language's mean features from its unlabelled text."""
+        """Estimate each language's mean features from its unlabelled text, if features are centred."""
 
-    @abstractmethod
     def centroids(self) -> dict[str, Float[np.ndarray, "features"]]:
         """Return the mean vector of each language's words; empty if features are not centred."""
+        return {}
 
-    @abstractmethod
-    def recentred(self, inputs: Inputs, language: str) -> Inputs:
+    def recentred(self, inputs: Inputs, language: str) -> Inputs:  # noqa: ARG002
         """Centre the same sentences as another language's, without another pass through the network."""
+        return inputs
+
+    def with_language(self, language: str, text: Corpus) -> "Encoder":  # noqa: ARG002
+        """Return an encoder that knows one more language by this text of it; all others stay as they are."""
+        return self
 
 
 def ranges(starts: Int[Tensor, "n"], lengths: Int[Tensor, "n"]) -> Int[Tensor, "total"]:

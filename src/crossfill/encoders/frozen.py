@@ -16,7 +16,7 @@ from torch import Tensor
 
 from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
-from crossfill.encoders.base import CentredEncoder, Inputs, expect, ranges
+from crossfill.encoders.base import Encoder, Inputs, expect, ranges
 from crossfill.encoders.cache import Blocks, FeatureCache
 from crossfill.encoders.features import Dropout, FeatureInputs
 from crossfill.encoders.huggingface import LayerMix, Source, WordEncoder, check_settings
@@ -84,7 +84,7 @@ class Moments:
         return mean, np.where(scale > _NO_SCALE, scale, 1.0)
 
 
-class FrozenEncoder(CentredEncoder):
+class FrozenEncoder(Encoder):
     """x = dropout((v − mean of the language) / scale of the language), v the cached vector of a word.
 
     With `encoder.surface`, the surface of the word follows it. Means and scales are estimated on unlabelled text.
@@ -94,6 +94,7 @@ class FrozenEncoder(CentredEncoder):
     mean: Float[Tensor, "languages features"]
     scale: Float[Tensor, "languages features"]
     identity: Int[Tensor, "bytes"]
+    is_centred = True
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from crossfill.config import Config
-from crossfill.encoders.base import CentredEncoder, Encoder
+from crossfill.encoders.base import Encoder
 from crossfill.errors import ConfigError
 from crossfill.grid.partition import Similarity
 from crossfill.grid.typology import cosine, load_typology, place
@@ -35,7 +35,7 @@ def similarity(block: str, encoder: Encoder, config: Config, languages: Sequence
     if block != "centroid":
         typology = load_typology(config.sources.vectors)
         return lambda a, b: typology.similarity(a, b, (block,))
-    centroids = encoder.centroids() if isinstance(encoder, CentredEncoder) else {}
+    centroids = encoder.centroids()
     if not centroids:
         raise ConfigError(
             "latents.similarity: centroid needs a frozen encoder with encoder.pretrained.centring mean or standard"

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from crossfill.encoders.base import CentredEncoder, ranges
+from crossfill.encoders.base import ranges
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Task, TaskKind, Unit
@@ -90,7 +90,7 @@ def _encode(model: Model, queries: Sequence[Query]) -> _Encoded:
             wanted[query.cell.language][place[part]] = None
     encoder, starts = model.encoder, np.cumsum([0, *map(len, sentences)]).tolist()
     inputs = encoder.prepare(Corpus.from_text(sentences), next(iter(wanted)))
-    if not isinstance(encoder, CentredEncoder):
+    if not encoder.is_centred:
         pairs = ((language, i) for language, chosen in wanted.items() for i in chosen)
         return _Encoded(encode_words(model, inputs), {(language, sentences[i]): starts[i] for language, i in pairs})
     parts, first, n_words = [], {}, 0

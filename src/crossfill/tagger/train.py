@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crossfill.config import Config
-from crossfill.encoders.base import CentredEncoder, Encoder
+from crossfill.encoders.base import Encoder
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
 from crossfill.methods.method import Plan
@@ -68,7 +68,7 @@ def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:
 
     Test text is used only where it is also trained on: in seen cells without other data.
     """
-    if not isinstance(encoder, CentredEncoder):
+    if not encoder.is_centred:
         return
     texts: dict[str, list[Corpus]] = {language: [] for language in grid.inventory.languages}
     for language, text in grid.texts.items():

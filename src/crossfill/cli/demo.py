@@ -62,7 +62,7 @@ def demo(
     """Hold out half the cells of a grid, train methods on the rest, and show how they fill it."""
     from rich.console import Console
 
-    from crossfill.report.figures.demo import draw
+    from crossfill.report.figures.scores import draw_demo
     from crossfill.studies import demo as demos
     from crossfill.studies.run_folder import open_results
     from crossfill.tagger.tagger import load
@@ -101,7 +101,7 @@ def demo(
             "\nThe built-in encoder has read nothing but these sentences. To see what a pretrained one adds:\n"
             "crossfill demo --real --encoder NAME_OR_FOLDER"
         )
-    draw(results).save(out)
+    draw_demo(results).save(out)
     console.print(f"\nWritten to {out}/: results.jsonl, demo.png, and a model folder for each method.")
     if server is not None:
         run, settings = server

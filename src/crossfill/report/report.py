@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from crossfill.files import write_atomically
 from crossfill.progress import duration
-from crossfill.report.figures import calibration, curves, entropies, languages, scores
+from crossfill.report.figures import curves, languages, scores, uncertainty
 from crossfill.report.figures.style import Drawing
 from crossfill.report.rendering import FORMS, Table, html, shown
 from crossfill.report.tables import make_tables
@@ -17,10 +17,10 @@ from crossfill.studies.run_folder import Results, open_results
 FIGURES: tuple[Callable[[Results], list[Drawing]], ...] = (
     scores.draw_bars,
     scores.draw_heatmap,
-    entropies.draw_entropies,
-    entropies.draw_entropy_scores,
-    calibration.draw_reliability,
-    calibration.draw_risk_coverage,
+    uncertainty.draw_entropies,
+    uncertainty.draw_entropy_scores,
+    uncertainty.draw_reliability,
+    uncertainty.draw_risk_coverage,
     languages.draw_posteriors,
     languages.draw_language_similarity,
     curves.draw_learning_curves,
@@ -96,7 +96,7 @@ for (const table of document.querySelectorAll("table")) {
 
 
 def page(results: Results, tables: Sequence[Table], drawings: Sequence[Drawing], pictures: dict[str, bytes]) -> str:
-    """The whole page; `pictures` are the PNG files of the drawings by name."""
+    """Make the whole page; `pictures` are the PNG files of the drawings by name."""
     title = results.study.get("title") or "A study of empty cells"
     parts = [(table.name, table.title, html(table)) for table in tables]
     parts += [(f"figure-{d.name}", d.title, _figure(d, pictures[d.name])) for d in drawings]

@@ -16,11 +16,11 @@ DASHES = ((1, 0), (4, 1.5), (1, 1), (5, 1, 1, 1))
 
 
 def draw_posteriors(results: Results) -> list[Drawing]:
-    """The densities along each dimension, from the first partition and seed of the method in focus."""
-    found = next((p for e in results.proper(results.focus) if (p := results.jobs[e.job]["posteriors"])), None)
-    if not found or not found["chosen"]:
+    """Draw the densities along each dimension, from the first partition and seed of the method in focus."""
+    posterior = next((p for e in results.proper(results.focus) if (p := results.jobs[e.job]["posteriors"])), None)
+    if not posterior or not posterior["chosen"]:
         return []
-    samples = {language: sample(q, seed) for seed, (language, q) in enumerate(sorted(found["chosen"].items()))}
+    samples = {language: sample(q, seed) for seed, (language, q) in enumerate(sorted(posterior["chosen"].items()))}
     projected, shares, _ = pca(np.concatenate(list(samples.values())), N_DIMENSIONS)
     parts = dict(zip(samples, np.split(projected, len(samples)), strict=True))
     with canvas(WIDTH, 2.3) as figure:
@@ -45,7 +45,7 @@ def draw_posteriors(results: Results) -> list[Drawing]:
 
 
 def sample(posterior: Mapping[str, Any], seed: int) -> Float[np.ndarray, "samples latent"]:
-    """Samples m + δ ⊙ ε + B ζ of a posterior, with ε and ζ ~ N(0, I)."""
+    """Draw samples m + δ ⊙ ε + B ζ of a posterior, with ε and ζ ~ N(0, I)."""
     rng = np.random.default_rng(seed)
     mean, scale = np.array(posterior["mean"]), np.sqrt(posterior["variance"])
     factor = np.array(posterior["factor"]).reshape(len(mean), -1)
@@ -56,14 +56,14 @@ def sample(posterior: Mapping[str, Any], seed: int) -> Float[np.ndarray, "sample
 def kernel_density(
     points: Float[np.ndarray, "points"], grid: Float[np.ndarray, "places"]
 ) -> Float[np.ndarray, "places"]:
-    """Gaussian kernel density estimate, with Scott's bandwidth."""
+    """Estimate a density by Gaussian kernels, with Scott's bandwidth."""
     width = max(float(points.std(ddof=1)), 1e-9) * len(points) ** -0.2
     z = (grid[:, None] - points) / width
     return np.exp(-0.5 * z**2).mean(1) / (width * np.sqrt(2 * np.pi))
 
 
 def draw_language_similarity(results: Results) -> list[Drawing]:
-    """Two similarity matrices in the same order, and a scatter plot of all pairs of languages."""
+    """Draw two similarity matrices in the same order, and a scatter plot of all pairs of languages."""
     known = results.similarity
     means = [p["means"] for e in results.proper(results.focus) if (p := results.jobs[e.job]["posteriors"])]
     if known is None or not means:
@@ -98,14 +98,14 @@ def draw_language_similarity(results: Results) -> list[Drawing]:
 
 
 def cosines(vectors: Float[np.ndarray, "rows latent"]) -> Float[np.ndarray, "rows rows"]:
-    """Cosine similarity of all pairs after centring: what all languages share does not tell them apart."""
+    """Compute the cosine similarity of all pairs after centring: what all languages share does not tell them apart."""
     centred = vectors - vectors.mean(0)
     unit = centred / np.maximum(1e-12, np.linalg.norm(centred, axis=1, keepdims=True))
     return unit @ unit.T
 
 
 def _ordered(similarity: Float[np.ndarray, "rows rows"]) -> list[int]:
-    """A greedy order: each language is followed by the most similar one not yet placed."""
+    """Order greedily: each language is followed by the most similar one not yet placed."""
     left = set(range(1, len(similarity)))
     order = [0]
     while left:

@@ -1,4 +1,7 @@
-"""Scores of cells: bar charts by language, and the grid as a heat-map."""
+"""Scores of cells: bar charts by language, the grid as a heat-map, and the figure of the demo."""
+
+import math
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -6,71 +9,68 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
-from crossfill.report.figures.style import WIDTH, Drawing, canvas, chunks, look
+from crossfill.evaluation.results import CellResult, grouped, mean_by, task_means
+from crossfill.grid.cells import Cell
+from crossfill.report.figures.style import WIDTH, Drawing, canvas, chunks, look, row_of_axes
+from crossfill.report.figures.uncertainty import scatter
 from crossfill.report.rendering import shown
-from crossfill.studies.run_folder import Results
+from crossfill.studies.run_folder import ResultEntry, Results
 
 PER_ROW = 14
 
 
 def draw_bars(results: Results) -> list[Drawing]:
-    """One figure for each task."""
-    return [drawing for task in results.tasks if (drawing := _draw_task(results, task)) is not None]
+    """Draw one figure for each task."""
+    return [
+        _draw_task(scores, task) for task in results.tasks if any((scores := _place_scores(results, task)).values())
+    ]
 
 
-def _draw_task(results: Results, task: str) -> Drawing | None:
-    scores = _scores(results, task)
-    places = sorted({place for found in scores.values() for place in found})
-    if not places:
-        return None
+def _draw_task(scores: dict[str, dict[str, list[float]]], task: str) -> Drawing:
+    scores = {method: by_place for method, by_place in scores.items() if by_place}
+    places = sorted({place for by_place in scores.values() for place in by_place})
     rows = chunks(places, PER_ROW)
-    methods = [method for method in results.methods if scores[method]]
     with canvas(WIDTH, 0.5 + 1.5 * len(rows)) as figure:
-        width = 0.84 / len(methods)
+        width = 0.84 / len(scores)
         for axes, row in zip(figure.subplots(len(rows), 1, squeeze=False, sharey=True)[:, 0], rows, strict=True):
-            for i, method in enumerate(methods):
-                found = [scores[method].get(place, []) for place in row]
-                x = np.arange(len(row)) + (i - (len(methods) - 1) / 2) * width
-                means = [np.mean(values) if values else 0.0 for values in found]
-                spreads = [np.std(values, ddof=1) if len(values) > 1 else 0.0 for values in found]
+            for i, (method, by_place) in enumerate(scores.items()):
+                bars = [by_place.get(place, []) for place in row]
+                x = np.arange(len(row)) + (i - (len(scores) - 1) / 2) * width
+                spreads = [np.std(values, ddof=1) if len(values) > 1 else 0.0 for values in bars]
                 axes.bar(
-                    x, means, width * 0.9, label=shown(method), color=look(method).colour,
+                    x, [np.mean(values) if values else 0.0 for values in bars], width * 0.9,
+                    label=shown(method), color=look(method).colour,
                     yerr=spreads if any(spreads) else None, error_kw={"linewidth": 0.6, "ecolor": "#333333"},
                 )  # fmt: skip
             axes.set_xticks(range(len(row)), row)
             axes.set_xlim(-0.6, len(rows[0]) - 0.4)
             axes.set_ylim(0, 100)
             axes.tick_params(axis="x", length=0)
-        figure.axes[0].legend(ncols=len(methods), loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
+        figure.axes[0].legend(ncols=len(scores), loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
         figure.supylabel(f"{task}: score on unseen cells, %", fontsize=8)
-    best = {method: np.mean([np.mean(v) for v in scores[method].values()]) for method in methods}
-    told = ", ".join(f"{shown(method)} {best[method]:.1f}" for method in methods)
-    low, high = min(places, key=lambda p: _top(scores, p)), max(places, key=lambda p: _top(scores, p))
+    means = ", ".join(f"{shown(m)} {np.mean([np.mean(v) for v in scores[m].values()]):.1f}" for m in scores)
+    best = {p: max(float(np.mean(by_place[p])) for by_place in scores.values() if p in by_place) for p in places}
+    low, high = min(places, key=lambda place: best[place]), max(places, key=lambda place: best[place])
     alt = (
-        f"Bars of the scores of {len(methods)} methods in {len(places)} unseen {task} cells. Means: {told}. "
-        f"The best method of a cell has least in {low} ({_top(scores, low):.0f}) and most in {high} "
-        f"({_top(scores, high):.0f})."
+        f"Bars of the scores of {len(scores)} methods in {len(places)} unseen {task} cells. Means: {means}. "
+        f"The best method of a cell has least in {low} ({best[low]:.0f}) and most in {high} ({best[high]:.0f})."
     )
     return Drawing(f"bars-{task.replace(':', '-')}", f"Scores per language: {task}", alt, figure)
 
 
-def _top(scores: dict[str, dict[str, list[float]]], place: str) -> float:
-    return max(float(np.mean(found[place])) for found in scores.values() if place in found)
+def _place_scores(results: Results, task: str) -> dict[str, dict[str, list[float]]]:
+    """Return scores in percent by method and place: a language, with its corpus if it has several; one per seed."""
+    unseen = {method: results.unseen(results.proper(method), task) for method in results.methods}
+    corpora = grouped({r.cell_corpus for of_method in unseen.values() for r in of_method}, lambda place: place[0])
 
+    def place(result: CellResult) -> str:
+        language = result.cell.language
+        return language if len(corpora[result.cell]) == 1 else f"{language}\n{result.corpus.split('-')[-1][:8]}"
 
-def _scores(results: Results, task: str) -> dict[str, dict[str, list[float]]]:
-    """Scores in percent by method and place, one per seed; a place is a language, with its corpus if it has several."""
-    corpora: dict[str, set[str]] = {}
-    cells = []
-    for entry in results.proper():
-        for result in results.unseen([entry], task):
-            corpora.setdefault(result.cell.language, set()).add(result.corpus)
-            cells.append((entry.method, result.cell.language, result.corpus, 100 * result.score))
-    found: dict[str, dict[str, list[float]]] = {method: {} for method in results.methods}
-    for method, language, corpus, score in cells:
-        place = language if len(corpora[language]) == 1 else f"{language}\n{corpus.split('-')[-1][:8]}"
-        found[method].setdefault(place, []).append(score)
-    return found
+    return {
+        method: {name: [100 * r.score for r in group] for name, group in grouped(of_method, place).items()}
+        for method, of_method in unseen.items()
+    }
 
 
 COLOURS = "viridis"
@@ -78,17 +78,17 @@ Scores = dict[tuple[str, str], tuple[float, bool]]
 
 
 def draw_heatmap(results: Results) -> list[Drawing]:
-    """One panel per partition: tasks × languages, unseen cells framed; for the method in focus, mean over seeds."""
+    """Draw one panel per partition: tasks × languages, unseen cells framed; method in focus, mean over seeds."""
     method = results.focus
-    partitions = list(dict.fromkeys(entry.partition for entry in results.proper(method)))
-    found = {partition: _cell_scores(results, method, partition) for partition in partitions}
-    languages = sorted({language for scores in found.values() for _, language in scores})
+    partitions = grouped(results.proper(method), lambda entry: entry.partition)
+    by_partition = {name: _cell_scores(results, entries) for name, entries in partitions.items()}
+    languages = sorted({language for scores in by_partition.values() for _, language in scores})
     if not languages:
         return []
     tasks = results.tasks
     with canvas(WIDTH, 0.75 + len(partitions) * (0.45 + 0.28 * len(tasks))) as figure:
         axes_rows = figure.subplots(len(partitions), 1, squeeze=False)[:, 0]
-        for axes, (partition, scores) in zip(axes_rows, found.items(), strict=True):
+        for axes, (partition, scores) in zip(axes_rows, by_partition.items(), strict=True):
             _panel(axes, scores, tasks, languages)
             axes.set_title(f"partition {partition}: {shown(method)}")
         scale = ScalarMappable(Normalize(0, 100), COLOURS)
@@ -98,7 +98,7 @@ def draw_heatmap(results: Results) -> list[Drawing]:
     means = [
         f"{partition}: {np.nanmean([s for s, seen in scores.values() if seen]):.0f} % on seen, "
         f"{np.nanmean([s for s, seen in scores.values() if not seen]):.0f} % on unseen cells"
-        for partition, scores in found.items()
+        for partition, scores in by_partition.items()
         if len({seen for score, seen in scores.values() if not np.isnan(score)}) == 2
     ]
     alt = f"Heat-maps of scores over {len(tasks)} tasks and {len(languages)} languages. Means: {'; '.join(means)}."
@@ -126,17 +126,32 @@ def _panel(axes: Axes, scores: Scores, tasks: list[str], languages: list[str]):
     axes.spines[:].set_visible(False)
 
 
-def _cell_scores(results: Results, method: str, partition: str) -> Scores:
-    entries = [entry for entry in results.proper(method) if entry.partition == partition]
-    found: dict[tuple[str, str], list[float]] = {}
-    seen: dict[tuple[str, str], bool] = {}
-    for entry in entries:
-        for cell in results.jobs[entry.job]["seen"]:
-            task, _, language = cell.partition("/")
-            seen[task, language] = True
-            found.setdefault((task, language), [])
-        for result in results.cells(entry):
-            place = (result.cell.task, result.cell.language)
-            seen[place] = result.seen
-            found.setdefault(place, []).append(100 * result.score)
-    return {place: (float(np.mean(v)) if v else float("nan"), seen[place]) for place, v in found.items()}
+def _cell_scores(results: Results, entries: Sequence[ResultEntry]) -> Scores:
+    """Return the mean score of every cell, NaN where its test set trained, and whether it is seen."""
+    seen = {Cell.parse(cell): True for entry in entries for cell in results.jobs[entry.job]["seen"]}
+    evaluated = [result for entry in entries for result in results.cells(entry)]
+    seen |= {result.cell: result.seen for result in evaluated}
+    means = mean_by(evaluated, lambda r: r.cell, lambda r: 100 * r.score)
+    return {(cell.task, cell.language): (means.get(cell, math.nan), is_seen) for cell, is_seen in seen.items()}
+
+
+def draw_demo(results: Results) -> Drawing:
+    """Draw the demo's figure: scores of the methods on unseen cells, and entropy against score."""
+    means = {method: task_means(results.unseen(results.proper(method))) for method in results.methods}
+    width = 0.8 / len(means)
+    with canvas(WIDTH, 3.1) as figure:
+        bars, points = row_of_axes(figure, 2)
+        for i, (method, scores) in enumerate(means.items()):
+            places = [j + (i - (len(means) - 1) / 2) * width for j in range(len(results.tasks))]
+            heights = [100 * scores[task] for task in results.tasks]
+            of_method = bars.bar(places, heights, width * 0.92, label=shown(method), color=look(method).colour)
+            bars.bar_label(of_method, fmt="%.0f", fontsize=6, padding=1)
+        bars.set_xticks(range(len(results.tasks)), results.tasks)
+        bars.set_ylim(0, 112)
+        bars.set_yticks(range(0, 101, 20))
+        bars.set(title="How well empty cells are filled", ylabel="score on unseen cells, %")
+        bars.legend(ncols=len(means), loc="upper left")
+        description = scatter(points, results, results.focus)
+        points.set_ylabel("score in that cell, %")
+    alt = f"Mean scores of {len(means)} methods on unseen cells, and entropy against score. {description}"
+    return Drawing("demo", "The demo", alt, figure)

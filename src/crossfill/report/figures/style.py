@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from crossfill.report.rendering import shown, true_minus
 
 WIDTH = 7.2
 """Inches: the text width of a two-column page."""
@@ -81,18 +84,18 @@ class Drawing:
 
 @contextmanager
 def canvas(width: float, height: float) -> Iterator[Figure]:
-    """An empty figure in the shared style."""
+    """Make an empty figure in the shared style."""
     with mpl.rc_context(SETTINGS):
         yield Figure(figsize=(width, height), layout="constrained")
 
 
 def row_of_axes(figure: Figure, n: int, sharey: bool = False, widths: Sequence[float] | None = None) -> list[Axes]:
-    """Axes side by side."""
+    """Make axes side by side."""
     return list(figure.subplots(1, n, squeeze=False, sharey=sharey, width_ratios=widths)[0])
 
 
 def chunks(items: Sequence[str], most: int) -> list[Sequence[str]]:
-    """The items in rows of about the same length, none longer than `most`.
+    """Split the items into rows of about the same length, none longer than `most`.
 
     >>> chunks("abcde", 3)
     ['abc', 'de']
@@ -103,16 +106,21 @@ def chunks(items: Sequence[str], most: int) -> list[Sequence[str]]:
 
 
 def look(method: str) -> Look:
-    """How a method is drawn."""
+    """Return how a method is drawn."""
     return LOOKS.get(method, OTHER)
 
 
+def plot(axes: Axes, method: str, x: ArrayLike, y: ArrayLike, **more: Any) -> None:
+    """Draw a method's line in its colour and dashes."""
+    axes.plot(x, y, color=look(method).colour, dashes=look(method).dashes, label=shown(method), **more)
+
+
 def signed(value: float, digits: int = 2) -> str:
-    """A number with a true minus sign."""
-    return f"{value:.{digits}f}".replace("-", "−")
+    """Return a number with a true minus sign."""
+    return true_minus(f"{value:.{digits}f}")
 
 
 def legend_above(figure: Figure, columns: int, **more: Any) -> None:
-    """One legend above all panels, with the entries of the first, which they share."""
+    """Put one legend above all panels, with the entries of the first, which they share."""
     entries = figure.axes[0].get_legend_handles_labels()
     figure.legend(*entries, loc="outside upper right", ncols=columns, **more)

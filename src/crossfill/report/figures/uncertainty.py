@@ -1,0 +1,149 @@
+"""Uncertainty in unseen cells: entropies and entropy against score, reliability, risk against coverage."""
+
+import math
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from crossfill.evaluation.results import entropy_correlation, entropy_points, grouped
+from crossfill.report.comparisons import pooled_reliability
+from crossfill.report.figures.style import (
+    TASK_COLOURS,
+    TASK_MARKERS,
+    WIDTH,
+    Drawing,
+    canvas,
+    legend_above,
+    look,
+    plot,
+    row_of_axes,
+    signed,
+)
+from crossfill.report.rendering import shown
+from crossfill.studies.run_folder import Results
+
+LEAST_SHARE = 0.001
+"""Bins with a smaller share of the words are too noisy, and are not drawn."""
+
+
+def draw_entropies(results: Results) -> list[Drawing]:
+    """Draw box plots of each cell, sorted by median, one row per task, for the method in focus."""
+    unseen = [r for r in results.unseen(results.proper(results.focus)) if r.entropies]
+    by_task = {
+        task: {
+            language: [entropy for r in of_cell for entropy in r.entropies]
+            for language, of_cell in grouped(of_task, lambda r: r.cell.language).items()
+        }
+        for task, of_task in sorted(grouped(unseen, lambda r: r.cell.task).items())
+    }
+    if not by_task:
+        return []
+    with canvas(WIDTH, 0.4 + 1.55 * len(by_task)) as figure:
+        rows = figure.subplots(len(by_task), 1, squeeze=False)[:, 0]
+        for axes, (task, cells), colour in zip(rows, by_task.items(), TASK_COLOURS * len(by_task), strict=False):
+            languages = sorted(cells, key=lambda language: float(np.median(cells[language])))
+            boxes = axes.boxplot(
+                [cells[language] for language in languages], whis=(5, 95), showfliers=False, widths=0.7,
+                patch_artist=True, medianprops={"color": "black", "linewidth": 1.2}, whiskerprops={"linewidth": 0.7},
+                showcaps=False,
+            )["boxes"]  # fmt: skip
+            for box in boxes:
+                box.set(facecolor=colour, alpha=0.45, linewidth=0.7)
+            axes.set_xticks(range(1, len(languages) + 1), languages, rotation=90 if len(languages) > 20 else 0)
+            axes.tick_params(axis="x", length=0)
+            axes.set_title(task)
+            axes.set_ylim(bottom=0)
+        figure.supylabel(f"entropy of {shown(results.focus)}'s predictions, nats", fontsize=8)
+    medians = {f"{t}/{l}": float(np.median(v)) for t, cells in by_task.items() for l, v in cells.items()}
+    least, most = min(medians, key=lambda c: medians[c]), max(medians, key=lambda c: medians[c])
+    alt = (
+        f"Box plots of the entropy of up to 800 words in each of {len(medians)} unseen cells, sorted by median. "
+        f"Boxes hold half the words, whiskers nine tenths. Least in {least} (median {medians[least]:.2f} nats), most "
+        f"in {most} ({medians[most]:.2f})."
+    )
+    return [Drawing("entropies", "Entropy of predictions in unseen cells", alt, figure)]
+
+
+def draw_entropy_scores(results: Results) -> list[Drawing]:
+    """Draw one panel each for the method in focus and its rival."""
+    methods = dict.fromkeys((results.focus, results.rival))
+    chosen = [method for method in methods if entropy_points(results.unseen(results.proper(method)))]
+    if not chosen:
+        return []
+    with canvas(WIDTH, 3.1) as figure:
+        panels = zip(row_of_axes(figure, len(chosen), sharey=True), chosen, strict=True)
+        descriptions = [scatter(axes, results, method) for axes, method in panels]
+        figure.axes[0].set_ylabel("score, %")
+    alt = "Scatter plots of the mean entropy of each unseen cell against its score. " + " ".join(descriptions)
+    return [Drawing("entropy-score", "Entropy against score", alt, figure)]
+
+
+def scatter(axes: Axes, results: Results, method: str) -> str:
+    """Draw a method's entropies against scores; return a description of it for the alternative text."""
+    name, unseen = shown(method), results.unseen(results.proper(method))
+    labels = []
+    for i, task in enumerate(results.tasks):
+        points = entropy_points(unseen, task)
+        r = entropy_correlation(points).r
+        labels.append(task if math.isnan(r) else f"{task}, r = {signed(r)}")
+        axes.scatter(
+            [x for x, _ in points.values()], [100 * y for _, y in points.values()], s=16, alpha=0.85, linewidth=0,
+            color=TASK_COLOURS[i % len(TASK_COLOURS)], marker=TASK_MARKERS[i % len(TASK_MARKERS)], label=labels[-1],
+        )  # fmt: skip
+    pooled, p, _ = entropy_correlation(entropy_points(unseen))
+    axes.set_title(f"{name}: pooled r = {signed(pooled)} (p = {p:.1g})".replace("e-", "e−"))
+    axes.set_xlabel("mean entropy of a cell's predictions, nats")
+    axes.set_ylim(0, 100)
+    axes.set_xlim(left=0)
+    axes.grid(visible=True, axis="both")
+    axes.legend(handletextpad=0.2, frameon=True, framealpha=0.85, edgecolor="none")
+    return f"{name}: {'; '.join(labels)}; pooled r = {signed(pooled)}."
+
+
+def draw_reliability(results: Results) -> list[Drawing]:
+    """Draw one panel for each task, words of all unseen cells together, averaged prediction."""
+    tasks, descriptions = results.tasks, []
+    with canvas(WIDTH, 0.4 + WIDTH / max(2.2, len(tasks))) as figure:
+        for axes, task in zip(row_of_axes(figure, len(tasks), sharey=True), tasks, strict=True):
+            axes.plot([0, 1], [0, 1], color="#777777", linewidth=0.8, dashes=(2, 2))
+            errors = []
+            for method in results.methods:
+                if unseen := results.unseen(results.proper(method), task):
+                    bins = pooled_reliability(unseen)
+                    is_drawn = bins.count > LEAST_SHARE * bins.count.sum()
+                    x, y = bins.confidence[is_drawn], bins.accuracy[is_drawn]
+                    plot(axes, method, x, y, marker=look(method).marker, markersize=3, linewidth=1.1)
+                    errors.append(f"{shown(method)} {bins.error():.2f}")
+            descriptions.append(f"{task}: {', '.join(errors)}")
+            axes.set(title=task, xlim=(0, 1), ylim=(0, 1), xlabel="confidence", aspect="equal")
+            axes.grid(visible=True, axis="both")
+        figure.axes[0].set_ylabel("share that is right")
+        legend_above(figure, len(results.methods), handlelength=2.4)
+    alt = (
+        "Reliability diagrams: accuracy against confidence in 15 bins (those with over 0.1 % of the words), "
+        "words of all unseen cells together, averaged prediction; on the diagonal confidence is right. "
+        f"Expected calibration errors: {'; '.join(descriptions)}."
+    )
+    return [Drawing("reliability", "Reliability on unseen cells", alt, figure)]
+
+
+def draw_risk_coverage(results: Results) -> list[Drawing]:
+    """Draw one panel for each task: the mean curve over unseen cells, averaged prediction."""
+    descriptions = []
+    with canvas(WIDTH, 2.8) as figure:
+        for axes, task in zip(row_of_axes(figure, len(results.tasks)), results.tasks, strict=True):
+            ends = []
+            for method in results.methods:
+                if curves := [result.risk_coverage for result in results.unseen(results.proper(method), task)]:
+                    risk = 100 * np.mean(curves, axis=0)
+                    plot(axes, method, 100 * np.arange(1, len(risk) + 1) / len(risk), risk, linewidth=1.4)
+                    half, full = risk[len(risk) // 2 - 1], risk[-1]
+                    ends.append(f"{shown(method)} {half:.0f} % at half, {full:.0f} % at full coverage")
+            descriptions.append(f"{task}: {'; '.join(ends)}")
+            axes.set(title=task, xlabel="words answered, %", xlim=(0, 100))
+            axes.set_ylim(bottom=0)
+            axes.grid(visible=True, axis="both")
+        figure.axes[0].set_ylabel("errors among them, %")
+        legend_above(figure, len(results.methods), handlelength=2.6)
+    alt = f"Risk–coverage curves, means over unseen cells, lower is better. Errors: {'. '.join(descriptions)}."
+    return [Drawing("risk-coverage", "Risk and coverage on unseen cells", alt, figure)]

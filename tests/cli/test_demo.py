@@ -38,7 +38,7 @@ def test_the_demo_prints_its_story_and_leaves_models_results_and_a_figure(tmp_pa
         "Tagged by PF-lr",
     ):
         assert words in stdout
-    assert max(map(len, stdout.partition("Written to")[0].splitlines())) <= 80
+    assert max(map(len, stdout.partition("Tagged by")[0].splitlines())) <= 80
     results = open_results(out)
     for method in results.methods:  # no score is cut
         means = task_means(results.unseen(results.proper(method)))

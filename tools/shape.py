@@ -18,14 +18,14 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "crossfill"
 
 CEILINGS = {
-    "lines": 33427,
-    "files": 301,
-    "public names defined twice": 43,
-    "module names used twice": 24,
-    "functions over 7 parameters": 13,
-    "modules under 60 lines with one importer": 15,
-    "modules behind cli.predict": 139,
-    "options": 181,
+    "lines": 28300,
+    "files": 201,
+    "public names defined twice": 15,
+    "module names used twice": 9,
+    "functions over 7 parameters": 1,
+    "modules under 60 lines with one importer": 1,
+    "modules behind cli.predict": 68,
+    "options": 109,
 }
 """The largest value allowed of each measure."""
 

@@ -52,6 +52,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -60,7 +61,8 @@ def _root(
     ] = False,
 ) -> None:
     """Fill the empty cells of a task × language grid."""
-    QUIET.set(quiet)
+    token = QUIET.set(quiet)
+    context.call_on_close(lambda: QUIET.reset(token))
 
 
 for command in (

@@ -169,6 +169,10 @@ REFUSED: dict[str, tuple[Files, str]] = {
         {"ud/wol/train.conllu": rows("{word}\t{tag}\n", POS)},
         "expected 10 columns, got 2; is this a BIO file? rename it to .bio",
     ),
+    "no blank lines between sentences": (
+        {"ner/wol/train.tsv": rows("{s}\t{word}\t{tag}\n", head="sentence #\tword\ttag\n").replace("\n\n", "\n")},
+        "expected a blank line after each sentence, got a column 'sentence' that tells them apart",
+    ),
     "another encoding": (
         {"ner/wol/train.bio": rows("{word}\t{tag}\n").encode("latin-1")},
         "expected UTF-8, got byte 0xe9; save the file as UTF-8",

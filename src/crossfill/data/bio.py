@@ -20,6 +20,7 @@ from crossfill.grid.sentence import Sentence, on_one_line
 Row = list[str]
 _MARK = "\ufeff"
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
+_SENTENCE_NAMES = frozenset({"sentence", "sentence_id", "sent_id", "sent"})
 _WORD_NAMES = frozenset({"token", "tokens", "word", "words", "form", "text"})
 _TAG_NAMES = ("tag", "tags", "label", "labels")
 _NER_NAMES = ("ner", "ner_tag", "ner_tags", "ner_label", "ne", "iob", "iob2", "bio", "entity")
@@ -104,7 +105,7 @@ def choose_columns(table: TokenRows, task: str = "", hints: ReadingHints = NO_HI
                 "columns.txt"
             )
     elif header and len(header) == width:
-        columns = replace(columns, **_named(header, task))
+        columns = replace(columns, **_named(header, task, len(table.sentences), place))
     words, tags = ([row[column] for row in rows] for column in (columns.word, columns.tag))
     if all(map(_INTEGER.fullmatch, set(tags))):
         columns = replace(columns, names=hints.labels)
@@ -227,9 +228,14 @@ def _is_header(row: Row, task: str = "") -> bool:
     return not names.isdisjoint(_WORD_NAMES) and not names.isdisjoint(known)
 
 
-def _named(header: Row, task: str) -> dict[str, int]:
+def _named(header: Row, task: str, n_sentences: int, place: str) -> dict[str, int]:
     """Find the columns that a header names: of words, and of the tags of the task if one is named."""
     names = [name.lower().strip("# ") for name in header]
+    if n_sentences == 1 and (numbered := next((name for name in names if name in _SENTENCE_NAMES), None)):
+        raise DataError(
+            f"{place}: expected a blank line after each sentence, got a column '{numbered}' that tells them apart; put "
+            "a blank line wherever it changes"
+        )
     usual = _NER_NAMES if is_ner(task) else _POS_NAMES if task == "pos" else ()
     word = next(i for i, name in enumerate(names) if name in _WORD_NAMES)
     tag = next((names.index(name) for name in (task.lower(), *usual, *_TAG_NAMES) if name in names), None)

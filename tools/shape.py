@@ -20,7 +20,7 @@ PACKAGE = "crossfill"
 CEILINGS = {
     "lines": 28300,
     "files": 201,
-    "public names defined twice": 15,
+    "public names defined twice": 0,
     "module names used twice": 9,
     "functions over 7 parameters": 1,
     "modules under 60 lines with one importer": 1,
@@ -29,8 +29,8 @@ CEILINGS = {
 }
 """The largest value allowed of each measure."""
 
-INTERFACES = {"build", "draw", "main", "parse", "plan", "prepare", "render", "routes"}
-"""Names that siblings of one interface share: methods build, plan and prepare, formats parse and render."""
+INTERFACES = {"build", "draw", "labelled_sentences", "main", "parse", "plan", "prepare", "read", "render", "routes"}
+"""Names that siblings of one interface share: methods build, plan and prepare, formats read and render."""
 
 MOST_PARAMETERS = 7
 SMALL = 60

@@ -14,7 +14,7 @@ from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import CellVariances
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.heads import with_adapted
-from crossfill.adaptation.laplace import Categorical, Problem
+from crossfill.adaptation.laplace import Categorical, PosteriorProblem
 from crossfill.encoders.cues import ENDINGS, N_CUES, NONE, Cue, cue_numbers, kinds
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
@@ -114,7 +114,7 @@ def test_the_approximate_mode_is_near_the_mode() -> None:
     known = lexicon(learnt.cues, [Cue.WORD])
     mean = torch.randn(4, N_FEATURES + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
     prior = CellVariances(0.3, 1.0, 4.0).prior(HeadPrior.at(mean), known)
-    problem = Problem(prior, Categorical(learnt.labels), DesignMatrix.of(learnt, known))
+    problem = PosteriorProblem(prior, Categorical(learnt.labels), DesignMatrix.of(learnt, known))
     torch.testing.assert_close(problem.approximate_mode().mean, problem.mode().mean, atol=0.02, rtol=0.02)
 
 

@@ -10,7 +10,7 @@ from crossfill.adaptation.design import DesignMatrix
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import NOTHING_KNOWN, POINTS, CellVariances, Fit, adjusted, shrunk
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.laplace import Categorical, Problem, laplace
+from crossfill.adaptation.laplace import Categorical, PosteriorProblem, laplace
 from tests.adaptation.test_cell import word_cues
 from tests.adaptation.test_laplace import Gaussian
 
@@ -49,7 +49,7 @@ def test_widths_by_evidence_are_those_of_the_closed_form_in_a_linear_gaussian_mo
     def by_laplace(chi: float) -> float:
         prior = HeadPrior.at(torch.zeros(LABELS, FEATURES, dtype=torch.float64)).widened(math.exp(chi))
         return laplace(
-            Problem(prior, Gaussian(targets, variance), DesignMatrix.plain(features)), approximate=True
+            PosteriorProblem(prior, Gaussian(targets, variance), DesignMatrix.plain(features)), approximate=True
         ).evidence
 
     few, fine = [point * SPREAD for point in POINTS], torch.linspace(-4, 4, 801).tolist()
@@ -83,6 +83,8 @@ def test_words_left_out_are_predicted_by_heads_that_never_saw_them() -> None:
     for sentence in range(6):
         out = examples.words_of([sentence])
         others = examples.words_of([i for i in range(6) if i != sentence])
-        problem = Problem(fit.problem.prior, Categorical(examples.labels[others]), fit.problem.matrix.take(others))
+        problem = PosteriorProblem(
+            fit.problem.prior, Categorical(examples.labels[others]), fit.problem.matrix.take(others)
+        )
         expected = fit.problem.matrix.take(out).times(problem.mode().mean)
         torch.testing.assert_close(fit.leave_out_logits[out], expected, atol=0.05, rtol=0.02)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from crossfill.adaptation.design import DesignMatrix
 from crossfill.adaptation.gaussian import Curvature, HeadPosterior, HeadPrior
-from crossfill.adaptation.laplace import Categorical, Likelihood, Problem, laplace
+from crossfill.adaptation.laplace import Categorical, Likelihood, PosteriorProblem, laplace
 from crossfill.model import Head
 
 N_LABELS, N_FEATURES, RANK = 3, 4, 2
@@ -64,7 +64,7 @@ def covariance(posterior: HeadPosterior) -> Tensor:
 @pytest.mark.parametrize("n_words", [1, 3, 12])
 def test_posterior_and_evidence_equal_the_closed_form_in_a_linear_gaussian_model(n_words: int) -> None:
     prior, features, targets, variance = some_prior(), noise(n_words, N_FEATURES), noise(n_words, N_LABELS), 0.3
-    found = laplace(Problem(prior, Gaussian(targets, variance), DesignMatrix.plain(features)))
+    found = laplace(PosteriorProblem(prior, Gaussian(targets, variance), DesignMatrix.plain(features)))
 
     s, design = dense(prior), torch.kron(torch.eye(N_LABELS, dtype=torch.float64), features)
     precision = torch.linalg.inv(s) + design.T @ design / variance
@@ -81,7 +81,7 @@ def test_posterior_and_evidence_equal_the_closed_form_in_a_linear_gaussian_model
 
 def test_draws_have_the_covariance_of_the_posterior() -> None:
     found = laplace(
-        Problem(some_prior(), Gaussian(noise(3, N_LABELS), 0.3), DesignMatrix.plain(noise(3, N_FEATURES)))
+        PosteriorProblem(some_prior(), Gaussian(noise(3, N_LABELS), 0.3), DesignMatrix.plain(noise(3, N_FEATURES)))
     ).posterior
     draws = found.sample(200_000, torch.Generator().manual_seed(1)).flatten(1)
     expected = covariance(found)
@@ -96,7 +96,9 @@ def test_evidence_is_close_to_quadrature(between: float) -> None:
     prior = HeadPrior(
         torch.tensor([[0.4], [-0.1]], dtype=torch.float64), torch.zeros(0, 2, 1).double(), torch.zeros(1).double()
     )
-    found = laplace(Problem(prior.widened(between), Categorical(labels), DesignMatrix.plain(features))).evidence
+    found = laplace(
+        PosteriorProblem(prior.widened(between), Categorical(labels), DesignMatrix.plain(features))
+    ).evidence
 
     gap = torch.linspace(-8, 8, 20001, dtype=torch.float64) * (2 * between) ** 0.5 + 0.5
     weight = torch.exp(-((gap - 0.5) ** 2) / (4 * between)) / (4 * math.pi * between) ** 0.5
@@ -109,7 +111,7 @@ def test_evidence_is_close_to_quadrature(between: float) -> None:
 def test_mode_has_no_slope_and_no_labels_leave_the_prior() -> None:
     prior, features, labels = some_prior(), noise(9, N_FEATURES), torch.arange(9) % N_LABELS
     theta = (
-        laplace(Problem(prior, Categorical(labels), DesignMatrix.plain(features)))
+        laplace(PosteriorProblem(prior, Categorical(labels), DesignMatrix.plain(features)))
         .posterior.mean.clone()
         .requires_grad_()
     )
@@ -117,7 +119,7 @@ def test_mode_has_no_slope_and_no_labels_leave_the_prior() -> None:
     loss = Categorical(labels).loss(features @ theta.T) + 0.5 * apart @ torch.linalg.solve(dense(prior), apart)
     (slope,) = torch.autograd.grad(loss, theta)
     assert float(slope.abs().max()) < 1e-4
-    nothing = laplace(Problem(prior, Categorical(labels[:0]), DesignMatrix.plain(features[:0])))
+    nothing = laplace(PosteriorProblem(prior, Categorical(labels[:0]), DesignMatrix.plain(features[:0])))
     torch.testing.assert_close(nothing.posterior.mean, prior.mean)
     torch.testing.assert_close(covariance(nothing.posterior), dense(prior))
     assert nothing.evidence == pytest.approx(0.0, abs=1e-9)
@@ -126,7 +128,7 @@ def test_mode_has_no_slope_and_no_labels_leave_the_prior() -> None:
 def test_thousands_of_words_give_the_maximum_likelihood_head() -> None:
     truth, features = noise(N_LABELS, N_FEATURES), noise(20_000, N_FEATURES)
     labels = torch.multinomial((features @ truth.T).softmax(-1), 1, generator=RNG).squeeze(1)
-    found = laplace(Problem(some_prior(), Categorical(labels), DesignMatrix.plain(features))).posterior
+    found = laplace(PosteriorProblem(some_prior(), Categorical(labels), DesignMatrix.plain(features))).posterior
     theta = torch.zeros_like(truth, requires_grad=True)
     optimiser = torch.optim.LBFGS([theta], max_iter=200, line_search_fn="strong_wolfe", tolerance_change=1e-12)
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossfill.encoders.alignment import NO_PIECE, Span, align, rebuild, windows
+from crossfill.encoders.alignment import NO_PIECE, PieceRange, align, rebuild, windows
 from crossfill.grid.sentence import Sentence
 
 
@@ -34,7 +34,7 @@ def test_words_get_the_pieces_they_share_a_character_with(words: list[str], data
 def test_every_word_is_whole_in_its_window_where_one_can_hold_it(lengths: list[int], capacity: int, overlap: int):
     ends = np.cumsum(lengths)
     empty = np.array(lengths) == 0
-    span = Span(np.where(empty, NO_PIECE, ends - lengths), np.where(empty, NO_PIECE, ends - 1))
+    span = PieceRange(np.where(empty, NO_PIECE, ends - lengths), np.where(empty, NO_PIECE, ends - 1))
     made = windows(span, int(ends[-1]), capacity, overlap)
     assert ((made.starts >= 0) & (made.ends <= max(capacity, ends[-1]))).all()
     assert (made.ends - made.starts <= capacity).all()

@@ -8,7 +8,7 @@ from crossfill.data.segmentation import split_text
 from crossfill.errors import DataError
 from crossfill.grid.task import Task
 from crossfill.integrations.annotation_tools import types_of
-from crossfill.integrations.label_studio import Labelling, annotations, labelled_sentences, prediction
+from crossfill.integrations.label_studio import LabelConfig, annotations, labelled_sentences, prediction
 from tests.integrations.taggings import ADLAM, NER, POS, TEXTS, places_found
 
 CONFIG = """<?xml version="1.0" encoding="UTF-8"?>
@@ -29,7 +29,7 @@ def javascript_slice(text: str, start: int, end: int) -> str:
 
 
 def test_the_first_pair_of_a_configuration_gives_names_and_key():
-    found = Labelling.parse(CONFIG)
+    found = LabelConfig.parse(CONFIG)
     assert (found.from_name, found.to_name, found.key) == ("label", "text", "body")
     assert [found.named(label) for label in ("PER", "per", "LOC", "gpe", "place", "ORG")] == [
         "PER", "PER", "place", "place", "place", None,
@@ -62,17 +62,17 @@ def test_the_first_pair_of_a_configuration_gives_names_and_key():
 )
 def test_other_configurations_are_refused(config: str, message: str):
     with pytest.raises(DataError, match=message):
-        Labelling.parse(config)
+        LabelConfig.parse(config)
 
 
 def test_deep_configurations_are_read():
     deep = "<View>" * 10_000 + CONFIG.split("\n", 1)[1] + "</View>" * 10_000
-    assert Labelling.parse(deep).key == "body"
+    assert LabelConfig.parse(deep).key == "body"
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_regions_are_where_javascript_finds_them(text: str):
-    labelling = Labelling.parse(CONFIG)
+    labelling = LabelConfig.parse(CONFIG)
     taggings = places_found(text)
     found = prediction(taggings, labelling, text, "v1")
     assert found["model_version"] == "v1"
@@ -91,24 +91,24 @@ def test_regions_are_where_javascript_finds_them(text: str):
 
 
 def test_every_word_is_a_region_where_words_have_tags():
-    labelling = Labelling.parse('<View><Text name="t" value="$text"/><Labels name="l" toName="t"/></View>')
+    labelling = LabelConfig.parse('<View><Text name="t" value="$text"/><Labels name="l" toName="t"/></View>')
     text = TEXTS[1]
     found = prediction(places_found(text, "pos/wol"), labelling, text, "v1")["result"]
     words = [word for sentence in split_text(text, "wol") for word in sentence.words]
     assert [region["value"]["text"] for region in found] == words
     assert [javascript_slice(text, r["value"]["start"], r["value"]["end"]) for r in found] == words
     assert {region["score"] for region in found} == {0.7}
-    few = Labelling.parse(CONFIG.replace("PER", "VERB"))
+    few = LabelConfig.parse(CONFIG.replace("PER", "VERB"))
     assert prediction(places_found(text, "pos/wol"), few, text, "v1")["result"] == []
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_was_predicted_comes_back_as_it_was(text: str):
-    labelling = Labelling.parse(CONFIG)
+    labelling = LabelConfig.parse(CONFIG)
     taggings = places_found(text)
     found = labelled_sentences(text, prediction(taggings, labelling, text, "")["result"], labelling, "wol", NER)
     assert [(s.words, s.labels) for s in found] == [(t.sentence.words, t.labels) for t in taggings]
-    own = Labelling.parse('<View><Text name="t" value="$text"/><Labels name="l" toName="t"/></View>')
+    own = LabelConfig.parse('<View><Text name="t" value="$text"/><Labels name="l" toName="t"/></View>')
     tagged = places_found(text, "pos/wol")
     regions = prediction(tagged, own, text, "")["result"]
     assert [s.labels for s in labelled_sentences(text, regions, own, "wol", POS)] == [t.labels for t in tagged]
@@ -124,7 +124,7 @@ def region(start: int, end: int, label: str = "place", **more) -> dict:
 
 
 def test_regions_may_cut_words_and_have_spaces_at_their_ends():
-    labelling, text = Labelling.parse(CONFIG), f"🦁 Dakarois {ADLAM}!"
+    labelling, text = LabelConfig.parse(CONFIG), f"🦁 Dakarois {ADLAM}!"
     length = len(ADLAM.encode("utf-16-le")) // 2
     result = [region(2, 8), region(11, 12 + length), region(0, 1, type="choices"), region(0, 1, from_name="more")]
     (found,) = labelled_sentences(text, result, labelling, "wol", NER)
@@ -149,7 +149,7 @@ def test_regions_may_cut_words_and_have_spaces_at_their_ends():
 )
 def test_annotations_that_cannot_be_learned_from_are_refused(result, message):
     with pytest.raises(DataError, match=message):
-        labelled_sentences("🦁 Dakar mooy péey", result, Labelling.parse(CONFIG), "wol", NER)
+        labelled_sentences("🦁 Dakar mooy péey", result, LabelConfig.parse(CONFIG), "wol", NER)
 
 
 def test_events_bring_annotations_with_their_tasks():

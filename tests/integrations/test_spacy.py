@@ -168,8 +168,8 @@ def test_threshold_and_abstention(model: Path, tagger: Tagger):
     assert doc[:]._.crossfill_doubtful == marks.any()
 
 
-def column(task: str, names: tuple[str, ...], *labels: str | None) -> annotations.Column:
-    return annotations.Column(
+def column(task: str, names: tuple[str, ...], *labels: str | None) -> annotations.TokenColumn:
+    return annotations.TokenColumn(
         f"{task}/wol", task, names, {"label": list(labels), "confidence": [0.5] * len(labels)}, []
     )
 

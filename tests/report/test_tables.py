@@ -11,7 +11,7 @@ from crossfill.report import rendering
 from crossfill.report.comparisons import with_best_in_bold
 from crossfill.report.rendering import Datum, Table
 from crossfill.report.tables import main_table, make_tables
-from crossfill.studies.run_folder import Results, open_results
+from crossfill.studies.run_folder import StudyResults, open_results
 from tests.studies.studies import hand_made
 
 LANGUAGES = [f"l{i:02d}" for i in range(12)]
@@ -58,7 +58,7 @@ def test_there_is_one_table_1_however_many_groups_and_kinds(results, tmp_path):
     plan = json.loads((results.run / "plan.json").read_text())
     plan["entries"] += [entry | {"partition": "hold-out", "group": "hold-out"} for entry in plan["entries"]]
     (results.run / "plan.json").write_text(json.dumps(plan))
-    tables = make_tables(Results(results.run))
+    tables = make_tables(StudyResults(results.run))
     assert [table.name for table in tables[:4]] == ["table1", "averaged", "plug-in-hold-out", "averaged-hold-out"]
     assert [table.title.startswith("Table 1") for table in tables].count(True) == 1
     assert tables[2].title == "Plug-in prediction: scores on unseen cells (partitions: hold-out)"
@@ -117,7 +117,7 @@ def test_methods_are_compared_with_the_rival_and_sizes_with_scores(tmp_path: Pat
         path.write_text(json.dumps(result))
     study = json.loads((run / "study.json").read_text())
     (run / "study.json").write_text(json.dumps(study | {"encoder_languages": ["l00", "l01"]}))
-    tables = {table.name: table for table in make_tables(Results(run))}
+    tables = {table.name: table for table in make_tables(StudyResults(run))}
     rows = {(row[1].text, row[2].text): row for row in tables["differences"].rows}
     assert set(rows) == {("PF-d", "JM"), ("PF-lr", "JM"), ("PF-lr", "PF-d")}
     assert (rows["PF-lr", "JM"][3].text, rows["PF-lr", "JM"][4].text) == ("+10.0", "+10.0 to +10.0")
@@ -151,7 +151,7 @@ def test_bridges_are_compared_on_the_cells_that_are_always_unseen(tmp_path: Path
         plan["jobs"][more] = {"id": more}
         entries.append(entry | {"group": "bridges-10", "partition": "bridges-10", "job": more})
     (run / "plan.json").write_text(json.dumps(plan | {"entries": entries}))
-    table = {table.name: table for table in make_tables(Results(run))}["bridges"]
+    table = {table.name: table for table in make_tables(StudyResults(run))}["bridges"]
     assert [[datum.text for datum in row] for row in table.rows] == [
         ["pos", "0", "1", "41.0 ± 1.4", "61.0 ± 1.4"],
         ["pos", "10", "1", "41.0 ± 1.4", "61.0 ± 1.4"],
@@ -164,10 +164,10 @@ def test_bridges_are_compared_on_the_cells_that_are_always_unseen(tmp_path: Path
 )
 def test_a_table_says_whether_its_partitions_chose_the_settings(tmp_path: Path, partitions: list[str], told: str):
     run = hand_made(tmp_path, {"jm": {"pos/aaa": [0.5]}})
-    assert "chosen" not in main_table(Results(run), "random").caption
+    assert "chosen" not in main_table(StudyResults(run), "random").caption
     study = json.loads((run / "study.json").read_text())
     (run / "study.json").write_text(json.dumps(study | {"chosen": {"date": "2026-11-16", "partitions": partitions}}))
-    assert told in main_table(Results(run), "random").caption
+    assert told in main_table(StudyResults(run), "random").caption
 
 
 def test_the_spans_behind_an_average_are_counted(tmp_path: Path):
@@ -179,7 +179,7 @@ def test_the_spans_behind_an_average_are_counted(tmp_path: Path):
             cell["plug_in"]["span_f1"] = cell["averaged"]["span_f1"] = cell["plug_in"]["score"]
             cell["counts"] = [[0, gold, 1]] * 8
         path.write_text(json.dumps(result))
-    caption = main_table(Results(run), "random").caption
+    caption = main_table(StudyResults(run), "random").caption
     assert "Behind ner: 32 gold spans in 2 cells, fewest in ner/bbb (8)." in caption
 
 

@@ -24,7 +24,7 @@ from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
 from crossfill.report.tables import held_out_table
 from crossfill.studies.run import run_study
-from crossfill.studies.run_folder import Results, open_results
+from crossfill.studies.run_folder import StudyResults, open_results
 from crossfill.tagger import train
 from crossfill.tagger.train import train_model
 from tests.executors.processes import children
@@ -75,7 +75,7 @@ def test_decisions_are_fitted_on_held_out_cells_once_for_all_seeds(tmp_path: Pat
     conduct(tmp_path, partitions=partitions, seeds=[3, 4], folds=2)
     assert sorted(method for method, _, _ in trained) == ["jm", "jm", "ns", "ns"]  # bea has the heads of ns
     assert {seed for _, seed, _ in trained} == {3}
-    found = Results(tmp_path)
+    found = StudyResults(tmp_path)
     n_seen = len(next(iter(found.jobs.values()))["seen"])
     assert all(n < n_seen for _, _, n in trained)
     rules = [job["rules"] for job in found.jobs.values()]
@@ -102,14 +102,14 @@ def test_decisions_are_fitted_on_held_out_cells_once_for_all_seeds(tmp_path: Pat
     assert row[11].value == pytest.approx(np.mean([r.label_sets.coverage for r in own if r.label_sets]))
     assert not conduct(tmp_path / "plain", partitions=partitions, seeds=[3])
     assert len(outcomes(tmp_path / "plain")) == 2
-    assert not set(Results(tmp_path / "plain").jobs) & set(found.jobs)
+    assert not set(StudyResults(tmp_path / "plain").jobs) & set(found.jobs)
 
 
 def test_oracle_selection_is_another_job_and_is_told_in_every_row(tmp_path: Path):
     oracle = {"oracle": {"training": {"selection": "oracle"}}}
     partitions = [{"kind": "random", "halves": [1], "methods": ["jm"]}]
     conduct(tmp_path, partitions=partitions, ablations=[{"name": "selection", "variants": oracle}])
-    rows = list(Results(tmp_path).rows())
+    rows = list(StudyResults(tmp_path).rows())
     assert {row["selection"] for row in rows if row["variant"] == "oracle"} == {"oracle"}
     assert {row["selection"] for row in rows if row["variant"] == "base"} == {"seen"}
 

@@ -18,7 +18,7 @@ from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.engine import SampledHeads
-from crossfill.web.overview import describe
+from crossfill.web.overview import describe_grid
 from crossfill.web.settings import ServeSettings
 from tests.scenarios import INVENTORY, SEEN, SMALL
 from tests.web.servers import running
@@ -215,7 +215,7 @@ def test_heads_are_kept_within_bounds(tagger: Tagger):
 def test_a_model_is_bayesian_if_its_samples_differ(method: str, bayesian: bool):
     config = SMALL.change({"method": method})
     tagger = Tagger(build_model(config, INVENTORY, SEEN), config)
-    answer = describe(tagger, "x", {}, ServeSettings())
+    answer = describe_grid(tagger, "x", {}, ServeSettings())
     assert answer.model.bayesian is bayesian
     low, high = tagger.tag(["a", "b"], "pos/aaa", options=TaggingOptions(interval=0.9)).bounds
     assert bool((low < high).any()) is bayesian

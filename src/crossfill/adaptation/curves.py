@@ -12,7 +12,7 @@ from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import NOTHING_KNOWN, SCALES_FROM_SCRATCH, Fit, default_scales, predict_with
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.heads import cold_draws, generated_prior
-from crossfill.adaptation.laplace import Problem, laplace
+from crossfill.adaptation.laplace import PosteriorProblem, laplace
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task
@@ -104,7 +104,7 @@ class Curve:
             if from_scratch:
                 zero = HeadPrior.at(torch.zeros_like(self.generated.mean))
                 prior = SCALES_FROM_SCRATCH.variances(few).prior(zero, known)
-                alone = Problem(prior, fit.problem.likelihood, fit.problem.matrix).approximate_mode().mean
+                alone = PosteriorProblem(prior, fit.problem.likelihood, fit.problem.matrix).approximate_mode().mean
                 scratch = self._score(predict_with(alone.unsqueeze(0), known, self.test), VALID)
         plug_in = predict_with(mean.unsqueeze(0), known, self.test)
         adapted = self._score(plug_in, rule)

@@ -27,7 +27,7 @@ from torch import Tensor
 from crossfill.adaptation.design import DesignMatrix, lexicon, looked_up
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.laplace import Categorical, Problem, laplace
+from crossfill.adaptation.laplace import Categorical, PosteriorProblem, laplace
 from crossfill.encoders.cues import Cue, kinds
 from crossfill.grid.task import Task, TaskKind
 from crossfill.model import Classifier, Head
@@ -122,7 +122,7 @@ def adjusted(
     evidences = []
     for log in logs:
         prior = replace(variances, weights=variances.weights * math.exp(log)).prior(generated, known)
-        evidences.append(laplace(Problem(prior, likelihood, matrix), approximate=True).evidence)
+        evidences.append(laplace(PosteriorProblem(prior, likelihood, matrix), approximate=True).evidence)
     return replace(variances, weights=variances.weights * math.exp(shrunk(logs, evidences, variances.spread)))
 
 
@@ -202,9 +202,9 @@ class Fit:
         return cls(generated, examples, adjusted(variances, generated, examples, known), known)
 
     @cached_property
-    def problem(self) -> Problem:
+    def problem(self) -> PosteriorProblem:
         prior = self.variances.prior(self.generated, self.known)
-        return Problem(prior, Categorical(self.examples.labels), DesignMatrix.of(self.examples, self.known))
+        return PosteriorProblem(prior, Categorical(self.examples.labels), DesignMatrix.of(self.examples, self.known))
 
     @cached_property
     def leave_out_logits(self) -> Float[Tensor, "words labels"]:

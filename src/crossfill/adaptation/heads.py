@@ -18,7 +18,7 @@ from crossfill.adaptation.design import DesignMatrix
 from crossfill.adaptation.examples import joined
 from crossfill.adaptation.fit import NOTHING_KNOWN, SCALES_FROM_SCRATCH, HeadWithCues
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
-from crossfill.adaptation.laplace import Categorical, Problem, laplace
+from crossfill.adaptation.laplace import Categorical, PosteriorProblem, laplace
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.task import Task, Unit
@@ -40,7 +40,7 @@ class AddedTask:
         task, examples = cells[0].task, joined(made.examples for made in cells)
         zero = torch.zeros(len(task.labels), examples.features.shape[1] + 1, dtype=torch.float64)
         prior = SCALES_FROM_SCRATCH.variances(examples).prior(HeadPrior.at(zero), NOTHING_KNOWN)
-        problem = Problem(prior, Categorical(examples.labels), DesignMatrix.of(examples, NOTHING_KNOWN))
+        problem = PosteriorProblem(prior, Categorical(examples.labels), DesignMatrix.of(examples, NOTHING_KNOWN))
         return cls(task, laplace(problem).posterior)
 
 

@@ -150,7 +150,7 @@ class Mode(NamedTuple):
     """½ (θ̂ − m)ᵀ S⁻¹ (θ̂ − m)."""
 
 
-class Problem:
+class PosteriorProblem:
     """A prior of a head, and words with a likelihood: what the posterior follows from."""
 
     def __init__(self, prior: HeadPrior, likelihood: Likelihood, matrix: DesignMatrix) -> None:
@@ -158,7 +158,7 @@ class Problem:
 
     def mode(self) -> Mode:
         """θ̂, as exactly as double precision has it."""
-        objective = Objective.of(self, torch.float64)
+        objective = NegativeLogPosterior.of(self, torch.float64)
         return self._mode(objective, objective.minimise(_STEPS, TOLERANCE, self._approximate.double()))
 
     def approximate_mode(self) -> Mode:
@@ -178,14 +178,14 @@ class Problem:
         return logits.double()
 
     @cached_property
-    def _objective(self) -> "Objective":
-        return Objective.of(self, torch.float32)
+    def _objective(self) -> "NegativeLogPosterior":
+        return NegativeLogPosterior.of(self, torch.float32)
 
     @cached_property
     def _approximate(self) -> Float[Tensor, "size"]:
         return self._objective.minimise(_APPROXIMATE_STEPS, APPROXIMATE_TOLERANCE)
 
-    def _mode(self, objective: "Objective", point: Float[Tensor, "size"]) -> Mode:
+    def _mode(self, objective: "NegativeLogPosterior", point: Float[Tensor, "size"]) -> Mode:
         logits, penalty = objective.logits(point), 0.5 * (point @ point)
         prior, rank, exact = self.prior, len(self.prior.factor), point.double()
         along = torch.einsum("r,rlf->lf", exact[:rank], prior.factor)
@@ -194,7 +194,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Objective:
+class NegativeLogPosterior:
     """−ln p(y | X, θ) + ½ (|z|² + |E|²) as a function of one vector, z and then the rows of E."""
 
     likelihood: Likelihood
@@ -206,7 +206,7 @@ class Objective:
     """Logits of the columns of F."""
 
     @classmethod
-    def of(cls, problem: Problem, kind: torch.dtype) -> "Objective":
+    def of(cls, problem: PosteriorProblem, kind: torch.dtype) -> "NegativeLogPosterior":
         """The objective of a problem, in some precision."""
         prior, matrix = problem.prior, problem.matrix.to(kind)
         n_given = matrix.given.shape[1]  # heads are not generated with cues
@@ -214,9 +214,11 @@ class Objective:
         scale = prior.variance.sqrt().to(kind)
         return cls(problem.likelihood, matrix.scaled(scale), matrix.times(prior.mean.to(kind)), along)
 
-    def take(self, words: Int[Tensor, "chosen"]) -> "Objective":
+    def take(self, words: Int[Tensor, "chosen"]) -> "NegativeLogPosterior":
         """The objective with some of the words only."""
-        return Objective(self.likelihood.take(words), self.matrix.take(words), self.base[words], self.along[:, words])
+        return NegativeLogPosterior(
+            self.likelihood.take(words), self.matrix.take(words), self.base[words], self.along[:, words]
+        )
 
     def logits(self, point: Float[Tensor, "size"]) -> Float[Tensor, "words labels"]:
         """X θᵀ."""
@@ -262,7 +264,7 @@ class Laplace(NamedTuple):
     """ln p(y | X)."""
 
 
-def laplace(problem: Problem, approximate: bool = False) -> Laplace:
+def laplace(problem: PosteriorProblem, approximate: bool = False) -> Laplace:
     """The Gaussian at the mode with the curvature there, and the evidence; the mode may be approximate."""
     mode = problem.approximate_mode() if approximate else problem.mode()
     curvature = Curvature.of(problem.matrix.dense(), *problem.likelihood.hessians(mode.logits))

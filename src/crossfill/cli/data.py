@@ -116,7 +116,7 @@ def convert(
             raise DataError(f"{source}: expected --to and a new folder for a data folder, and no --cell")
         files, problems = writers.convert_folder(source, out, f".{to.removeprefix('.')}", task or ())
         n_sentences, n_words = (sum(map(size, files.values())) for size in (len, lambda corpus: corpus.n_words))
-        problems = messages.grouped(problems)
+        problems = messages.grouped_messages(problems)
         done = f"{out}: {len(files):,} files, {n_sentences:,} sentences, {n_words:,} words"
     else:
         if not cell or to or task:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crossfill.data.synthetic import SyntheticGrid
     from crossfill.grid.cells import Cell, Grid
     from crossfill.prediction.tagging import Tagging
-    from crossfill.studies.run_folder import Results
+    from crossfill.studies.run_folder import StudyResults
     from crossfill.tagger.tagger import Tagger
 
 LEGEND = (
@@ -158,10 +158,10 @@ def _table(title: str, caption: str, *columns: str) -> "Table":
     return table
 
 
-def score_table(results: "Results", legend: str, frequent: Mapping[str, float] | None = None) -> "Table":
+def score_table(results: "StudyResults", legend: str, frequent: Mapping[str, float] | None = None) -> "Table":
     """Lay out mean scores of each method; `frequent` has those of giving each word the most frequent label."""
     from crossfill.evaluation.results import task_means
-    from crossfill.report.rendering import shown
+    from crossfill.report.rendering import method_label
 
     tasks = results.tasks
     scored = {m: [r for entry in results.proper(m) for r in results.cells(entry)] for m in results.methods}
@@ -174,7 +174,7 @@ def score_table(results: "Results", legend: str, frequent: Mapping[str, float] |
         means = (100 * sum(part[method].values()) / len(tasks) for part in (unseen, seen))
         measured = results.jobs[results.proper(method)[0].job]["measured"]
         seconds = measured["train_seconds"] + measured["evaluate_seconds"]
-        table.add_row(shown(method), *bold, *(f"{mean:.1f}" for mean in means), f"{seconds:.0f}")
+        table.add_row(method_label(method), *bold, *(f"{mean:.1f}" for mean in means), f"{seconds:.0f}")
     if frequent is not None:
         mean = sum(frequent.values()) / len(tasks)
         scores = (f"{100 * score:.1f}" for score in (*(frequent[task] for task in tasks), mean))
@@ -182,17 +182,17 @@ def score_table(results: "Results", legend: str, frequent: Mapping[str, float] |
     return table
 
 
-def correlation_table(results: "Results") -> "Table":
+def correlation_table(results: "StudyResults") -> "Table":
     """Lay out the correlations between entropy and score over unseen cells."""
     from crossfill.evaluation.results import entropy_correlation, entropy_points
-    from crossfill.report.rendering import shown
+    from crossfill.report.rendering import method_label
 
     caption = "Correlation of mean entropy and score over unseen cells; −1: entropy predicts the score perfectly."
     table = _table("Does uncertainty predict errors?", caption, "method", *results.tasks, "pooled")
     for method in results.methods:
         unseen = results.unseen(results.proper(method))
         correlations = [entropy_correlation(entropy_points(unseen, task)).r for task in (*results.tasks, None)]
-        table.add_row(shown(method), *(f"{r:.2f}" for r in correlations))
+        table.add_row(method_label(method), *(f"{r:.2f}" for r in correlations))
     return table
 
 
@@ -217,10 +217,10 @@ def frequent_label_scores(grid: "Grid", seen: "Collection[Cell]", unseen: "Colle
 
 def show_examples(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequence[Cell]", method: str) -> None:
     """Print one test sentence of an unseen cell of each task, as tagged."""
-    from crossfill.report.rendering import shown
+    from crossfill.report.rendering import method_label
     from crossfill.studies.demo import telling_sentence
 
-    console.print(f"\n[bold]Tagged by {shown(method)} in cells it never saw[/]: ", end="")
+    console.print(f"\n[bold]Tagged by {method_label(method)} in cells it never saw[/]: ", end="")
     console.print("each word with its label and confidence; ✗ before the right label\n")
     for task in grid.tasks:
         cell = next(cell for cell in unseen if cell.task == task)

@@ -252,12 +252,12 @@ def _show_problems(console: "Console", problems: "Sequence[Message]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from crossfill.data.messages import grouped
+    from crossfill.data.messages import grouped_messages
 
     for level, (colour, title) in LEVELS.items():
         chosen = [problem for problem in problems if problem.level == level]
         places: dict[str, list[str]] = {}
-        for problem in grouped(chosen):
+        for problem in grouped_messages(chosen):
             places.setdefault(visible(problem.text), []).append(visible(problem.where))
         if not places:
             continue

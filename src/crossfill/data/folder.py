@@ -131,7 +131,7 @@ def read_folder(
             problems.append(Message("error", str(root), unknown("task", task, sorted(known))))
     all_problems = tuple(dict.fromkeys([*problems, *unread]))  # a bad line may be read for several tasks
     if not corpora:
-        lines = [str(problem) for problem in messages.grouped(all_problems) if problem.level != "note"]
+        lines = [str(problem) for problem in messages.grouped_messages(all_problems) if problem.level != "note"]
         if not any(problem.level == "error" for problem in all_problems):
             lines.append(
                 f"{root}: expected corpora as <task>/<language>/train.conllu or .bio, a UD release or WikiANN; got none"

@@ -13,7 +13,7 @@ from typing import Any
 
 from crossfill.data.hints import ReadingHints
 from crossfill.data.lines import FileNotes, check_printable, decode
-from crossfill.data.spans import Span, cut_with_spans, sentences_with_spans, spans_of
+from crossfill.data.spans import TextSpan, cut_with_spans, sentences_with_spans, spans_of
 from crossfill.data.text_tables import as_row, find_columns, read_item
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
@@ -125,7 +125,7 @@ def _sentences(item: dict[str, Any], task: str, language: str, split: list[str])
     return sentences_with_spans(text, spans, language, split)
 
 
-def _annotated(item: dict[str, Any]) -> tuple[str, list[Span]]:
+def _annotated(item: dict[str, Any]) -> tuple[str, list[TextSpan]]:
     """Read the text of an object and its spans."""
     if isinstance(item.get("annotations"), list) and isinstance(item.get("data"), dict):  # Label Studio
         texts = [value for value in item["data"].values() if isinstance(value, str)]
@@ -157,7 +157,7 @@ def _annotated(item: dict[str, Any]) -> tuple[str, list[Span]]:
     return text, spans
 
 
-def _span(value: Any) -> Span:
+def _span(value: Any) -> TextSpan:
     if isinstance(value, list) and len(value) == 3:
         value = dict(zip(("start", "end", "label"), value, strict=True))
     if not isinstance(value, dict):
@@ -170,7 +170,7 @@ def _span(value: Any) -> Span:
         label = label[0]
     if not isinstance(label, str) or not label or label.split() != [label]:
         raise DataError(f"expected one label without spaces for a span, got {json.dumps(label)[:40]}; give it one")
-    return Span(_number(value, _STARTS), _number(value, _ENDS), label)
+    return TextSpan(_number(value, _STARTS), _number(value, _ENDS), label)
 
 
 def _number(value: dict[str, Any], names: tuple[str, ...]) -> int:

@@ -114,7 +114,7 @@ def first_sentence(corpus: Corpus) -> str:
     return f"{shown} …" if len(pairs) > _SHOWN_WORDS else shown
 
 
-def grouped(problems: Iterable[Message]) -> list[Message]:
+def grouped_messages(problems: Iterable[Message]) -> list[Message]:
     """Put more than a few files of one kind in one folder that are not read for one reason into one line.
 
     `cache/a.bin`, `cache/b.bin`, … become `cache/*.bin (212 files)`.

@@ -12,7 +12,7 @@ Bounds = tuple[int, int]
 """Start and end (exclusive) of a word, in characters of its text."""
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A labelled stretch of a text, from `start` to `end` (exclusive), in characters."""
 
     start: int
@@ -20,7 +20,7 @@ class Span(NamedTuple):
     label: str
 
 
-def sentences_with_spans(text: str, spans: Sequence[Span], language: str, split: list[str]) -> Iterator[Sentence]:
+def sentences_with_spans(text: str, spans: Sequence[TextSpan], language: str, split: list[str]) -> Iterator[Sentence]:
     """Yield the sentences of a text with the IOB2 tags of its spans; sentences that a span joins are one.
 
     A word in which a span begins or ends is split there, and added to the list `split`.
@@ -32,7 +32,7 @@ def sentences_with_spans(text: str, spans: Sequence[Span], language: str, split:
         yield cut_with_spans(text, cut, inside)
 
 
-def cut_into_sentences(text: str, language: str, spans: Sequence[Span]) -> list[list[Bounds]]:
+def cut_into_sentences(text: str, language: str, spans: Sequence[TextSpan]) -> list[list[Bounds]]:
     """Cut a text into the words of each sentence; sentences that a span joins are one."""
     joined: list[list[Bounds]] = []
     for sentence in split_text(text, language):
@@ -44,13 +44,13 @@ def cut_into_sentences(text: str, language: str, spans: Sequence[Span]) -> list[
     return joined
 
 
-def cut_with_spans(text: str, bounds: Sequence[Bounds], spans: Sequence[Span]) -> Sentence:
+def cut_with_spans(text: str, bounds: Sequence[Bounds], spans: Sequence[TextSpan]) -> Sentence:
     """Make the sentence of these words, with the IOB2 tags of spans."""
     cut = Sentence.cut(text, bounds)
     return Sentence(cut.words, tags_of(bounds, spans, text), cut.spaces)
 
 
-def cut_at_spans(bounds: Iterable[Bounds], spans: Sequence[Span]) -> list[Bounds]:
+def cut_at_spans(bounds: Iterable[Bounds], spans: Sequence[TextSpan]) -> list[Bounds]:
     """Cut the words in which a span begins or ends in two there."""
     places = sorted({place for span in spans for place in (span.start, span.end)})
     cut = []
@@ -60,7 +60,7 @@ def cut_at_spans(bounds: Iterable[Bounds], spans: Sequence[Span]) -> list[Bounds
     return cut
 
 
-def tags_of(bounds: Sequence[Bounds], spans: Sequence[Span], text: str) -> tuple[str, ...]:
+def tags_of(bounds: Sequence[Bounds], spans: Sequence[TextSpan], text: str) -> tuple[str, ...]:
     """Tag words in IOB2; an error if spans overlap, hold no word, or begin or end within one."""
     tags = ["O"] * len(bounds)
     for span in sorted(spans):
@@ -84,13 +84,13 @@ def tags_of(bounds: Sequence[Bounds], spans: Sequence[Span], text: str) -> tuple
     return tuple(tags)
 
 
-def spans_of(tags: Sequence[str], bounds: Sequence[Bounds]) -> list[Span]:
+def spans_of(tags: Sequence[str], bounds: Sequence[Bounds]) -> list[TextSpan]:
     """Return the spans that IOB2 tags of words stand for."""
-    spans: list[Span] = []
+    spans: list[TextSpan] = []
     for tag, (start, end) in zip(tags, bounds, strict=True):
         prefix, kind = split_tag(tag) or ("O", "")
         if prefix == "I" and spans:
             spans[-1] = spans[-1]._replace(end=end)
         elif prefix != "O":
-            spans.append(Span(start, end, kind))
+            spans.append(TextSpan(start, end, kind))
     return spans

@@ -20,7 +20,7 @@ class Text(NamedTuple):
     ends: Int[np.ndarray, "words"]
 
 
-class Span(NamedTuple):
+class PieceRange(NamedTuple):
     """The first and last piece of each word; both `NO_PIECE` for a word that has none."""
 
     first: Int[np.ndarray, "words"]
@@ -46,17 +46,17 @@ def rebuild(words: tuple[str, ...], spaces: tuple[bool, ...] = ()) -> Text:
 
 def align(
     text: Text, starts: Int[np.ndarray, "pieces"], ends: Int[np.ndarray, "pieces"], blank: Bool[np.ndarray, "pieces"]
-) -> Span:
+) -> PieceRange:
     """Find the pieces of each word, by the characters that both cover."""
     first, last = _overlaps(text, starts, ends, np.flatnonzero(~blank))
     if blank.any() and (first == NO_PIECE).any():
         any_first, any_last = _overlaps(text, starts, ends, np.arange(len(starts)))
         missing = first == NO_PIECE
         first, last = np.where(missing, any_first, first), np.where(missing, any_last, last)
-    return Span(first, last)
+    return PieceRange(first, last)
 
 
-def windows(span: Span, n_pieces: int, capacity: int, overlap: int) -> Windows:
+def windows(span: PieceRange, n_pieces: int, capacity: int, overlap: int) -> Windows:
     """Cut pieces into windows of `capacity` that share `overlap`; each word is taken from where it has most context.
 
     A word that is in no such window completely gets a window around it; of a word that is longer than a window, only

@@ -6,7 +6,7 @@ from itertools import accumulate
 from xml.parsers import expat
 
 from crossfill.data.labels import split_tag
-from crossfill.data.spans import Bounds, Span, cut_at_spans, cut_with_spans
+from crossfill.data.spans import Bounds, TextSpan, cut_at_spans, cut_with_spans
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind
@@ -23,7 +23,7 @@ def types_of(label_names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(types))
 
 
-def labelled_sentence(text: str, bounds: Sequence[Bounds], spans: Sequence[Span], task: Task) -> Sentence | None:
+def labelled_sentence(text: str, bounds: Sequence[Bounds], spans: Sequence[TextSpan], task: Task) -> Sentence | None:
     """Label the words of a sentence by the spans that annotators marked in its text.
 
     A word in which a span begins or ends is cut there. None if words have no label where each needs one; DataError if

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from crossfill.data.segmentation import split_text
-from crossfill.data.spans import Bounds, Span
+from crossfill.data.spans import Bounds, TextSpan
 from crossfill.errors import ConfigError, DataError, missing_package
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind
@@ -98,7 +98,7 @@ def labelled_sentences(document: Document, layer: Layer, task: Task) -> list[Sen
     annotations that overlap, or with one that goes on in the next sentence.
     """
     types = set(types_of(task.labels))
-    spans = sorted(Span(a.begin, a.end, str(getattr(a, layer.feature))) for a in document.annotations(layer))
+    spans = sorted(TextSpan(a.begin, a.end, str(getattr(a, layer.feature))) for a in document.annotations(layer))
     starts, ends = [span.start for span in spans], list(accumulate((span.end for span in spans), max))
     labelled = []
     for sentence in document.sentences:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from crossfill.data.spans import Span, cut_into_sentences
+from crossfill.data.spans import TextSpan, cut_into_sentences
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind
@@ -21,7 +21,7 @@ _WHAT = "the labelling configuration"
 
 
 @dataclass(frozen=True)
-class Labelling:
+class LabelConfig:
     """What a project labels: the first pair of `<Labels>` and `<Text>` in its configuration."""
 
     from_name: str
@@ -34,7 +34,7 @@ class Labelling:
     """The project's name for each label, by all its spellings in lower case; empty if it takes any."""
 
     @classmethod
-    def parse(cls, config: str) -> "Labelling":
+    def parse(cls, config: str) -> "LabelConfig":
         """Find the first pair in a configuration."""
         labels: dict[str, dict[str, str]] = {}
         texts: dict[str, dict[str, str]] = {}
@@ -80,7 +80,7 @@ class Labelling:
         return text if isinstance(text, str) else ""
 
 
-def prediction(taggings: Sequence[Tagging], labelling: Labelling, text: str, version: str) -> dict[str, Any]:
+def prediction(taggings: Sequence[Tagging], labelling: LabelConfig, text: str, version: str) -> dict[str, Any]:
     """Make the prediction for a task with these sentences: a region for every span, or for every labelled word.
 
     A region's score is its probability. The task's score is 1 / (1 + h), with h the sum of its words' entropies: tasks
@@ -131,7 +131,7 @@ def _spellings(labels: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return spellings
 
 
-def _regions(taggings: Sequence[Tagging], labelling: Labelling) -> Iterable[tuple[int, int, str, float]]:
+def _regions(taggings: Sequence[Tagging], labelling: LabelConfig) -> Iterable[tuple[int, int, str, float]]:
     for tagging in taggings:
         if tagging.kind is TaskKind.SPANS:
             regions = [(span.start_char, span.end_char, span.type, span.confidence) for span in tagging.spans]
@@ -183,7 +183,7 @@ def _source(annotation: Mapping[str, Any]) -> str | None:
 
 
 def labelled_sentences(
-    text: str, result: Iterable[Any], labelling: Labelling, language: str, task: Task
+    text: str, result: Iterable[Any], labelling: LabelConfig, language: str, task: Task
 ) -> list[Sentence]:
     """Read the sentences of an annotated task, with the labels of its regions; sentences that a region joins are one.
 
@@ -207,13 +207,13 @@ def _listed(value: Any) -> list[Mapping[str, Any]]:
     return values
 
 
-def _is_ours(region: Any, labelling: Labelling) -> bool:
+def _is_ours(region: Any, labelling: LabelConfig) -> bool:
     if not isinstance(region, Mapping) or not isinstance(region.get("value"), Mapping):
         raise DataError("expected regions with a value in the annotation's result, got another")
     return region.get("type") == "labels" and region.get("from_name") == labelling.from_name
 
 
-def _span(region: Mapping[str, Any], places: Utf16Places, types: Mapping[str, str], text: str) -> Span:
+def _span(region: Mapping[str, Any], places: Utf16Places, types: Mapping[str, str], text: str) -> TextSpan:
     """Read a region in characters, without the white space at its ends."""
     value = region["value"]
     start, end, labels = value.get("start"), value.get("end"), value.get("labels")
@@ -226,4 +226,4 @@ def _span(region: Mapping[str, Any], places: Utf16Places, types: Mapping[str, st
     if not inside.strip():
         raise DataError(f"expected regions with text, got an empty one from {start} to {end}; delete it")
     first += len(inside) - len(inside.lstrip())
-    return Span(first, first + len(inside.strip()), types[labels[0]])
+    return TextSpan(first, first + len(inside.strip()), types[labels[0]])

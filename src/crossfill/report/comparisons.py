@@ -25,8 +25,8 @@ from crossfill.measures.significance import (
     summarise,
 )
 from crossfill.measures.uncertainty import Reliability
-from crossfill.report.rendering import Datum, Table, shown, true_minus
-from crossfill.studies.run_folder import ResultEntry, Results
+from crossfill.report.rendering import Datum, Table, method_label, true_minus
+from crossfill.studies.run_folder import ResultEntry, StudyResults
 
 Training = tuple[str, int]
 """A partition and a seed: methods with the same one are compared in pairs."""
@@ -60,7 +60,7 @@ class MethodScores(NamedTuple):
     @classmethod
     def of(
         cls,
-        results: Results,
+        results: StudyResults,
         entries: Sequence[ResultEntry],
         tasks: Sequence[str],
         kind: PredictionKind = "plug_in",
@@ -121,7 +121,7 @@ def compared(by_method: Mapping[str, MethodScores]) -> list[Datum]:
     return with_best_in_bold([score_datum(scores, "†" if m in below else "") for m, scores in by_method.items()])
 
 
-def comparison_tables(results: Results) -> list[Table]:
+def comparison_tables(results: StudyResults) -> list[Table]:
     """Make all comparison tables; one without results has no rows."""
     runs: Runs = {
         method: {(entry.partition, entry.seed): results.cells(entry) for entry in entries}
@@ -131,7 +131,7 @@ def comparison_tables(results: Results) -> list[Table]:
     return [difference_table(results, runs), size_table(results, runs), knowledge_table(results, runs)]
 
 
-def difference_table(results: Results, runs: Runs) -> Table:
+def difference_table(results: StudyResults, runs: Runs) -> Table:
     """Compare every method with the study's `rival`, and its `focus` with the other factorised methods."""
     rows: list[Difference] = []
     if len(runs) > 1 and results.rival in runs:
@@ -150,7 +150,7 @@ def difference_table(results: Results, runs: Runs) -> Table:
             for (cell, _), (test, p) in tests[row.method, row.against].items()
             if cell.task == row.task and p < ALPHA
         ]
-        yield from (row.task, shown(row.method), shown(row.against), _points(comparison.difference))
+        yield from (row.task, method_label(row.method), method_label(row.against), _points(comparison.difference))
         low, high = _points(comparison.low), _points(comparison.high)
         yield "–" if math.isnan(comparison.low) else Datum(f"{low.text} to {high.text}", comparison.low)
         yield _p_value(comparison.p_value)
@@ -180,7 +180,7 @@ def difference_table(results: Results, runs: Runs) -> Table:
     )  # fmt: skip
 
 
-def size_table(results: Results, runs: Runs) -> Table:
+def size_table(results: StudyResults, runs: Runs) -> Table:
     """Correlate scores with the number of training words that a language has in other tasks."""
     words, rows = words_elsewhere(results), []
     for task in tasks_of(runs):
@@ -188,7 +188,7 @@ def size_table(results: Results, runs: Runs) -> Table:
             r, p, n = size_correlation(corpus_scores(trainings, task), words.get(task, {}))
             if not math.isnan(r):
                 numbers = (Datum(true_minus(f"{r:.2f}"), r), Datum(f"{p:.2g}", p), Datum(str(n), float(n)))
-                rows.append((task, shown(method), *numbers))
+                rows.append((task, method_label(method), *numbers))
     return Table.of(
         "size",
         "Score against training size",
@@ -199,7 +199,7 @@ def size_table(results: Results, runs: Runs) -> Table:
     )
 
 
-def words_elsewhere(results: Results) -> dict[str, dict[str, int]]:
+def words_elsewhere(results: StudyResults) -> dict[str, dict[str, int]]:
     """Count the training words of a language's seen cells where a task is unseen, by this task and language."""
     counts: dict[str, dict[str, int]] = {}
     for entry in results.proper():
@@ -219,7 +219,7 @@ def size_correlation(scores: Mapping[Place, float], words: Mapping[str, int]) ->
     return correlation(pairs[:, 0], pairs[:, 1])
 
 
-def knowledge_table(results: Results, runs: Runs) -> Table:
+def knowledge_table(results: StudyResults, runs: Runs) -> Table:
     """Compare scores where the encoder was trained on the language with those where it was not."""
     languages = {find_language(code) or code for code in results.study.get("encoder_languages") or ()}
     rows = []
@@ -232,7 +232,7 @@ def knowledge_table(results: Results, runs: Runs) -> Table:
                 groups = [[score for _, score in by_knowledge[is_known]] for is_known in (True, False)]
                 known, unknown = map(mean, groups)
                 data = [Datum(f"{100 * mean(group):.1f} ({len(group)})", mean(group)) for group in groups]
-                rows.append((task, shown(method), *data, _points(known - unknown)))
+                rows.append((task, method_label(method), *data, _points(known - unknown)))
     return Table.of(
         "knowledge",
         "Score by what the encoder knows",

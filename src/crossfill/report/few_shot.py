@@ -9,8 +9,8 @@ from crossfill.errors import DataError
 from crossfill.evaluation.results import mean, mean_by
 from crossfill.measures.significance import holm, over_trainings_and_cells
 from crossfill.report.comparisons import with_best_in_bold
-from crossfill.report.rendering import Datum, Table, number, percent, shown, true_minus
-from crossfill.studies.run_folder import Results
+from crossfill.report.rendering import Datum, Table, method_label, number, percent, true_minus
+from crossfill.studies.run_folder import StudyResults
 
 SCRATCH = "from scratch"
 ANNOTATED = "chosen"
@@ -19,12 +19,12 @@ Scores = dict[str, dict[int, dict[str, float]]]
 """Means over orders and seeds by method or other kind of head, number of sentences and cell."""
 
 
-def few_shot_tables(results: Results) -> list[Table]:
+def few_shot_tables(results: StudyResults) -> list[Table]:
     """Make the tables of scores, losses and comparisons of the learning curves; they are empty if there are none."""
     return [score_table(results), loss_table(results), prior_table(results)]
 
 
-def curves(results: Results, task: str, measure: str = "adapted") -> Scores:
+def curves(results: StudyResults, task: str, measure: str = "adapted") -> Scores:
     """Return the mean of a measure by method, number of sentences and cell; with scores, also those of other heads.
 
     `from scratch` is that of the first method that has it; `chosen` are sentences by `annotate`, with the method that
@@ -69,10 +69,10 @@ def shared_cells(scores: Scores) -> dict[int, list[str]]:
 
 def head_name(kind: str) -> str:
     """Return the name of a method, or of another kind of head, as shown to readers."""
-    return kind if kind in (SCRATCH, ANNOTATED) else shown(kind)
+    return kind if kind in (SCRATCH, ANNOTATED) else method_label(kind)
 
 
-def score_table(results: Results) -> Table:
+def score_table(results: StudyResults) -> Table:
     """Show mean scores on unseen cells by number of sentences; and NLL and ECE of the method in focus."""
     rows, numbers = [], _numbers(results)
     for task in results.tasks if numbers else ():
@@ -87,7 +87,7 @@ def score_table(results: Results) -> Table:
         for measure, name in _MEASURES.items():
             of_focus = curves(results, task, measure).get(results.focus, {})
             values = [mean_over(of_focus, k, cells.get(k, ())) for k in numbers]
-            rows.append((task, f"{shown(results.focus)}: {name}", *(number(value, 3) for value in values)))
+            rows.append((task, f"{method_label(results.focus)}: {name}", *(number(value, 3) for value in values)))
         rows.append((task, "cells", *(str(len(cells.get(k, ()))) for k in numbers)))
     return Table.of(
         "few-shot",
@@ -100,14 +100,14 @@ def score_table(results: Results) -> Table:
     )
 
 
-def loss_table(results: Results) -> Table:
+def loss_table(results: StudyResults) -> Table:
     """Show how many cells fall below their zero-shot score, and how far."""
     rows, numbers = [], [k for k in _numbers(results) if k]
     for task in results.tasks if numbers else ():
         for method, by_k in curves(results, task).items():
             if method not in (SCRATCH, ANNOTATED) and 0 in by_k:
                 data = [_loss([100 * (v - by_k[0][c]) for c, v in by_k.get(k, {}).items()]) for k in numbers]
-                rows.append((task, shown(method), *data))
+                rows.append((task, method_label(method), *data))
     return Table.of(
         "few-shot-losses",
         "Cells below their zero-shot score",
@@ -117,7 +117,7 @@ def loss_table(results: Results) -> Table:
     )
 
 
-def prior_table(results: Results) -> Table:
+def prior_table(results: StudyResults) -> Table:
     """Compare the prior of each method with that of the rival, by number of sentences."""
     entries: list[tuple[str, str, int, float, float]] = []
     for task in results.tasks if _numbers(results) else ():
@@ -134,19 +134,26 @@ def prior_table(results: Results) -> Table:
                 entries.append((task, method, k, tested.difference, tested.p_value))
     corrected = holm([entry[-1] for entry in entries])
     rows = [
-        (task, shown(method), Datum(str(k), k), Datum(true_minus(f"{gap:+.1f}"), gap), number(p, 3), number(holm_p, 3))
+        (
+            task,
+            method_label(method),
+            Datum(str(k), k),
+            Datum(true_minus(f"{gap:+.1f}"), gap),
+            number(p, 3),
+            number(holm_p, 3),
+        )
         for (task, method, k, gap, p), holm_p in zip(entries, corrected, strict=True)
     ]
     return Table.of(
         "few-shot-priors",
-        f"Priors against that of {shown(results.rival)}",
+        f"Priors against that of {method_label(results.rival)}",
         ("task", "method", "sentences", "difference", "p", "p (Holm)"),
         rows,
         "Difference of mean scores in points after adaptations to the same sentences; t-test paired over cells.",
     )
 
 
-def _numbers(results: Results) -> list[int]:
+def _numbers(results: StudyResults) -> list[int]:
     return sorted({k for task in results.tasks for by_k in curves(results, task).values() for k in by_k})
 
 

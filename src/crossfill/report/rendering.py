@@ -29,7 +29,7 @@ _LATEX = {
 }
 
 
-def shown(method: str) -> str:
+def method_label(method: str) -> str:
     """Return a method's name as shown to readers, initials in capitals: PF-lr, JM, JM-deep."""
     family, dash, kind = method.partition("-")
     return f"{family.upper()}{dash}{kind}" if len(family) <= 3 else method
@@ -81,13 +81,13 @@ def true_minus(text: str) -> str:
 
 def terminal(table: Table) -> rich.table.Table:
     """Return the table for a terminal."""
-    shown = rich.table.Table(title=table.title, caption=table.caption, box=box.SIMPLE_HEAD, title_justify="left")
-    shown.caption_justify = "left"
+    method_label = rich.table.Table(title=table.title, caption=table.caption, box=box.SIMPLE_HEAD, title_justify="left")
+    method_label.caption_justify = "left"
     for name, right in zip(table.columns, numeric(table), strict=True):
-        shown.add_column(name, justify="right" if right else "left")
+        method_label.add_column(name, justify="right" if right else "left")
     for row in table.rows:
-        shown.add_row(*(Text(datum.text + datum.mark, "bold" if datum.bold else "") for datum in row))
-    return shown
+        method_label.add_row(*(Text(datum.text + datum.mark, "bold" if datum.bold else "") for datum in row))
+    return method_label
 
 
 def markdown(table: Table) -> str:

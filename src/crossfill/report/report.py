@@ -10,11 +10,11 @@ from crossfill.files import write_atomically
 from crossfill.progress import duration
 from crossfill.report.figures import curves, languages, scores, uncertainty
 from crossfill.report.figures.style import Drawing
-from crossfill.report.rendering import FORMS, Table, html, shown
+from crossfill.report.rendering import FORMS, Table, html, method_label
 from crossfill.report.tables import make_tables
-from crossfill.studies.run_folder import Results, open_results
+from crossfill.studies.run_folder import StudyResults, open_results
 
-FIGURES: tuple[Callable[[Results], list[Drawing]], ...] = (
+FIGURES: tuple[Callable[[StudyResults], list[Drawing]], ...] = (
     scores.draw_bars,
     scores.draw_heatmap,
     uncertainty.draw_entropies,
@@ -95,7 +95,9 @@ for (const table of document.querySelectorAll("table")) {
 """
 
 
-def page(results: Results, tables: Sequence[Table], drawings: Sequence[Drawing], pictures: dict[str, bytes]) -> str:
+def page(
+    results: StudyResults, tables: Sequence[Table], drawings: Sequence[Drawing], pictures: dict[str, bytes]
+) -> str:
     """Make the whole page; `pictures` are the PNG files of the drawings by name."""
     title = results.study.get("title") or "A study of empty cells"
     parts = [(table.name, table.title, html(table)) for table in tables]
@@ -122,13 +124,13 @@ def _figure(drawing: Drawing, picture: bytes) -> str:
     )
 
 
-def _summary(results: Results) -> str:
+def _summary(results: StudyResults) -> str:
     jobs = list(results.jobs.values())
     seconds = sum(job["measured"]["train_seconds"] + job["measured"]["evaluate_seconds"] for job in jobs)
     versions = jobs[0]["measured"]["versions"]
     encoders = sorted({results.encoder(entry) for entry in results.entries})
     facts = {
-        "methods": ", ".join(shown(method) for method in results.methods),
+        "methods": ", ".join(method_label(method) for method in results.methods),
         "grid": f"{len(results.tasks)} tasks ({', '.join(results.tasks)}), {len(results.languages)} languages",
         "partitions": ", ".join(dict.fromkeys(entry.partition for entry in results.entries)),
         "seeds": ", ".join(map(str, results.seeds)),

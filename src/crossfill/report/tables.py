@@ -25,8 +25,8 @@ from crossfill.report.comparisons import (
     with_best_in_bold,
 )
 from crossfill.report.few_shot import few_shot_tables
-from crossfill.report.rendering import Datum, Table, number, percent, shown, true_minus
-from crossfill.studies.run_folder import ResultEntry, Results, is_subset
+from crossfill.report.rendering import Datum, Table, method_label, number, percent, true_minus
+from crossfill.studies.run_folder import ResultEntry, StudyResults, is_subset
 
 MEASURES = {"nll": "NLL", "brier": "Brier", "ece": "ECE", "ece_adaptive": "adaptive ECE", "aurc": "AURC"}
 METRICS = {
@@ -40,7 +40,7 @@ METRICS = {
 KINDS: dict[PredictionKind, str] = {"plug_in": "plug-in", "averaged": "averaged"}
 
 
-def make_tables(results: Results) -> list[Table]:
+def make_tables(results: StudyResults) -> list[Table]:
     """Make all tables that the study has results for."""
     tables = [main_table(results, group, kind) for group in results.groups for kind in KINDS]
     makers = (bridge_table, subset_table, metric_table, calibration_table, held_out_table, entropy_table)
@@ -49,7 +49,7 @@ def make_tables(results: Results) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def main_table(results: Results, group: str, kind: PredictionKind = "plug_in") -> Table:
+def main_table(results: StudyResults, group: str, kind: PredictionKind = "plug_in") -> Table:
     """Make Table 1, or the same for another group or kind: mean scores of tasks and methods on unseen cells."""
     entries = {m: of_method for m in results.methods if (of_method := results.proper(m, group))}
     tasks = _tasks(results, [entry for of_method in entries.values() for entry in of_method])
@@ -76,10 +76,10 @@ def main_table(results: Results, group: str, kind: PredictionKind = "plug_in") -
             caption += "; these partitions chose nothing."
     if results.is_oracle(results.proper(group=group)):
         caption += " Selected on dev data of UNSEEN cells (oracle): not zero-shot."
-    return Table.of(*_heading(results, group, kind), ("task", *map(shown, entries)), rows, caption)
+    return Table.of(*_heading(results, group, kind), ("task", *map(method_label, entries)), rows, caption)
 
 
-def _span_counts(results: Results, entries: Sequence[ResultEntry]) -> str:
+def _span_counts(results: StudyResults, entries: Sequence[ResultEntry]) -> str:
     """Say how many gold spans stand behind the average of each task with spans, and where there are fewest."""
     unseen = results.unseen(entry for entry in entries if entry.seed == entries[0].seed)
     text = ""
@@ -95,7 +95,7 @@ def _span_counts(results: Results, entries: Sequence[ResultEntry]) -> str:
     return text
 
 
-def _heading(results: Results, group: str, kind: PredictionKind) -> tuple[str, str]:
+def _heading(results: StudyResults, group: str, kind: PredictionKind) -> tuple[str, str]:
     """Name a main table: Table 1 is plug-in prediction in the first group of partitions, and no other."""
     is_first = group == results.groups[0]
     if kind == "averaged":
@@ -109,7 +109,7 @@ def _heading(results: Results, group: str, kind: PredictionKind) -> tuple[str, s
     return name, f"{title} (partitions: {group})" if len(results.groups) > 1 else title
 
 
-def bridge_table(results: Results) -> Table:
+def bridge_table(results: StudyResults) -> Table:
     """Show scores by number of bridges, task and method, on the cells that are unseen with every number of bridges."""
     by_group: dict[str, tuple[int, int]] = {}  # bridges-10-3: 10 bridges, chosen with seed 3
     for group in (g for g in results.groups if g.startswith("bridges-")):
@@ -136,14 +136,14 @@ def bridge_table(results: Results) -> Table:
     return Table.of(
         "bridges",
         "Scores by number of bridges",
-        ("task", "bridges", "corpora", *map(shown, results.methods)),
+        ("task", "bridges", "corpora", *map(method_label, results.methods)),
         rows,
         "Bridges are languages seen in all of their tasks. Plug-in prediction, mean over the corpora that are unseen "
         f"with every number of bridges{spread}. Bold: the best.",
     )
 
 
-def subset_table(results: Results) -> Table:
+def subset_table(results: StudyResults) -> Table:
     """Make Table 2: scores on the same number of similar (Sim) and of different (Dif) languages."""
     groups = {entry.group: entry.group.split("-") for entry in results.entries if is_subset(entry.group)}
     ordered = sorted(groups, key=lambda group: (int(groups[group][1]), groups[group][0] == "dif"))
@@ -152,7 +152,7 @@ def subset_table(results: Results) -> Table:
         for task in results.tasks:
             scores = [MethodScores.of(results, results.proper(method, group), [task]) for group in ordered]
             if any(len(of_group.by_seed) for of_group in scores):
-                rows.append((shown(method), task, *map(score_datum, scores)))
+                rows.append((method_label(method), task, *map(score_datum, scores)))
                 of_rows += scores
     return Table.of(
         "table2",
@@ -164,12 +164,12 @@ def subset_table(results: Results) -> Table:
     )
 
 
-def metric_table(results: Results) -> Table:
+def metric_table(results: StudyResults) -> Table:
     """Show every metric of every task: strict, lenient, per token, and as published."""
     rows = []
     for task, method, unseen in _by_task_and_method(results):
         data = [percent(mean([r.plug_in[name] for r in unseen if name in r.plug_in])) for name in METRICS]
-        rows.append((task, shown(method), *data))
+        rows.append((task, method_label(method), *data))
     return Table.of(
         "metrics",
         "Every metric on unseen cells",
@@ -180,18 +180,18 @@ def metric_table(results: Results) -> Table:
     )
 
 
-def calibration_table(results: Results) -> Table:
+def calibration_table(results: StudyResults) -> Table:
     """Show calibration measures of each task and method on unseen cells."""
     rows = []
     for task, method, unseen in _by_task_and_method(results):
         for kind, name in KINDS.items():
             data = [number(mean([r.measures(kind)[measure] for r in unseen]), 3) for measure in MEASURES]
-            rows.append((task, shown(method), name, *data))
+            rows.append((task, method_label(method), name, *data))
     for method in results.methods:
         if unseen := results.unseen(results.proper(method)):
             pooled = pooled_uncertainty(unseen)
             data = [number(pooled.get(measure, math.nan), 3) for measure in MEASURES]
-            rows.append(("all words", shown(method), "averaged", *data))
+            rows.append(("all words", method_label(method), "averaged", *data))
     return Table.of(
         "calibration",
         "Calibration on unseen cells",
@@ -202,7 +202,7 @@ def calibration_table(results: Results) -> Table:
     )
 
 
-def held_out_table(results: Results) -> Table:
+def held_out_table(results: StudyResults) -> Table:
     """Show unseen cells with and without what was fitted on held-out cells: scores, NLL, ECE, label sets."""
     rows, alphas = [], set()
     for group in results.groups:
@@ -212,7 +212,7 @@ def held_out_table(results: Results) -> Table:
                 calibrated = [r for r in results.unseen(entries, task) if r.label_sets is not None]
                 rules = [results.jobs[entry.job]["rules"][method]["plug_in"][task] for entry in entries if calibrated]
                 if calibrated:
-                    rows.append((group, task, shown(method), *_held_out_data(calibrated, rules)))
+                    rows.append((group, task, method_label(method), *_held_out_data(calibrated, rules)))
                 alphas |= {r.label_sets.alpha for r in calibrated if r.label_sets is not None}
     return Table.of(
         "held-out",
@@ -246,13 +246,13 @@ def _held_out_data(calibrated: Sequence[CellResult], rules: Sequence[dict]) -> l
     return scores + [number(mean(values), digits) for values, digits in columns]
 
 
-def entropy_table(results: Results) -> Table:
+def entropy_table(results: StudyResults) -> Table:
     """Correlate entropy and score over unseen cells."""
     rows = []
     for method in results.methods:
         unseen = results.unseen(results.proper(method))
         points = [entropy_points(unseen, task) for task in (*results.tasks, None)]
-        rows.append((shown(method), *(_correlation(entropy_correlation(of_task)) for of_task in points)))
+        rows.append((method_label(method), *(_correlation(entropy_correlation(of_task)) for of_task in points)))
     over_seeds = " (means over seeds)" if len(results.seeds) > 1 else ""
     return Table.of(
         "entropy",
@@ -272,7 +272,7 @@ def _correlation(correlation: Correlation) -> Datum:
     return Datum(true_minus(f"{r:.2f} ({p_value})"), r)
 
 
-def ablation_table(results: Results) -> Table:
+def ablation_table(results: StudyResults) -> Table:
     """Show scores of each ablation's variants, and their change from the study's own settings."""
     rows, of_rows = [], []
     for ablation, method in dict.fromkeys((e.ablation, e.method) for e in results.entries if e.ablation):
@@ -290,7 +290,7 @@ def ablation_table(results: Results) -> Table:
                 new, old = (MethodScores.of(results, part, _tasks(results, part)).mean for part in (entries, base))
                 change = Datum(true_minus(f"{100 * (new - old):+.1f}"), new - old)
             oracle = Datum(variant, mark="*" if results.is_oracle(entries) else "")
-            rows.append((ablation, oracle, shown(method), *map(score_datum, scores), change))
+            rows.append((ablation, oracle, method_label(method), *map(score_datum, scores), change))
     kinds = [f"{task} {kind}" for task in results.tasks for kind in KINDS.values()]
     return Table.of(
         "ablations",
@@ -302,7 +302,7 @@ def ablation_table(results: Results) -> Table:
     )
 
 
-def language_table(results: Results) -> Table:
+def language_table(results: StudyResults) -> Table:
     """Show scores of every unseen cell."""
     scores = {
         method: mean_by(
@@ -319,11 +319,11 @@ def language_table(results: Results) -> Table:
     caption = "Plug-in prediction, mean over seeds." if len(results.seeds) > 1 else "Plug-in prediction."
     if len(results.methods) > 1:
         caption += " Bold: the best."
-    columns = ("task", "language", "corpus", *map(shown, results.methods))
+    columns = ("task", "language", "corpus", *map(method_label, results.methods))
     return Table.of("languages", "Every unseen cell", columns, rows, caption)
 
 
-def cost_table(results: Results) -> Table:
+def cost_table(results: StudyResults) -> Table:
     """Show parameters, training words, steps and time of each method."""
     rows, caption = [], "Means over jobs; steps until training stopped."
     for method in results.methods:
@@ -334,18 +334,18 @@ def cost_table(results: Results) -> Table:
         columns = [[job["sizes"][name] for job in jobs] for name in ("parameters", "training_words", "steps")]
         columns += [[job["measured"][name] for job in jobs] for name in ("train_seconds", "evaluate_seconds")]
         data = [number(mean(values), 0) for values in columns]
-        rows.append((Datum(shown(method), mark="*" if is_shared else ""), *data))
+        rows.append((Datum(method_label(method), mark="*" if is_shared else ""), *data))
     if any(row[0].mark for row in rows):
         caption += " * one training serves several methods."
     names = ("method", "parameters", "training words", "steps", "training, s", "evaluation, s")
     return Table.of("costs", "Costs", names, rows, caption)
 
 
-def _tasks(results: Results, entries: Sequence[ResultEntry]) -> list[str]:
+def _tasks(results: StudyResults, entries: Sequence[ResultEntry]) -> list[str]:
     return sorted({result.cell.task for result in results.unseen(entries)})
 
 
-def _by_task_and_method(results: Results) -> Iterable[tuple[str, str, list[CellResult]]]:
+def _by_task_and_method(results: StudyResults) -> Iterable[tuple[str, str, list[CellResult]]]:
     for task in results.tasks:
         for method in results.methods:
             if unseen := results.unseen(results.proper(method), task):

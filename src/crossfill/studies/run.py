@@ -38,7 +38,7 @@ def check_run_folder(checked: CheckedStudy, run: Path) -> None:
                 "or add --force"
             )
         return
-    before = run_folder.Results(run).plan["jobs"]
+    before = run_folder.StudyResults(run).plan["jobs"]
     dropped = [job for job in before if job not in checked.plan.jobs and run_folder.is_done(run, job)]
     if dropped:
         raise StudyError(

@@ -81,7 +81,7 @@ def read_result(run: Path, job: str) -> dict[str, Any]:
 
 def write_rows(run: Path) -> int:
     """Write results.jsonl from the finished jobs; returns its number of lines."""
-    lines = [json.dumps(row, ensure_ascii=False) for row in Results(run).rows()]
+    lines = [json.dumps(row, ensure_ascii=False) for row in StudyResults(run).rows()]
     write_atomically(run / ROWS, "".join(f"{line}\n" for line in lines).encode())
     return len(lines)
 
@@ -103,7 +103,7 @@ class ResultEntry:
 
 
 @dataclass(frozen=True)
-class Results:
+class StudyResults:
     """The contents of a run folder, each part read when first used."""
 
     run: Path
@@ -252,11 +252,11 @@ class Results:
         }
 
 
-def open_results(run: Path) -> Results:
+def open_results(run: Path) -> StudyResults:
     """Return the results in a run folder; ReportError if there are none."""
     if not (run / PLAN).exists():
         raise ReportError(f"{run}: expected the folder of a study ({PLAN}), found none; run crossfill experiment first")
-    results = Results(run)
+    results = StudyResults(run)
     if not results.jobs:
         raise ReportError(f"{run}: expected results, got none of {len(results.plan['jobs'])} jobs; run the study first")
     return results

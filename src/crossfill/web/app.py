@@ -16,7 +16,7 @@ from crossfill.teaching.service import Teacher
 from crossfill.web import inception, label_studio
 from crossfill.web.annotators import CellVersions, IncomingAnnotations
 from crossfill.web.engine import Engine, n_characters
-from crossfill.web.overview import describe
+from crossfill.web.overview import describe_grid
 from crossfill.web.problems import BODY_PROBLEMS, PROBLEMS, JsonRoute, answer_problems
 from crossfill.web.request_queue import RequestQueue
 from crossfill.web.schemas import GridAnswer, Health, TagAnswer, TagRequest
@@ -44,7 +44,7 @@ def build_app(
     settings = settings or ServeSettings()
     engine = Engine(tagger, settings, teacher and teacher.encoding)
     queue = RequestQueue(engine, settings)
-    grid_answer = describe(tagger, name, examples or {}, settings, teach=teacher is not None)
+    grid_answer = describe_grid(tagger, name, examples or {}, settings, teach=teacher is not None)
     overview = grid_answer.model_dump_json().encode()
 
     @asynccontextmanager

@@ -13,7 +13,7 @@ from crossfill.integrations import inception
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.web.annotators import AnnotatedSentences, IncomingAnnotations, cell_in_address
 from crossfill.web.problems import CELL_PROBLEMS, CHANGING_PROBLEMS, ApiError, JsonRoute, busy
-from crossfill.web.request_queue import Document, RequestQueue
+from crossfill.web.request_queue import ForeignDocument, RequestQueue
 
 PATHS = ("predict", "train")
 """What there is for each cell."""
@@ -117,7 +117,7 @@ def _annotated(request: TrainRequest, language: str, task: Task) -> list[Annotat
     return annotated
 
 
-def _document(request: DocumentRequest, language: str) -> Document:
+def _document(request: DocumentRequest, language: str) -> ForeignDocument:
     """Read the sentences of a request's document, to be answered with the document and their predictions."""
     layer = request.metadata.named_layer
     types = inception.read_types(request.type_system)
@@ -127,4 +127,4 @@ def _document(request: DocumentRequest, language: str) -> Document:
     def answer(taggings: Sequence[Tagging]) -> bytes:
         return json.dumps({"document": document.predicted(taggings, layer)}, ensure_ascii=False).encode()
 
-    return Document(document.sentences, answer)
+    return ForeignDocument(document.sentences, answer)

@@ -14,7 +14,7 @@ from crossfill.integrations.label_studio import (
     ANNOTATED,
     DELETED,
     START,
-    Labelling,
+    LabelConfig,
     annotations,
     deleted_annotations,
     labelled_sentences,
@@ -23,7 +23,7 @@ from crossfill.integrations.label_studio import (
 from crossfill.prediction.tagging import Tagging
 from crossfill.web.annotators import AnnotatedSentences, CellVersions, IncomingAnnotations, cell_in_address
 from crossfill.web.problems import CELL_PROBLEMS, CHANGING_PROBLEMS, JsonRoute, too_large
-from crossfill.web.request_queue import Document, RequestQueue
+from crossfill.web.request_queue import ForeignDocument, RequestQueue
 from crossfill.web.settings import ServeSettings
 
 PATHS = ("health", "setup", "predict", "webhook")
@@ -56,7 +56,7 @@ class Version(BaseModel):
     model_version: str
 
 
-class Prediction(BaseModel):
+class TaskPrediction(BaseModel):
     """The prediction for a task."""
 
     result: list[dict[str, Any]] = Field(description="Regions, their probability as score; empty if none is found.")
@@ -67,7 +67,7 @@ class Prediction(BaseModel):
 class Predictions(Version):
     """Predictions for all tasks, in their order."""
 
-    results: list[Prediction]
+    results: list[TaskPrediction]
 
 
 class Project(BaseModel):
@@ -85,7 +85,7 @@ class Event(BaseModel):
     project: Project | None = None
 
 
-class Learned(BaseModel):
+class EventAnswer(BaseModel):
     """The effect of an event."""
 
     accepted: int = Field(description="Sentences that were new, or have new labels.")
@@ -108,7 +108,7 @@ def routes(queue: RequestQueue, incoming: IncomingAnnotations, versions: CellVer
 
     @router.post("/setup", summary="Check a project's labelling configuration", responses=CELL_PROBLEMS)
     async def setup(body: SetupRequest, cell: Cell = cell_named) -> Version:
-        Labelling.parse(body.label_schema).check(inventory.labels[cell.task])
+        LabelConfig.parse(body.label_schema).check(inventory.labels[cell.task])
         return Version(model_version=versions.of(cell))
 
     @router.post(
@@ -125,7 +125,7 @@ def routes(queue: RequestQueue, incoming: IncomingAnnotations, versions: CellVer
         summary="Learn from annotations",
         responses=CELL_PROBLEMS | CHANGING_PROBLEMS,
     )
-    async def webhook(event: Event, cell: Cell = cell_named) -> Learned:
+    async def webhook(event: Event, cell: Cell = cell_named) -> EventAnswer:
         accepted = 0
         if event.action in ANNOTATED:
             accepted = await incoming.accept(
@@ -134,8 +134,8 @@ def routes(queue: RequestQueue, incoming: IncomingAnnotations, versions: CellVer
         elif event.action == DELETED:
             await incoming.forget(cell, deleted_annotations(event.model_extra or {}), "Label Studio")
         elif event.action != START:
-            return Learned(accepted=0, learning=False)
-        return Learned(accepted=accepted, learning=await incoming.learn(cell))
+            return EventAnswer(accepted=0, learning=False)
+        return EventAnswer(accepted=accepted, learning=await incoming.learn(cell))
 
     return router
 
@@ -144,7 +144,7 @@ def _annotated(event: Event, language: str, task: Task, limits: ServeSettings) -
     """Read the labelled sentences of all annotations that an event brings."""
     annotated = []
     for annotation in annotations(event.model_extra or {}):
-        labelling = Labelling.parse(event.project.label_config if event.project else "")
+        labelling = LabelConfig.parse(event.project.label_config if event.project else "")
         text = labelling.text(annotation.task)
         if len(text) > limits.max_characters:
             raise too_large("characters in a task", limits.max_characters, len(text))
@@ -155,9 +155,9 @@ def _annotated(event: Event, language: str, task: Task, limits: ServeSettings) -
     return annotated
 
 
-def _tasks(request: TasksRequest, language: str, version: str) -> Document:
+def _tasks(request: TasksRequest, language: str, version: str) -> ForeignDocument:
     """Cut the texts of all tasks of a request into sentences, to be answered with their predictions."""
-    labelling = Labelling.parse(request.label_config)
+    labelling = LabelConfig.parse(request.label_config)
     texts = [labelling.text(task) for task in request.tasks]
     tasks = [list(split_text(text, language)) for text in texts]
 
@@ -169,4 +169,4 @@ def _tasks(request: TasksRequest, language: str, version: str) -> Document:
         ]
         return json.dumps({"results": results, "model_version": version}, ensure_ascii=False).encode()
 
-    return Document([sentence for sentences in tasks for sentence in sentences], answer)
+    return ForeignDocument([sentence for sentences in tasks for sentence in sentences], answer)

@@ -22,7 +22,7 @@ EXAMPLES = (16, 51)
 """Sentences of the parallel corpus that serve as examples, by number: they name people, places, organisations."""
 
 
-def describe(
+def describe_grid(
     tagger: Tagger, name: str, examples: Mapping[str, Sequence[str]], settings: ServeSettings, teach: bool = False
 ) -> schemas.GridAnswer:
     """Describe a model: its grid, scores and labels, a map of its languages, example sentences and limits."""

@@ -112,7 +112,7 @@ def _settle(future: asyncio.Future[Any], result: Any) -> None:
         future.set_result(result)
 
 
-class Document(NamedTuple):
+class ForeignDocument(NamedTuple):
     """Text that another program sent, and how it wants the answer."""
 
     sentences: Sequence[Sentence]
@@ -131,7 +131,7 @@ class RequestQueue:
         return await self._within(request, self.batcher.submit(job))
 
     async def tag(
-        self, request: Request, read: Callable[[], Document], cell: Cell, options: TaggingOptions | None = None
+        self, request: Request, read: Callable[[], ForeignDocument], cell: Cell, options: TaggingOptions | None = None
     ) -> bytes:
         """Read a document, tag it in a cell, and write the answer.
 
@@ -140,7 +140,7 @@ class RequestQueue:
         """
 
         async def work() -> Any:
-            document: Document = await self.batcher.submit(Job(tuple, lambda _: read()))
+            document: ForeignDocument = await self.batcher.submit(Job(tuple, lambda _: read()))
             taggings: list[Tagging] = []
             for part in self.engine.parts(document.sentences):
                 taggings += await self.batcher.submit(self.engine.tagging(part, cell, options or TaggingOptions()))

@@ -36,7 +36,7 @@ class Part(NamedTuple):
     tokens: list[int]
 
 
-class Column(NamedTuple):
+class TokenColumn(NamedTuple):
     """What was found in one cell, token by token of a document; none for tokens of white space."""
 
     cell: str
@@ -48,7 +48,7 @@ class Column(NamedTuple):
     """First token, last token (exclusive), type and probability of each span."""
 
     @classmethod
-    def of(cls, doc: Doc, parts: Sequence[Part], taggings: Sequence["Tagging"]) -> "Column | None":
+    def of(cls, doc: Doc, parts: Sequence[Part], taggings: Sequence["Tagging"]) -> "TokenColumn | None":
         """Lay out the taggings of a document's sentences; none if it has no sentence."""
         if not taggings:
             return None
@@ -90,7 +90,7 @@ def sentences(doc: Doc) -> list[Part]:
     return parts
 
 
-def write(doc: Doc, columns: Sequence[Column], spans_key: str, overwrite: bool) -> None:
+def write(doc: Doc, columns: Sequence[TokenColumn], spans_key: str, overwrite: bool) -> None:
     """Annotate a document where spaCy keeps the labels of each task, and with everything in extensions.
 
     Two tasks may have one place in spaCy, as `token.tag_`: the first of them gets it.
@@ -122,7 +122,7 @@ def tagged_doc(tagging: "Tagging", vocab: Vocab | None = None) -> Doc:
     if tagging.unit is not Unit.WORD:
         doc.cats = tagging.distribution(0)
         return doc
-    column = Column.of(doc, [Part(sentence, list(range(len(doc))))], [tagging])
+    column = TokenColumn.of(doc, [Part(sentence, list(range(len(doc))))], [tagging])
     write(doc, [column] if column else [], spans_key=RECORD, overwrite=True)
     return doc
 
@@ -140,20 +140,20 @@ def register_extensions() -> None:
         Span.set_extension("crossfill_doubtful", getter=lambda span: any(any(_values(t, "doubtful")) for t in span))
 
 
-def _write_entities(doc: Doc, column: Column, overwrite: bool) -> None:
+def _write_entities(doc: Doc, column: TokenColumn, overwrite: bool) -> None:
     spans = [Span(doc, start, end, kind) for start, end, kind, _ in column.spans]
     earlier = [] if overwrite else list(doc.ents)
     taken = {i for entity in earlier for i in range(entity.start, entity.end)}
     doc.set_ents([*earlier, *(span for span in spans if taken.isdisjoint(range(span.start, span.end)))])
 
 
-def _write_parts_of_speech(doc: Doc, column: Column, overwrite: bool) -> None:
+def _write_parts_of_speech(doc: Doc, column: TokenColumn, overwrite: bool) -> None:
     for token, label in zip(doc, column.values["label"], strict=True):
         if overwrite or not token.pos:
             token.pos = PARTS_OF_SPEECH["SPACE" if label is None else "" if label == "_" else label]
 
 
-def _write_tags(doc: Doc, column: Column, overwrite: bool) -> None:
+def _write_tags(doc: Doc, column: TokenColumn, overwrite: bool) -> None:
     numbers = {label: doc.vocab.strings.add(label) for label in column.label_names} | {None: 0, "_": 0}
     for token, label in zip(doc, column.values["label"], strict=True):
         if overwrite or not token.tag:

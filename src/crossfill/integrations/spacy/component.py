@@ -108,7 +108,9 @@ class Crossfill:
         taggings = self.tagger.tag_cells(sentences, self.cells, self.samples, TaggingOptions(**self.options))
         for doc, of_doc in zip(docs, parts, strict=True):
             tagged = [next(taggings) for _ in of_doc]
-            columns = [annotations.Column.of(doc, of_doc, [row[i] for row in tagged]) for i in range(len(self.cells))]
+            columns = [
+                annotations.TokenColumn.of(doc, of_doc, [row[i] for row in tagged]) for i in range(len(self.cells))
+            ]
             annotations.write(doc, [column for column in columns if column], self.spans_key, self.overwrite)
 
     def _loaded(self, model: str | Path) -> "Tagger":

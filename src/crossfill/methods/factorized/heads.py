@@ -138,7 +138,9 @@ def prepare(model: Model, plan: Plan, config: Config) -> None:
         _factorized(model.heads).anchor(language_anchors(known, model.encoder, config, newcomers))
 
 
-def add_language(heads: HeadSource, languages: Sequence[str], newcomer: str, encoder: Encoder, config: Config) -> None:
+def place_language(
+    heads: HeadSource, languages: Sequence[str], newcomer: str, encoder: Encoder, config: Config
+) -> None:
     """Centre the prior of a language that joins after training among those of similar languages."""
     if config.latents.prior == "similar":
         found = language_anchors(languages, encoder, config, [newcomer])
@@ -162,7 +164,7 @@ def _factorized(heads: HeadSource) -> FactorizedHeads:
 
 _ABILITIES = {
     "prepare": prepare,
-    "add_language": add_language,
+    "add_language": place_language,
     "language_vectors": language_vectors,
 }
 METHODS = (

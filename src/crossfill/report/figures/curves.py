@@ -7,11 +7,11 @@ from typing import Any
 from crossfill.evaluation.results import mean
 from crossfill.report.few_shot import ANNOTATED, SCRATCH, curves, head_name, mean_over, shared_cells
 from crossfill.report.figures.style import WIDTH, Drawing, canvas, legend_above, look, plot, row_of_axes
-from crossfill.report.rendering import shown, true_minus
-from crossfill.studies.run_folder import Results
+from crossfill.report.rendering import method_label, true_minus
+from crossfill.studies.run_folder import StudyResults
 
 
-def draw_learning_curves(results: Results) -> list[Drawing]:
+def draw_learning_curves(results: StudyResults) -> list[Drawing]:
     """Draw one panel per task, one line per method; dotted from scratch, dashed with chosen sentences."""
     by_task = {task: scores for task in results.tasks if (scores := curves(results, task))}
     if not by_task:
@@ -47,7 +47,7 @@ PANELS: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
 }
 
 
-def draw_training_curves(results: Results) -> list[Drawing]:
+def draw_training_curves(results: StudyResults) -> list[Drawing]:
     """Draw a thin line for each training, and a thick one for the mean of a method at the steps that all reach."""
     descriptions = []
     with canvas(WIDTH, 2.7) as figure:
@@ -64,7 +64,7 @@ def draw_training_curves(results: Results) -> list[Drawing]:
                 if steps := sorted(set.intersection(*map(set, histories))) if histories else []:
                     y = [mean([history[step] for history in histories]) for step in steps]
                     plot(axes, method, steps, y, linewidth=1.5)
-                    descriptions.append(true_minus(f"{shown(method)}, {title}: from {y[0]:.3g} to {y[-1]:.3g}"))
+                    descriptions.append(true_minus(f"{method_label(method)}, {title}: from {y[0]:.3g} to {y[-1]:.3g}"))
             axes.set(title=title, xlabel="step")
             axes.margins(x=0.02)
             axes.ticklabel_format(axis="x", style="plain")

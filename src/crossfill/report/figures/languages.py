@@ -9,13 +9,13 @@ from jaxtyping import Float
 from crossfill.measures.projection import pca
 from crossfill.measures.significance import correlation
 from crossfill.report.figures.style import TASK_COLOURS, WIDTH, Drawing, canvas, legend_above, look, row_of_axes, signed
-from crossfill.studies.run_folder import Results
+from crossfill.studies.run_folder import StudyResults
 
 N_SAMPLES, N_DIMENSIONS = 1000, 4
 DASHES = ((1, 0), (4, 1.5), (1, 1), (5, 1, 1, 1))
 
 
-def draw_posteriors(results: Results) -> list[Drawing]:
+def draw_posteriors(results: StudyResults) -> list[Drawing]:
     """Draw the densities along each dimension, from the first partition and seed of the method in focus."""
     posterior = next((p for e in results.proper(results.focus) if (p := results.jobs[e.job]["posteriors"])), None)
     if not posterior or not posterior["chosen"]:
@@ -62,7 +62,7 @@ def kernel_density(
     return np.exp(-0.5 * z**2).mean(1) / (width * np.sqrt(2 * np.pi))
 
 
-def draw_language_similarity(results: Results) -> list[Drawing]:
+def draw_language_similarity(results: StudyResults) -> list[Drawing]:
     """Draw two similarity matrices in the same order, and a scatter plot of all pairs of languages."""
     known = results.similarity
     means = [p["means"] for e in results.proper(results.focus) if (p := results.jobs[e.job]["posteriors"])]

@@ -13,13 +13,13 @@ from crossfill.evaluation.results import CellResult, grouped, mean_by, task_mean
 from crossfill.grid.cells import Cell
 from crossfill.report.figures.style import WIDTH, Drawing, canvas, chunks, look, row_of_axes
 from crossfill.report.figures.uncertainty import scatter
-from crossfill.report.rendering import shown
-from crossfill.studies.run_folder import ResultEntry, Results
+from crossfill.report.rendering import method_label
+from crossfill.studies.run_folder import ResultEntry, StudyResults
 
 PER_ROW = 14
 
 
-def draw_bars(results: Results) -> list[Drawing]:
+def draw_bars(results: StudyResults) -> list[Drawing]:
     """Draw one figure for each task."""
     return [
         _draw_task(scores, task) for task in results.tasks if any((scores := _place_scores(results, task)).values())
@@ -39,7 +39,7 @@ def _draw_task(scores: dict[str, dict[str, list[float]]], task: str) -> Drawing:
                 spreads = [np.std(values, ddof=1) if len(values) > 1 else 0.0 for values in bars]
                 axes.bar(
                     x, [np.mean(values) if values else 0.0 for values in bars], width * 0.9,
-                    label=shown(method), color=look(method).colour,
+                    label=method_label(method), color=look(method).colour,
                     yerr=spreads if any(spreads) else None, error_kw={"linewidth": 0.6, "ecolor": "#333333"},
                 )  # fmt: skip
             axes.set_xticks(range(len(row)), row)
@@ -48,7 +48,7 @@ def _draw_task(scores: dict[str, dict[str, list[float]]], task: str) -> Drawing:
             axes.tick_params(axis="x", length=0)
         figure.axes[0].legend(ncols=len(scores), loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
         figure.supylabel(f"{task}: score on unseen cells, %", fontsize=8)
-    means = ", ".join(f"{shown(m)} {np.mean([np.mean(v) for v in scores[m].values()]):.1f}" for m in scores)
+    means = ", ".join(f"{method_label(m)} {np.mean([np.mean(v) for v in scores[m].values()]):.1f}" for m in scores)
     best = {p: max(float(np.mean(by_place[p])) for by_place in scores.values() if p in by_place) for p in places}
     low, high = min(places, key=lambda place: best[place]), max(places, key=lambda place: best[place])
     alt = (
@@ -58,7 +58,7 @@ def _draw_task(scores: dict[str, dict[str, list[float]]], task: str) -> Drawing:
     return Drawing(f"bars-{task.replace(':', '-')}", f"Scores per language: {task}", alt, figure)
 
 
-def _place_scores(results: Results, task: str) -> dict[str, dict[str, list[float]]]:
+def _place_scores(results: StudyResults, task: str) -> dict[str, dict[str, list[float]]]:
     """Return scores in percent by method and place: a language, with its corpus if it has several; one per seed."""
     unseen = {method: results.unseen(results.proper(method), task) for method in results.methods}
     corpora = grouped({r.cell_corpus for of_method in unseen.values() for r in of_method}, lambda place: place[0])
@@ -77,7 +77,7 @@ COLOURS = "viridis"
 Scores = dict[tuple[str, str], tuple[float, bool]]
 
 
-def draw_heatmap(results: Results) -> list[Drawing]:
+def draw_heatmap(results: StudyResults) -> list[Drawing]:
     """Draw one panel per partition: tasks × languages, unseen cells framed; method in focus, mean over seeds."""
     method = results.focus
     partitions = grouped(results.proper(method), lambda entry: entry.partition)
@@ -90,7 +90,7 @@ def draw_heatmap(results: Results) -> list[Drawing]:
         axes_rows = figure.subplots(len(partitions), 1, squeeze=False)[:, 0]
         for axes, (partition, scores) in zip(axes_rows, by_partition.items(), strict=True):
             _panel(axes, scores, tasks, languages)
-            axes.set_title(f"partition {partition}: {shown(method)}")
+            axes.set_title(f"partition {partition}: {method_label(method)}")
         scale = ScalarMappable(Normalize(0, 100), COLOURS)
         bar = figure.colorbar(scale, ax=list(axes_rows), shrink=0.9, aspect=30, pad=0.01)
         bar.set_label("score, %")
@@ -126,7 +126,7 @@ def _panel(axes: Axes, scores: Scores, tasks: list[str], languages: list[str]):
     axes.spines[:].set_visible(False)
 
 
-def _cell_scores(results: Results, entries: Sequence[ResultEntry]) -> Scores:
+def _cell_scores(results: StudyResults, entries: Sequence[ResultEntry]) -> Scores:
     """Return the mean score of every cell, NaN where its test set trained, and whether it is seen."""
     seen = {Cell.parse(cell): True for entry in entries for cell in results.jobs[entry.job]["seen"]}
     evaluated = [result for entry in entries for result in results.cells(entry)]
@@ -135,7 +135,7 @@ def _cell_scores(results: Results, entries: Sequence[ResultEntry]) -> Scores:
     return {(cell.task, cell.language): (means.get(cell, math.nan), is_seen) for cell, is_seen in seen.items()}
 
 
-def draw_demo(results: Results) -> Drawing:
+def draw_demo(results: StudyResults) -> Drawing:
     """Draw the demo's figure: scores of the methods on unseen cells, and entropy against score."""
     means = {method: task_means(results.unseen(results.proper(method))) for method in results.methods}
     width = 0.8 / len(means)
@@ -144,7 +144,7 @@ def draw_demo(results: Results) -> Drawing:
         for i, (method, scores) in enumerate(means.items()):
             places = [j + (i - (len(means) - 1) / 2) * width for j in range(len(results.tasks))]
             heights = [100 * scores[task] for task in results.tasks]
-            of_method = bars.bar(places, heights, width * 0.92, label=shown(method), color=look(method).colour)
+            of_method = bars.bar(places, heights, width * 0.92, label=method_label(method), color=look(method).colour)
             bars.bar_label(of_method, fmt="%.0f", fontsize=6, padding=1)
         bars.set_xticks(range(len(results.tasks)), results.tasks)
         bars.set_ylim(0, 112)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from crossfill.report.rendering import shown, true_minus
+from crossfill.report.rendering import method_label, true_minus
 
 WIDTH = 7.2
 """Inches: the text width of a two-column page."""
@@ -112,7 +112,7 @@ def look(method: str) -> Look:
 
 def plot(axes: Axes, method: str, x: ArrayLike, y: ArrayLike, **more: Any) -> None:
     """Draw a method's line in its colour and dashes."""
-    axes.plot(x, y, color=look(method).colour, dashes=look(method).dashes, label=shown(method), **more)
+    axes.plot(x, y, color=look(method).colour, dashes=look(method).dashes, label=method_label(method), **more)
 
 
 def signed(value: float, digits: int = 2) -> str:

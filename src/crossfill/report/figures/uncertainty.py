@@ -19,14 +19,14 @@ from crossfill.report.figures.style import (
     row_of_axes,
     signed,
 )
-from crossfill.report.rendering import shown
-from crossfill.studies.run_folder import Results
+from crossfill.report.rendering import method_label
+from crossfill.studies.run_folder import StudyResults
 
 LEAST_SHARE = 0.001
 """Bins with a smaller share of the words are too noisy, and are not drawn."""
 
 
-def draw_entropies(results: Results) -> list[Drawing]:
+def draw_entropies(results: StudyResults) -> list[Drawing]:
     """Draw box plots of each cell, sorted by median, one row per task, for the method in focus."""
     unseen = [r for r in results.unseen(results.proper(results.focus)) if r.entropies]
     by_task = {
@@ -53,7 +53,7 @@ def draw_entropies(results: Results) -> list[Drawing]:
             axes.tick_params(axis="x", length=0)
             axes.set_title(task)
             axes.set_ylim(bottom=0)
-        figure.supylabel(f"entropy of {shown(results.focus)}'s predictions, nats", fontsize=8)
+        figure.supylabel(f"entropy of {method_label(results.focus)}'s predictions, nats", fontsize=8)
     medians = {f"{t}/{l}": float(np.median(v)) for t, cells in by_task.items() for l, v in cells.items()}
     least, most = min(medians, key=lambda c: medians[c]), max(medians, key=lambda c: medians[c])
     alt = (
@@ -64,7 +64,7 @@ def draw_entropies(results: Results) -> list[Drawing]:
     return [Drawing("entropies", "Entropy of predictions in unseen cells", alt, figure)]
 
 
-def draw_entropy_scores(results: Results) -> list[Drawing]:
+def draw_entropy_scores(results: StudyResults) -> list[Drawing]:
     """Draw one panel each for the method in focus and its rival."""
     methods = dict.fromkeys((results.focus, results.rival))
     chosen = [method for method in methods if entropy_points(results.unseen(results.proper(method)))]
@@ -78,9 +78,9 @@ def draw_entropy_scores(results: Results) -> list[Drawing]:
     return [Drawing("entropy-score", "Entropy against score", alt, figure)]
 
 
-def scatter(axes: Axes, results: Results, method: str) -> str:
+def scatter(axes: Axes, results: StudyResults, method: str) -> str:
     """Draw a method's entropies against scores; return a description of it for the alternative text."""
-    name, unseen = shown(method), results.unseen(results.proper(method))
+    name, unseen = method_label(method), results.unseen(results.proper(method))
     labels = []
     for i, task in enumerate(results.tasks):
         points = entropy_points(unseen, task)
@@ -100,7 +100,7 @@ def scatter(axes: Axes, results: Results, method: str) -> str:
     return f"{name}: {'; '.join(labels)}; pooled r = {signed(pooled)}."
 
 
-def draw_reliability(results: Results) -> list[Drawing]:
+def draw_reliability(results: StudyResults) -> list[Drawing]:
     """Draw one panel for each task, words of all unseen cells together, averaged prediction."""
     tasks, descriptions = results.tasks, []
     with canvas(WIDTH, 0.4 + WIDTH / max(2.2, len(tasks))) as figure:
@@ -113,7 +113,7 @@ def draw_reliability(results: Results) -> list[Drawing]:
                     is_drawn = bins.count > LEAST_SHARE * bins.count.sum()
                     x, y = bins.confidence[is_drawn], bins.accuracy[is_drawn]
                     plot(axes, method, x, y, marker=look(method).marker, markersize=3, linewidth=1.1)
-                    errors.append(f"{shown(method)} {bins.error():.2f}")
+                    errors.append(f"{method_label(method)} {bins.error():.2f}")
             descriptions.append(f"{task}: {', '.join(errors)}")
             axes.set(title=task, xlim=(0, 1), ylim=(0, 1), xlabel="confidence", aspect="equal")
             axes.grid(visible=True, axis="both")
@@ -127,7 +127,7 @@ def draw_reliability(results: Results) -> list[Drawing]:
     return [Drawing("reliability", "Reliability on unseen cells", alt, figure)]
 
 
-def draw_risk_coverage(results: Results) -> list[Drawing]:
+def draw_risk_coverage(results: StudyResults) -> list[Drawing]:
     """Draw one panel for each task: the mean curve over unseen cells, averaged prediction."""
     descriptions = []
     with canvas(WIDTH, 2.8) as figure:
@@ -138,7 +138,7 @@ def draw_risk_coverage(results: Results) -> list[Drawing]:
                     risk = 100 * np.mean(curves, axis=0)
                     plot(axes, method, 100 * np.arange(1, len(risk) + 1) / len(risk), risk, linewidth=1.4)
                     half, full = risk[len(risk) // 2 - 1], risk[-1]
-                    ends.append(f"{shown(method)} {half:.0f} % at half, {full:.0f} % at full coverage")
+                    ends.append(f"{method_label(method)} {half:.0f} % at half, {full:.0f} % at full coverage")
             descriptions.append(f"{task}: {'; '.join(ends)}")
             axes.set(title=task, xlabel="words answered, %", xlim=(0, 100))
             axes.set_ylim(bottom=0)

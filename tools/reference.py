@@ -43,7 +43,8 @@ def cli_page() -> str:
     ]
     root = app.registered_callback
     for path, function in [("crossfill", root.callback), *_commands(app, "crossfill")] if root else ():
-        found = [_parameter(parameter) for parameter in inspect.signature(function).parameters.values()]
+        given = [p for p in inspect.signature(function).parameters.values() if get_args(p.annotation)]
+        found = [_parameter(parameter) for parameter in given]
         usage = " ".join(
             [path, *(f"[{name}]" if default else name for name, _, default, option in found if not option)]
         )

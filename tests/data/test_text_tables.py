@@ -151,7 +151,7 @@ def test_every_format_is_written_and_read_back(suffix: str, tmp_path: Path):
         found = READERS[suffix](path.read_bytes(), "x", cell.task, ReadingHints(language="wol")).corpus
         assert shown(found) == shown(corpus)
         assert found.unit is corpus.unit
-        convert(path, tmp_path / "other.jsonl", cell, force=True)
+        convert(path, tmp_path / f"{cell.task}-other.jsonl", cell)
     quoted = Corpus.from_sentences(
         [Sentence(tuple(t.split(" ")), (label,), unit=Unit.SENTENCE) for t, label in odd[1:]]
     )

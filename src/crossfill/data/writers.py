@@ -97,11 +97,11 @@ def write_grid(grid: Grid, folder: Path) -> None:
                     write_atomically(path, writer(suffix, corpus.unit)(corpus, cell.task, ()))
 
 
-def convert(source: Path, out: Path, cell: Cell, force: bool = False) -> Reading:
+def convert(source: Path, out: Path, cell: Cell) -> Reading:
     """Write the corpus in a file to another file, in the format that its ending names; returns what was read."""
     if out.suffix not in ENDINGS:
         raise DataError(f"{out}: " + unknown("ending", out.suffix, ENDINGS))
-    if out.exists() and not force:
+    if out.exists():
         raise DataError(f"{out}: expected no file of that name; name another, or remove it")
     reading = read_file(source, cell)
     corpus = reading.corpus

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from crossfill.bulk.shards import Address, Shard, SourceFormat, find_shards, read_shard, source_format
-from crossfill.data.lines import LONGEST_LINE
+from crossfill.data.reading import LONGEST_LINE
 from crossfill.data.streams import Format, Item, read_items
 from crossfill.errors import DataError
 

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app
 from crossfill.data.folder import ReadOptions, load_grid, read_folder
-from crossfill.data.hints import ReadingHints
 from crossfill.data.readers import READERS
-from crossfill.data.spans import spans_of, tags_of
+from crossfill.data.reading import ReadingHints
+from crossfill.data.segmentation import spans_of, tags_of
 from crossfill.data.writers import WRITERS, convert
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell

@@ -10,9 +10,8 @@ import pytest
 
 from crossfill.data import docbin
 from crossfill.data.folder import load_grid
-from crossfill.data.hints import NO_HINTS, ReadingHints
-from crossfill.data.lines import FileNotes
 from crossfill.data.readers import READERS
+from crossfill.data.reading import NO_HINTS, FileNotes, ReadingHints
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossfill.data.folder import ReadOptions, load_grid, read_folder
-from crossfill.data.leakage import separate_evaluation_text
-from crossfill.data.splits import capped_grid
+from crossfill.data.splits import capped_grid, separate_evaluation_text
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
 from tests.data.folders import bio, conllu, numbered, write

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossfill.data.hints import ReadingHints
 from crossfill.data.labels import iob2
 from crossfill.data.layout import find_sources
 from crossfill.data.readers import read_corpus
+from crossfill.data.reading import ReadingHints
 from crossfill.data.writers import WRITERS, convert_folder
 from crossfill.grid.sentence import Corpus, Sentence
 

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossfill.data.leakage import separate_evaluation_text
-from crossfill.data.splits import capped, eighty_ten_ten
+from crossfill.data.splits import capped, eighty_ten_ten, separate_evaluation_text
 from crossfill.grid.cells import Cell, Splits
 from crossfill.grid.sentence import Corpus, Sentence
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossfill.data.folder import load_grid, read_folder
-from crossfill.data.hints import ReadingHints
 from crossfill.data.readers import READERS
+from crossfill.data.reading import ReadingHints
 from crossfill.data.text_tables import TextTable
 from crossfill.data.writers import ITEM_WRITERS, convert, write_grid, writer
 from crossfill.errors import DataError

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.data.hints import NO_HINTS
 from crossfill.data.readers import read_corpus
+from crossfill.data.reading import NO_HINTS
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence

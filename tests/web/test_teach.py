@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from crossfill.data.hints import NO_HINTS
 from crossfill.data.readers import read_corpus
+from crossfill.data.reading import NO_HINTS
 from crossfill.errors import ConfigError
 from crossfill.tagger.annotation import candidates, choose
 from crossfill.tagger.tagger import Tagger, as_sentence, load

@@ -15,8 +15,8 @@ import pytest
 import requests
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from crossfill.data.hints import NO_HINTS
 from crossfill.data.readers import read_corpus
+from crossfill.data.reading import NO_HINTS
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.tagger.tagger import load

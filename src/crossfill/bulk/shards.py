@@ -16,7 +16,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 from crossfill.data.arrow_tables import opened_parquet
-from crossfill.data.lines import LONGEST_LINE, MOST_WORDS, unpacked
+from crossfill.data.reading import LONGEST_LINE, MOST_WORDS, unpacked
 from crossfill.data.streams import Cutting, Format, Item, check_length, format_of, read_items, row_items
 from crossfill.errors import DataError
 from crossfill.files import replacing

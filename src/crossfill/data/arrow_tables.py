@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from crossfill.data.hints import ReadingHints
-from crossfill.data.lines import OnBadLine, check_printable
+from crossfill.data.reading import OnBadLine, ReadingHints, check_printable
 from crossfill.data.text_tables import ItemColumns, as_row, find_columns, read_item
 from crossfill.errors import DataError, missing_package
 from crossfill.grid.sentence import Corpus, Sentence

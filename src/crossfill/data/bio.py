@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from crossfill.data.hints import NO_HINTS, ReadingHints
 from crossfill.data.labels import UPOS, is_ner, split_tag
-from crossfill.data.lines import MOST_WORDS, OnBadLine, blocks, decode
+from crossfill.data.reading import MOST_WORDS, NO_HINTS, OnBadLine, ReadingHints, blocks, decode
 from crossfill.errors import DataError
 from crossfill.grid.column import Column
 from crossfill.grid.sentence import Sentence, on_one_line

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crossfill.data.labels import LabelColumn
-from crossfill.data.lines import Block, OnBadLine, blocks, decode
+from crossfill.data.reading import Block, OnBadLine, blocks, decode
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 

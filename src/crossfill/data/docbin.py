@@ -4,10 +4,9 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from crossfill.data.hints import ReadingHints
 from crossfill.data.labels import UPOS, is_ner
-from crossfill.data.lines import MOST_WORDS, OnBadLine, check_printable
-from crossfill.data.spans import spans_of
+from crossfill.data.reading import MOST_WORDS, OnBadLine, ReadingHints, check_printable
+from crossfill.data.segmentation import spans_of
 from crossfill.errors import DataError, missing_package
 from crossfill.grid.sentence import Corpus, Sentence
 

@@ -9,15 +9,13 @@ from pathlib import Path
 
 from crossfill.data import corpus_cache, messages
 from crossfill.data.codes import find_language
-from crossfill.data.hints import find_hints
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, find_sources
-from crossfill.data.leakage import separate_evaluation_text
-from crossfill.data.lines import GZIP, decode, unpacked
 from crossfill.data.messages import Message
 from crossfill.data.readers import READERS, VERSION, Reading, read_corpus
+from crossfill.data.reading import GZIP, decode, find_hints, unpacked
 from crossfill.data.segmentation import split_text
-from crossfill.data.splits import capped, eighty_ten_ten
+from crossfill.data.splits import capped, eighty_ten_ten, separate_evaluation_text
 from crossfill.errors import DataError, unknown, unreadable
 from crossfill.files import default_cache
 from crossfill.grid.cells import SPLITS, Cell, Grid, Splits

@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from crossfill.data.hints import ReadingHints
-from crossfill.data.lines import FileNotes, check_printable, decode
-from crossfill.data.spans import TextSpan, cut_with_spans, sentences_with_spans, spans_of
+from crossfill.data.reading import FileNotes, ReadingHints, check_printable, decode
+from crossfill.data.segmentation import TextSpan, cut_with_spans, sentences_with_spans, spans_of
 from crossfill.data.text_tables import as_row, find_columns, read_item
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence

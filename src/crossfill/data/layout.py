@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from crossfill.data.codes import find_language
-from crossfill.data.hints import COLUMNS_FILE, is_hint_file, label_files
 from crossfill.data.labels import task_name
 from crossfill.data.messages import KNOWN_FOLDERS, Level, Message, skip_reason
 from crossfill.data.readers import PLAIN, READERS
+from crossfill.data.reading import COLUMNS_FILE, is_hint_file, label_files
 from crossfill.errors import DataError
 
 Split = Literal["train", "dev", "test", "surplus", "whole"]

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from crossfill.data.labels import UPOS
-from crossfill.data.leakage import LeakageReport
+from crossfill.data.splits import LeakageReport
 from crossfill.grid import text_keys
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import EMPTY, Corpus

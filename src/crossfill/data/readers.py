@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, text_tables
-from crossfill.data.hints import NO_HINTS, ReadingHints
 from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag
-from crossfill.data.lines import GZIP, FileNotes, Note, decode, unpacked
 from crossfill.data.messages import Level, Message, first_sentence
+from crossfill.data.reading import GZIP, NO_HINTS, FileNotes, Note, ReadingHints, decode, unpacked
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.column import Column

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from crossfill.data.bio import split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
 from crossfill.data.labels import LabelColumn, split_tag
-from crossfill.data.lines import MOST_WORDS, blocks, stream
+from crossfill.data.reading import MOST_WORDS, blocks, stream
 from crossfill.data.segmentation import split_at_spaces, split_text, split_words
 from crossfill.data.text_tables import PAIR_NAMES, find_columns
 from crossfill.errors import DataError, unknown

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossfill.data.hints import ReadingHints
 from crossfill.data.labels import is_ner
-from crossfill.data.lines import OnBadLine
+from crossfill.data.reading import OnBadLine, ReadingHints
 from crossfill.data.segmentation import split_words
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence

@@ -6,7 +6,7 @@ from itertools import accumulate
 from xml.parsers import expat
 
 from crossfill.data.labels import split_tag
-from crossfill.data.spans import Bounds, TextSpan, cut_at_spans, cut_with_spans
+from crossfill.data.segmentation import Bounds, TextSpan, cut_at_spans, cut_with_spans
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind

@@ -13,8 +13,7 @@ from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import Any
 
-from crossfill.data.segmentation import split_text
-from crossfill.data.spans import Bounds, TextSpan
+from crossfill.data.segmentation import Bounds, TextSpan, split_text
 from crossfill.errors import ConfigError, DataError, missing_package
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from crossfill.data.spans import TextSpan, cut_into_sentences
+from crossfill.data.segmentation import TextSpan, cut_into_sentences
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind

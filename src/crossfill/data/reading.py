@@ -1,4 +1,4 @@
-"""Decode files into lines of text: gzip, UTF-8 with or without a byte order mark, LF or CRLF line ends."""
+"""What all readers share: lines of text from bytes, hints from files next to a corpus, and notes on bad lines."""
 
 import gzip
 import io
@@ -6,10 +6,13 @@ import re
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
+from pathlib import Path
 from typing import Literal
 
-from crossfill.errors import DataError
+from crossfill.errors import DataError, unreadable
 from crossfill.grid.sentence import Sentence
 
 Block = tuple[int, list[str]]
@@ -28,17 +31,89 @@ MOST_WORDS = 5000
 """Most words in a sentence; with more, sentence breaks are probably missing."""
 MOST_LOST = 0.1
 """Largest share of sentences that may be left out of a file for a bad line."""
+COLUMNS_FILE = "columns.txt"
+_COLUMNS = (("word", "tag"), ("text", "label"), ("premise", "hypothesis", "label"))  # that it can name
 _NOT_IN_COLUMNS = re.compile("[\t\n\r\ud800-\udfff]")  # would end a column or a line, or cannot be written
 _MOST_NAMED = 3  # bad lines that are named one by one
 
 
+@dataclass(frozen=True)
+class ReadingHints:
+    """What `columns.txt` and `labels.txt` next to a corpus, and the folder it is in, say about it."""
+
+    word: int = 0
+    """The column of the words, from 1; 0 where it is not named."""
+    tag: int = 0
+    labels: tuple[str, ...] = ()
+    """Names of tags that are written as numbers from 0."""
+    language: str = ""
+    """The language of its folder, where its text has to be cut into words."""
+    texts: tuple[str, ...] = ()
+    """The column of sentences, or the two of pairs, by name or counted from 1; none where they are not named."""
+    label: str = ""
+    """The column of the labels of sentences or pairs."""
+
+
+NO_HINTS = ReadingHints()
+
+
+def label_files(task: str) -> tuple[str, ...]:
+    """List the names that files with the labels of a task, one a line, may have."""
+    return "labels.txt", "tags.txt", f"{task}_tags.txt", f"{task}_labels.txt"
+
+
+def is_hint_file(name: str) -> bool:
+    """Tell whether a file of this name is about the corpora in its folder and below."""
+    return name == COLUMNS_FILE or re.fullmatch(r"(?:.+_)?(?:tags|labels)\.txt", name) is not None
+
+
+def find_hints(path: Path, root: Path, task: str) -> ReadingHints:
+    """Collect the hints for the corpus file at `path` from its folder, or else from a folder above it, up to `root`."""
+    folders = [folder for folder in path.parents if folder == root or root in folder.parents]
+    hints = NO_HINTS
+    if columns := next((file for folder in folders if (file := folder / COLUMNS_FILE).is_file()), None):
+        hints = _named_columns(_hint_lines(columns, root), str(columns.relative_to(root)))
+    names = [folder / name for folder in folders for name in label_files(task)]
+    if file := next((file for file in names if file.is_file()), None):
+        labels = tuple(line.strip() for line in _hint_lines(file, root) if line.strip())
+        if twice := [label for label in labels if labels.count(label) > 1]:
+            where = f"{file.relative_to(root)}: expected each label once, in the order of their numbers"
+            raise DataError(f"{where}; got '{twice[0]}' twice")
+        hints = replace(hints, labels=labels)
+    return hints
+
+
+def _named_columns(lines: list[str], where: str) -> ReadingHints:
+    text = " ".join(line for line in lines if not line.startswith("#")).strip()
+    pairs = dict(re.findall(r"(\w+)\s*=\s*([^\s,;=]+)", text))
+    columns = [pairs[name] for names in _COLUMNS if {*names} == pairs.keys() for name in names]
+    if columns and len({*columns}) == len(columns):
+        *texts, last = columns
+        if "word" not in pairs:
+            return ReadingHints(texts=tuple(texts), label=last)
+        if all(re.fullmatch("[1-9][0-9]?", column) for column in columns):
+            return ReadingHints(int(texts[0]), int(last))
+    raise DataError(
+        f"{where}: expected two columns, counted from 1, as word=1 tag=2; or those of sentences or pairs, as "
+        f"text=1 label=2 or premise=1 hypothesis=2 label=3; got '{text[:40]}'"
+    )
+
+
+def _hint_lines(path: Path, root: Path) -> list[str]:
+    where = str(path.relative_to(root))
+    try:
+        return decode(path.read_bytes(), where)
+    except OSError as error:
+        raise unreadable(where, error) from None
+
+
+@dataclass
 class FileNotes:
     """The bad lines of a file, for each of which a sentence is left out, and lines whose words were split."""
 
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.bad: list[tuple[int, str]] = []
-        self.split: list[tuple[int, str]] = []
+    where: str
+    bad: list[tuple[int, str]] = field(default_factory=list)
+    split: list[tuple[int, str]] = field(default_factory=list)
 
     def __call__(self, line: int, problem: str) -> None:
         """Leave out the sentence of a bad line."""
@@ -93,17 +168,11 @@ def unpacked(data: bytes, where: str) -> bytes:
 
 def decode(data: bytes, where: str) -> list[str]:
     """Return the lines of UTF-8 text without byte order mark and line ends (LF or CRLF)."""
-    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        raise DataError(f"{where}:1: expected UTF-8, got UTF-16; save the file as UTF-8")
-    try:
-        text = data.removeprefix(BOM_UTF8).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _not_utf8(error, where, error.object.count(b"\n", 0, error.start) + 1) from None
-    if "\r" in text:
-        text = text.replace("\r\n", "\n")
-        if (stray := text.find("\r")) >= 0:
-            raise _stray_return(where, text.count("\n", 0, stray) + 1)
-    return text.split("\n")
+    with suppress(UnicodeDecodeError):
+        text = data.removeprefix(BOM_UTF8).decode("utf-8").replace("\r\n", "\n")
+        if "\r" not in text:
+            return text.split("\n")
+    return list(stream(io.BytesIO(data), where, len(data)))  # says which line is wrong
 
 
 def stream(
@@ -116,33 +185,24 @@ def stream(
     number = first - 1
     while data := file.readline(longest + 1):
         number += 1
+        place = f"{where}:{number}"
         if number == 1:
             if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-                raise DataError(f"{where}:1: expected UTF-8, got UTF-16; save the file as UTF-8")
+                raise DataError(f"{place}: expected UTF-8, got UTF-16; save the file as UTF-8")
             data = data.removeprefix(BOM_UTF8)
         if b"\0" in data:
-            raise DataError(f"{where}:{number}: expected text, got a zero byte; is this a binary file?")
+            raise DataError(f"{place}: expected text, got a zero byte; is this a binary file?")
         if len(data) > longest:
-            raise DataError(
-                f"{where}:{number}: expected lines of at most {longest:,} bytes, got more; break the line up"
-            )
+            raise DataError(f"{place}: expected lines of at most {longest:,} bytes, got more; break the line up")
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise _not_utf8(error, where, number) from None
+            byte = data[error.start]
+            raise DataError(f"{place}: expected UTF-8, got byte 0x{byte:02x}; save the file as UTF-8") from None
         line = text.removesuffix("\n").removesuffix("\r")
         if "\r" in line:
-            raise _stray_return(where, number)
+            raise DataError(f"{place}: expected lines that end in LF or CRLF, got CR alone; convert the line ends")
         yield text if keep_ends else line
-
-
-def _not_utf8(error: UnicodeDecodeError, where: str, line: int) -> DataError:
-    byte = error.object[error.start]
-    return DataError(f"{where}:{line}: expected UTF-8, got byte 0x{byte:02x}; save the file as UTF-8")
-
-
-def _stray_return(where: str, line: int) -> DataError:
-    return DataError(f"{where}:{line}: expected lines that end in LF or CRLF, got CR alone; convert the line ends")
 
 
 def blocks(lines: Iterable[str], longest: int | None = None, where: str = "", first: int = 1) -> Iterator[Block]:

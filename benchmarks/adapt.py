@@ -41,7 +41,7 @@ def measure(n_sentences: int) -> dict[str, float]:
 
     torch.set_num_threads(1)
     rng = torch.Generator().manual_seed(0)
-    cell, inventory = Cell("pos", "aaa"), Inventory({"pos": LABELS}, ("aaa", "bbb", "ccc"))
+    cell, inventory = Cell("pos", "aaa"), Inventory.of({"pos": LABELS}, ("aaa", "bbb", "ccc"))
     config = Config().change({"method": "pf-lr", "latents.size": 32, "latents.rank": 2, "generator.hidden": []})
     model = build_model(config, inventory, frozenset({Cell("pos", "bbb")}), FeatureEncoder(FEATURES)).eval()
     n_words = WORDS * n_sentences

@@ -24,7 +24,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     languages = tuple(f"l{i:02}" for i in range(33))
-    inventory = Inventory({"pos": tuple(f"p{i}" for i in range(17))}, languages)
+    inventory = Inventory.of({"pos": tuple(f"p{i}" for i in range(17))}, languages)
     cell = Cell("pos", "l00")
     model = build_model(Config(), inventory, [cell], FeatureEncoder(FEATURES)).eval()
     lengths = torch.full((arguments.words // WORDS_PER_SENTENCE,), WORDS_PER_SENTENCE)

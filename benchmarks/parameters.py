@@ -40,7 +40,7 @@ def parameter_counts(
             cells = [Cell(task, language) for task in sizes for language in languages]
             with torch.device("meta"):
                 counts[name].append(
-                    n_parameters(method.build(Inventory(labels, languages), cells, n_features, settings))
+                    n_parameters(method.build(Inventory.of(labels, languages), cells, n_features, settings))
                 )
     return counts
 

@@ -63,7 +63,7 @@ class World:
             Cell("one" if rank % 2 else "two", self.languages[i]): SIZES[rank // 2 % len(SIZES)]
             for rank, i in enumerate(order)
         }
-        self.inventory = Inventory(dict.fromkeys(("one", "two"), tuple("ABCD")), self.languages)
+        self.inventory = Inventory.of(dict.fromkeys(("one", "two"), tuple("ABCD")), self.languages)
 
     def words(self, cell: Cell, n_sentences: int) -> Labelled:
         """Sentences of a cell, with labels drawn from its true head."""

@@ -38,7 +38,7 @@ def random_tagger(folder: Path, layers: int, hidden: int, n_words: int) -> Tagge
     config = Config().change(
         {**parse_assignments(settings), "latents.size": 8, "latents.rank": 2, "generator.hidden": [64]}
     )
-    inventory, cells = Inventory(LABELS, ("fin", "wol")), [Cell("ner", "fin"), Cell("pos", "fin")]
+    inventory, cells = Inventory.of(LABELS, ("fin", "wol")), [Cell("ner", "fin"), Cell("pos", "fin")]
     return Tagger(
         build_model(config, inventory, cells, build_encoder(config, inventory.languages, cache=False)), config
     )

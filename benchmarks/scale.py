@@ -194,7 +194,7 @@ def measure(sizes: Sizes, steps: int) -> Point:
     inputs = FeatureInputs(torch.randn(WORDS, sizes.features), torch.full((SENTENCES,), WORDS // SENTENCES))
     data = {task: Labelled(inputs, torch.randint(len(names), (WORDS,))) for task, names in labels.items()}
     cells = [Cell(task, language) for task in labels for language in languages]
-    model = build_model(Config(), Inventory(labels, languages), cells, FeatureEncoder(sizes.features))
+    model = build_model(Config(), Inventory.of(labels, languages), cells, FeatureEncoder(sizes.features))
     trainer = Trainer(model, {cell: data[cell.task] for cell in cells}, {}, Config())
     seen: set[str] = set()
     while len(seen) < sizes.tasks or trainer.progression.step < 10:  # a task's first step allocates its Adam moments

@@ -39,7 +39,7 @@ def main() -> None:
     given = parser.parse_args()
     own = Path(crossfill.__file__).parents[1]
     inventory = read_description(given.model)[1]
-    cell = f"{inventory.tasks[0]}/{inventory.languages[0]}"
+    cell = f"{next(iter(inventory.tasks))}/{inventory.languages[0]}"
     predict = ("-m", "crossfill", "predict", str(given.model), "--cell", cell, "--from", "words")
     kinds = {"predict": (own, *predict), "import_torch": (own, "-c", "import torch")}
     if given.against is not None:

@@ -23,7 +23,7 @@ LABELS = {"ner": 7, "pos": 17}
 
 def make_trainer(n_languages: int, n_samples: int) -> Trainer:
     languages = tuple(f"l{i:04}" for i in range(n_languages))
-    inventory = Inventory({t: tuple(f"{t}{i}" for i in range(n)) for t, n in LABELS.items()}, languages)
+    inventory = Inventory.of({t: tuple(f"{t}{i}" for i in range(n)) for t, n in LABELS.items()}, languages)
     cells = [Cell("pos", language) for language in languages]  # one task, so that all steps do the same work
     lengths = torch.full((SENTENCES,), WORDS)
     features = torch.randn(SENTENCES * WORDS, FEATURES)

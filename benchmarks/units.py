@@ -30,13 +30,13 @@ FROZEN = Path(__file__).parents[1] / "configs" / "frozen.yaml"
 
 def make_trainer(tasks: tuple[str, ...], config: Config) -> Trainer:
     languages = tuple(f"l{i:02}" for i in range(30))
-    inventory = Inventory(
+    inventory = Inventory.of(
         {t: tuple(f"{t}{i}" for i in range(LABELS[t])) for t in tasks},
         languages,
         units={task: unit for task, unit in UNITS.items() if task in tasks},
     )
     cells = [Cell(task, language) for language in languages for task in tasks]
-    data = {task: _data(task, inventory.unit(task)) for task in tasks}
+    data = {task: _data(task, inventory.task(task).unit) for task in tasks}
     model = build_model(config, inventory, cells, FeatureEncoder(FEATURES))
     return Trainer(model, {cell: data[cell.task] for cell in cells}, {}, config)
 

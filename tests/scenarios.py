@@ -12,7 +12,7 @@ from crossfill.model import Model
 from crossfill.settings import parse_assignments
 from crossfill.training.labelled import Labelled
 
-INVENTORY = Inventory({"ner": ("B-PER", "I-PER", "O"), "pos": ("ADJ", "NOUN", "VERB", "X")}, ("aaa", "bbb", "ccc"))
+INVENTORY = Inventory.of({"ner": ("B-PER", "I-PER", "O"), "pos": ("ADJ", "NOUN", "VERB", "X")}, ("aaa", "bbb", "ccc"))
 SEEN = frozenset({Cell("ner", "aaa"), Cell("pos", "aaa"), Cell("pos", "bbb")})
 N_FEATURES = 5
 SMALL = Config().change(
@@ -42,7 +42,7 @@ def small_model(method: str = "pf-lr", *overrides: str) -> Model:
 def labelled(cell: Cell, lengths: list[int], seed: int = 0) -> Labelled:
     """Random features and labels for sentences of these lengths."""
     rng = torch.Generator().manual_seed(seed)
-    n_words, n_labels = sum(lengths), len(INVENTORY.labels[cell.task])
+    n_words, n_labels = sum(lengths), len(INVENTORY.task(cell.task).labels)
     features = torch.randn(n_words, N_FEATURES, dtype=torch.float64, generator=rng)
     labels = torch.randint(n_labels, (n_words,), generator=rng)
     return Labelled(FeatureInputs(features, torch.tensor(lengths)), labels)

@@ -22,7 +22,7 @@ def test_heads_of_all_cells_come_from_one_call(method):
     model = small_model(method)
     together = model.heads.plug_in(CELLS)
     for cell, head in zip(CELLS, together, strict=True):
-        assert head.parameters.shape == (1, len(INVENTORY.labels[cell.task]), N_FEATURES + 1)
+        assert head.parameters.shape == (1, len(INVENTORY.task(cell.task).labels), N_FEATURES + 1)
         torch.testing.assert_close(head.parameters, model.heads.plug_in([cell])[0].parameters)
 
 

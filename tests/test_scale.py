@@ -49,7 +49,7 @@ def test_a_step_touches_keeps_and_sends_what_the_formulas_say():
     changes = ["latents.size=4", "latents.rank=2", "generator.hidden=[6, 8]", "training.steps=9"]
     config = Config().change(parse_assignments(changes))
     labels = {f"t{i}": tuple(f"c{j}" for j in range(n)) for i, n in enumerate(sizes.labels)}
-    inventory = Inventory(labels, tuple(f"l{i}" for i in range(sizes.languages)))
+    inventory = Inventory.of(labels, tuple(f"l{i}" for i in range(sizes.languages)))
     cell = Cell("t1", "l3")
     model = build_model(config, inventory, [cell], FeatureEncoder(sizes.features))
     assert sum(p.numel() for p in model.parameters()) == sizes.parameters()

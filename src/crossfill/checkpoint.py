@@ -100,7 +100,7 @@ def describe(config: Config, inventory: Inventory, seen: Collection[Cell], data:
     return {
         "format": 1,
         "config": config.model_dump(mode="json"),
-        "labels": {task: list(labels) for task, labels in inventory.labels.items()},
+        "labels": {name: list(task.labels) for name, task in inventory.tasks.items()},
         "languages": list(inventory.languages),
         "seen": [str(cell) for cell in sorted(seen)],
         **({"data": data} if data else {}),
@@ -134,9 +134,9 @@ def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
         if values["format"] != 1:
             raise CheckpointError(f"{path}: expected format 1, got {values['format']}; use a newer crossfill")
         labels = {str(task): tuple(map(str, labels)) for task, labels in values["labels"].items()}
-        newcomers = frozenset(map(str, values.get("newcomers", ())))
+        newcomers = map(str, values.get("newcomers", ()))
         units = {str(task): Unit(unit) for task, unit in values.get("units", {}).items()}
-        inventory = Inventory(labels, tuple(map(str, values["languages"])), newcomers, units)
+        inventory = Inventory.of(labels, list(map(str, values["languages"])), newcomers, units)
         return parse_config(values["config"], str(path)), inventory, frozenset(map(Cell.parse, values["seen"]))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError(f"{path}: expected the description of a model; {type(error).__name__}: {error}") from None

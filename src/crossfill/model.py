@@ -170,20 +170,20 @@ class Model(nn.Module):
         self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], task: str
     ) -> Float[Tensor, "items width"]:
         """What heads of a task read, from the vectors of words: those of its units, after its hidden layers."""
-        items = self.encoder.pool(words, lengths, self.inventory.unit(task))
+        items = self.encoder.pool(words, lengths, self.inventory.task(task).unit)
         place = self.inventory.task_index(task)
         return self.hidden[place](items) if place < len(self.hidden) else items  # added tasks have no layers
 
     def width(self, task: str, unit: Unit) -> int:
         """Numbers that heads of a task read; it may be one that the model does not know, which has no hidden layers."""
-        if task not in self.inventory.labels or not len(self.hidden):
+        if task not in self.inventory.tasks or not len(self.hidden):
             return unit.width(self.encoder.n_features)
         *_, last, _relu = self.hidden[self.inventory.task_index(task)].children()
         return last.get_parameter("bias").shape[0]
 
     def cues(self, cell: Cell, text: Corpus) -> Int[Tensor, "words cues"] | None:
         """The cues of all words of a text, if the head of the cell reads them."""
-        reads = cell in self.heads.cue_cells and self.inventory.unit(cell.task) is Unit.WORD
+        reads = cell in self.heads.cue_cells and self.inventory.task(cell.task).unit is Unit.WORD
         return cues_of(text) if reads else None
 
 
@@ -194,7 +194,7 @@ def hidden_layers(inventory: Inventory, n_features: int, widths: Sequence[int]) 
     """
     networks = nn.ModuleList()
     for task in inventory.tasks if widths else ():
-        sizes = [inventory.unit(task).width(size) for size in (n_features, *widths)]
+        sizes = [inventory.task(task).unit.width(size) for size in (n_features, *widths)]
         layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(sizes)]
         networks.append(nn.Sequential(*(module for layer in layers for module in (layer, nn.ReLU()))))
     return networks

@@ -155,4 +155,4 @@ def test_a_task_that_the_model_does_not_know_is_a_row_of_its_own(tmp_path: Path)
         loaded.adapt(sentences, "polarity/zzz")
     for name in (language, other):
         loaded.forget(f"polarity/{name}")
-    assert "polarity" not in loaded.model.inventory.labels
+    assert "polarity" not in loaded.model.inventory.tasks

@@ -124,7 +124,7 @@ def test_annotate_writes_what_adapt_reads(cell: Cell, folders: tuple[Path, Path]
     out = run("annotate", model, "--cell", cell, "--budget", "5", text="".join(f"{text}\n" for text in texts))
     rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
     assert len(rows) == 5
-    assert all(row["label"] in crossfill.load(model).model.inventory.labels[cell.task] for row in rows)
+    assert all(row["label"] in crossfill.load(model).model.inventory.task(cell.task).labels for row in rows)
     (tmp_path / "corrected.tsv").write_text(out)
     told = run("adapt", model, tmp_path / "corrected.tsv", "--cell", cell, "--out", tmp_path / "adapted")
     assert "adapted, 5 sentences (5 new, 5 labels)" in " ".join(told.split())

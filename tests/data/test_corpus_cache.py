@@ -78,7 +78,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path):
     data = write(tmp_path / "data", {"ner/wol/train.bio": bio(*numbered(4, "B-PER"))})
     folder.load_grid(data, cache=tmp_path / "cache")
     write(data, {"ner/wol/train.bio": bio(*numbered(4, "B-LOC"))})
-    assert folder.load_grid(data, cache=tmp_path / "cache").inventory.labels["ner"] == ("B-LOC", "O")
+    assert folder.load_grid(data, cache=tmp_path / "cache").inventory.task("ner").labels == ("B-LOC", "O")
     assert len(list((tmp_path / "cache" / "corpora").iterdir())) == 1  # the old entry is replaced
 
 

@@ -47,7 +47,7 @@ def test_tasks_languages_and_splits_are_folders_and_files(tmp_path: Path):
         "pos/amh": {"ud": (0, 0, 2, 2)},
         "pos/wol": {"ud": (3, 0, 2, 0)},
     }
-    assert grid.inventory.labels["pos"] == ("NOUN", "VERB")
+    assert grid.inventory.task("pos").labels == ("NOUN", "VERB")
     assert load_grid(tmp_path / "ner").cells == (Cell("ner", "wol"),)
 
 
@@ -106,7 +106,8 @@ def test_one_treebank_holds_many_tasks(tmp_path: Path):
     )
     assert load_grid(tmp_path).tasks == ("ner", "pos", "xpos")
     grid = load_grid(tmp_path, tasks=("upos", "deprel", "feats:Case"))
-    assert grid.inventory.labels == {"deprel": ("dep",), "feats:Case": ("Nom", "_"), "pos": ("NOUN", "VERB")}
+    labels = {name: task.labels for name, task in grid.inventory.tasks.items()}
+    assert labels == {"deprel": ("dep",), "feats:Case": ("Nom", "_"), "pos": ("NOUN", "VERB")}
     reading = read_folder(tmp_path, ReadOptions(tasks=("pos", "feats:Gender")))
     assert [str(problem) for problem in reading.problems] == [
         "feats:Gender/wol: ud has no labels for feats:Gender: left out",

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from export import run_onnx
 
-INVENTORY = Inventory({"ner": ("B-LOC", "I-LOC", "O"), "pos": ("ADJ", "NOUN", "VERB")}, ("tha", "wol"))
+INVENTORY = Inventory.of({"ner": ("B-LOC", "I-LOC", "O"), "pos": ("ADJ", "NOUN", "VERB")}, ("tha", "wol"))
 CELL = Cell("ner", "wol")
 RNG = np.random.default_rng(0)
 WORDS = [word for text in TEXTS[:6] for word in text.split()]
@@ -141,7 +142,7 @@ def test_what_cannot_be_carried_is_refused(tmp_path: Path):
         export_stock(Tagger(build_model(SMALL, INVENTORY, [CELL]), SMALL), CELL, tmp_path / "out")
     vote = Config().change({"method": "bea"})
     made = tagger(bert(tmp_path / "bert"))
-    three = Inventory(INVENTORY.labels, ("fin", "tha", "wol"))
+    three = replace(INVENTORY, languages=("fin", "tha", "wol"))
     seen = [Cell("ner", "tha"), Cell("ner", "wol"), Cell("pos", "tha")]
     with pytest.raises(ExportError, match="method bea"):
         export_stock(

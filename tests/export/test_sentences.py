@@ -23,7 +23,7 @@ from tests.encoders.tiny import FAMILIES
 from tests.own_cache import own_cache as own_cache
 from tests.scenarios import SMALL
 
-INVENTORY = Inventory(
+INVENTORY = Inventory.of(
     {"nli": ("no", "yes"), "topic": ("politics", "sports", "travel")},
     ("tha", "wol"),
     units={"nli": Unit.PAIR, "topic": Unit.SENTENCE},

@@ -32,7 +32,8 @@ def test_cell_is_written_task_slash_language():
 
 
 def test_inventory_is_the_sorted_union_of_labels():
-    assert GRID.inventory.labels == {"ner": ("B-PER", "O"), "pos": ("ADJ", "DET", "NOUN", "VERB", "X")}
+    labels = {name: task.labels for name, task in GRID.inventory.tasks.items()}
+    assert labels == {"ner": ("B-PER", "O"), "pos": ("ADJ", "DET", "NOUN", "VERB", "X")}
     assert GRID.inventory.languages == ("wol", "yor")
     assert list(GRID.inventory.label_ids("pos", Column.of(["VERB", "ADJ"]))) == [3, 0]
 

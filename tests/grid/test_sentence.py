@@ -66,7 +66,7 @@ def test_text_is_composed_and_without_labels():
 def test_a_corpus_is_not_turned_into_sentences_on_the_way(monkeypatch: pytest.MonkeyPatch):
     """Joining, composing and looking up labels work on columns."""
     corpus = Corpus.from_sentences([SPACED, UNSPACED])
-    inventory = Inventory({"t": tuple(sorted(corpus.labels.distinct()))}, ("wol",))
+    inventory = Inventory.of({"t": tuple(sorted(corpus.labels.distinct()))}, ("wol",))
 
     def refuse(*_: object) -> None:
         raise AssertionError("a sentence was made")
@@ -76,7 +76,7 @@ def test_a_corpus_is_not_turned_into_sentences_on_the_way(monkeypatch: pytest.Mo
     assert inventory.label_ids("t", corpus.labels).tolist() == [0, 1, 1, 2, 2, 3]
     assert corpus.composed().n_words == 6
     with pytest.raises(DataError, match="t: unknown label 'Y'"):
-        Inventory({"t": ("B-LOC", "O", "X")}, ("wol",)).label_ids("t", corpus.labels)
+        Inventory.of({"t": ("B-LOC", "O", "X")}, ("wol",)).label_ids("t", corpus.labels)
 
 
 words = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), min_size=1, max_size=3)

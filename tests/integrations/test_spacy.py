@@ -227,7 +227,7 @@ def test_settings_are_checked_when_the_component_is_added(model: Path):
 
 def test_tasks_of_sentences_have_no_place_at_tokens(model: Path, tagger: Tagger):
     pipe = pipeline(model, "pos/eng").get_pipe("crossfill")
-    topics = Inventory({"topic": ("a", "b"), "pos": ("NOUN",)}, ("eng",), units={"topic": Unit.SENTENCE})
+    topics = Inventory.of({"topic": ("a", "b"), "pos": ("NOUN",)}, ("eng",), units={"topic": Unit.SENTENCE})
     pipe.cells = ["topic/eng"]
     with pytest.raises(ConfigError, match="expected tasks that label words, got topic, which labels sentences"):
         pipe._check(topics)

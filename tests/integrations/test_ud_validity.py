@@ -101,7 +101,7 @@ def test_predictions_are_valid_where_the_input_was(tasked: Path, tmp_path: Path,
 def test_predictions_that_are_right_are_as_valid_as_the_truth(tasked: Path, tmp_path: Path):
     pytest.importorskip("udtools")
     tagger = crossfill.load(tasked)
-    names = tagger.model.inventory.labels["pos"]
+    names = tagger.model.inventory.task("pos").labels
     given, made = treebank(WOLOF), []
     for item, (_, tags) in zip(read_items(io.BytesIO(given.encode()), "given", "conllu", "wol"), WOLOF, strict=True):
         found = tagger.tag(item.sentence, "pos/wol", options=TaggingOptions(interval=0.9))

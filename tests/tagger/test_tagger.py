@@ -50,7 +50,7 @@ def test_it_says_what_prediction_says(tagger: Tagger):
     inputs = tagger.model.encoder.prepare(Corpus.from_sentences(Sentence(t) for t in TEXTS), "fin")
     expected = predict(tagger.model, inputs, cell, 7)
     found = list(tagger.tag_many(TEXTS, "pos/fin"))
-    names = np.array(tagger.model.inventory.labels["pos"])
+    names = np.array(tagger.model.inventory.task("pos").labels)
     assert [label for t in found for label in t.labels] == names[expected.labels.numpy()].tolist()
     for name in ("probabilities", "entropy", "mutual_information", "confidence"):
         whole = np.concatenate([getattr(t, name) for t in found])

@@ -149,7 +149,7 @@ def test_many_threads_accept_and_tag_while_it_learns(teach: Begin, taught: tuple
     assert not failures
     texts = {"".join(s.words) for s in corpus}
     assert len(teacher.active(cell)) == len(texts)
-    journal = Journal(teacher.folder, cell, teacher.tagger.model.inventory.labels[cell.task])
+    journal = Journal(teacher.folder, cell, teacher.tagger.model.inventory.task(cell.task).labels)
     entries = journal.read()
     assert sum(type(entry).__name__ == "Accepted" for entry in entries) == len(corpus)
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_learned_is_refused_and_nothing_is_written(teach: Begin, 
 def test_spans_have_to_begin(teach: Begin, taught):
     teacher = teach()
     cell = next(cell for cell in teacher.tagger.cells if cell.task == "ner")
-    label = next(label for label in teacher.tagger.model.inventory.labels["ner"] if label.startswith("I-"))
+    label = next(label for label in teacher.tagger.model.inventory.task("ner").labels if label.startswith("I-"))
     with pytest.raises(DataError, match="at the start of a span"):
         teacher.accept(cell, [Sentence(("a", "b"), ("O", label))])
     teacher.accept(cell, [Sentence(("a", "b"), (f"B{label[1:]}", label))])

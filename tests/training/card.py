@@ -19,7 +19,7 @@ from crossfill.prediction.predict import CellWords, classify, predict_by_vote, p
 from crossfill.training.elbo import log_likelihood, negative_elbo, total_divergence
 
 CARD = "card"
-INVENTORY = Inventory({"ner": ("B", "I", "O"), "pos": ("ADJ", "NOUN")}, ("fin", "tha", "wol"))
+INVENTORY = Inventory.of({"ner": ("B", "I", "O"), "pos": ("ADJ", "NOUN")}, ("fin", "tha", "wol"))
 SEEN = [Cell("ner", "fin"), Cell("ner", "wol"), Cell("pos", "wol"), Cell("pos", "tha")]
 UNSEEN = [Cell("pos", "fin"), Cell("pos", "wol")]  # two at a time: fake tensors of one number know their value
 

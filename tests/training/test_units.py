@@ -23,7 +23,7 @@ from crossfill.training.labelled import Labelled, prepare_grid
 from crossfill.training.loop import Trainer
 from tests.scenarios import SMALL, mixed_grid
 
-INVENTORY = Inventory(
+INVENTORY = Inventory.of(
     {"nli": ("no", "yes"), "pos": ("ADJ", "NOUN", "VERB"), "topic": ("O", "B-sport", "_")},
     ("aaa", "bbb"),
     units={"nli": Unit.PAIR, "topic": Unit.SENTENCE},
@@ -37,10 +37,10 @@ MIXED = frozenset(GRID.cells) - {UNSEEN}
 
 def labelled(cell: Cell) -> Labelled:
     rng, lengths = torch.Generator().manual_seed(0), torch.tensor(SIZES[cell.task])
-    unit = INVENTORY.unit(cell.task)
+    unit = INVENTORY.task(cell.task).unit
     n_labels = int(lengths.sum()) if unit is Unit.WORD else len(lengths) // unit.n_sentences
     features = torch.randn(int(lengths.sum()), 4, dtype=torch.float64, generator=rng)
-    labels = torch.randint(len(INVENTORY.labels[cell.task]), (n_labels,), generator=rng)
+    labels = torch.randint(len(INVENTORY.task(cell.task).labels), (n_labels,), generator=rng)
     return Labelled(FeatureInputs(features, lengths), labels, unit)
 
 
@@ -88,7 +88,7 @@ def test_every_method_gives_heads_of_the_width_of_a_unit(method: str):
     for cell in SEEN:
         own = labelled(cell)
         logits = model.heads.plug_in([cell])[0].logits(model.features(own.inputs, cell.task))
-        assert logits.shape[1:] == (len(own.labels), len(INVENTORY.labels[cell.task]))
+        assert logits.shape[1:] == (len(own.labels), len(INVENTORY.task(cell.task).labels))
 
 
 def test_a_mixed_run_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Path):

@@ -27,7 +27,7 @@ DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 def app(method: str):
     """A server of a model that was not trained: 25 languages, each seen in one of two tasks."""
     config = SMALL.change({"method": method, **APART})
-    model = build_model(config, Inventory(LABELS, LANGUAGES), SEEN)
+    model = build_model(config, Inventory.of(LABELS, LANGUAGES), SEEN)
     return build_app(Tagger(model, config), name="many", examples={})
 
 

@@ -159,7 +159,7 @@ def test_spans_by_keys_and_by_dragging(visit: Callable[..., Page], address: str,
     add(page, LINES[2])
     none, one, other = (
         "0",
-        *sorted({label[2:] for label in teacher.tagger.model.inventory.labels["ner"] if label != "O"})[:2],
+        *sorted({label[2:] for label in teacher.tagger.model.inventory.task("ner").labels if label != "O"})[:2],
     )
     press(page, "Home", "Shift+End", none)
     assert labels(page) == ["no label"] * 5
@@ -394,7 +394,7 @@ def test_a_cell_learns_by_itself_and_the_next_sentence_shows_it(
             while words(page) == before and time.monotonic() < deadline:  # keys are for the next sentence from then on
                 time.sleep(0.05)
         expect(page.locator("#unlearned")).to_contain_text("All learned")
-        first = teacher.tagger.model.inventory.labels["pos"][0]
+        first = teacher.tagger.model.inventory.task("pos").labels[0]
         deadline = time.monotonic() + 20
         while set(labels(page)) != {first} and time.monotonic() < deadline:  # the sentence is tagged anew after that
             time.sleep(0.05)

@@ -45,7 +45,7 @@ class Examples:
             raise DataError(f"{cell}: expected labelled sentences to adapt to, got none; is the file empty?")
         data = prepare(model.encoder, inventory or model.inventory, cell, corpus)
         words, lengths = encode_words(model, data.inputs), data.inputs.lengths
-        known = cell.task in model.inventory.labels
+        known = cell.task in model.inventory.tasks
         with torch.inference_mode():
             features = model.pool(words, lengths, cell.task) if known else model.encoder.pool(words, lengths, data.unit)
         cues = cues_of(corpus.text()) if data.unit is Unit.WORD else torch.full((len(features), N_CUES), NONE)

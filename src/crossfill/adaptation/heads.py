@@ -21,7 +21,7 @@ from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
 from crossfill.adaptation.laplace import Categorical, PosteriorProblem, laplace
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid, Inventory
-from crossfill.grid.task import Task, Unit
+from crossfill.grid.task import Task
 from crossfill.grid.text_keys import sentence_hashes
 from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
 
@@ -55,17 +55,12 @@ def added_tasks(cells: Mapping[Cell, AdaptedCell], known: Collection[str]) -> di
 
 def with_tasks(inventory: Inventory, tasks: Iterable[Task]) -> Inventory:
     """Return the inventory with these tasks after its own."""
-    added = list(tasks)
-    labels = dict(inventory.labels) | {task.name: task.labels for task in added}
-    units = {task.name: task.unit for task in added if task.unit is not Unit.WORD}
-    return replace(inventory, labels=labels, units=dict(inventory.units) | units)
+    return replace(inventory, tasks=dict(inventory.tasks) | {task.name: task for task in tasks})
 
 
 def without_tasks(inventory: Inventory, tasks: Collection[str]) -> Inventory:
     """Return the inventory without these tasks."""
-    labels = {name: labels for name, labels in inventory.labels.items() if name not in tasks}
-    units = {name: unit for name, unit in inventory.units.items() if name not in tasks}
-    return replace(inventory, labels=labels, units=units)
+    return replace(inventory, tasks={name: task for name, task in inventory.tasks.items() if name not in tasks})
 
 
 DRAWS = 64
@@ -141,7 +136,7 @@ def generated_prior(model: Model, cell: Cell, task: Task | None = None) -> HeadP
     was added, centred on what other cells of the task know. `task` is needed if the model does not know it yet.
     """
     base = without_adapted(model)
-    if cell.task in base.inventory.labels:
+    if cell.task in base.inventory.tasks:
         return _prior_of(base.heads, cell)
     task = task or model.inventory.task(cell.task)
     others = [made for other, made in sorted(adapted_cells(model).items()) if other.task == cell.task and other != cell]

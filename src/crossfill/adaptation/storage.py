@@ -79,7 +79,7 @@ def remove_adapted(folder: Path, cell: Cell) -> None:
 def load_adapted(folder: Path, model: Model) -> dict[Cell, AdaptedCell]:
     """The adapted cells of a model folder, checked against the model."""
     found: dict[Cell, AdaptedCell] = {}
-    labels = dict(model.inventory.labels)
+    labels = {name: task.labels for name, task in model.inventory.tasks.items()}
     for path in sorted((folder / checkpoint.ADAPTED).glob("*.safetensors")):
         made = _load(path, model)
         if labels.setdefault(made.cell.task, made.task.labels) != made.task.labels:
@@ -95,12 +95,13 @@ def _load(path: Path, model: Model) -> AdaptedCell:
             raise ValueError(f"expected format {FORMAT}, got {notes['format']}; adapt the cell again")
         cell, labels = Cell.parse(notes["cell"]), tuple(map(str, notes["labels"]))
         model.inventory.language_index(cell.language)
-        if labels != model.inventory.labels.get(cell.task, labels):
+        known = model.inventory.tasks.get(cell.task)
+        if known and labels != known.labels:
             raise ValueError(f"expected the labels of the model's {cell.task}, got {', '.join(labels)}")
         hashes = tuple(map(str, notes["hashes"]))
         unit = Unit(notes.get("unit", Unit.WORD))
-        if cell.task in model.inventory.labels and unit is not model.inventory.unit(cell.task):
-            raise ValueError(f"expected labels of {model.inventory.unit(cell.task)}s, got labels of {unit}s")
+        if known and unit is not known.unit:
+            raise ValueError(f"expected labels of {known.unit}s, got labels of {unit}s")
         _check(tensors, hashes, len(labels), model.width(cell.task, unit))
         words = (tensors["features"], tensors["cues"].long(), tensors["labels"])
         examples = Examples(*words, tensors["lengths"], hashes)

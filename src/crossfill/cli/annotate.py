@@ -50,7 +50,7 @@ def annotate(
         check_file(out, replace=False)
     tagger = load(model)
     target, path = tagger.cell(cell), None if str(file) == "-" else file
-    unit = tagger.model.inventory.unit(target.task)
+    unit = tagger.model.inventory.task(target.task).unit
     source, cutting = input_form(path, read, unit)
     form = form or ("conllu" if source == "conllu" else "bio")
     with opened(path) as stream:

@@ -33,15 +33,15 @@ def evaluate(
     if samples is not None:
         tagger.config = tagger.config.change({"prediction.samples": samples})
     # read with the tasks that the model was trained with, so that text which they share is kept apart as it was then
-    tasks = tagger.model.inventory.tasks
+    tasks = tuple(tagger.model.inventory.tasks)
     grid = _known(tagger, load_grid(data, tasks=tasks, seed=seed, allow_missing=True), data)
     check_test_data(tagger.model, grid)
     for adapted in (cell for cell in grid.cells if cell in tagger.adapted):
         typer.echo(f"{adapted}: {tagger.status(adapted)}", err=True)
     results = _results(tagger, grid, alpha)
     report = as_report(results) | {"samples": tagger.config.prediction.samples}
-    if tagger.model.inventory.units:
-        report["units"] = dict(tagger.model.inventory.units)
+    if units := tagger.model.inventory.units:
+        report["units"] = units
     scored = {result.cell for result in results}
     if not as_json:
         _show(report)

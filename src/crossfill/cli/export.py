@@ -30,6 +30,6 @@ def export(
         tagger = load(model)
         target = tagger.cell(cell)
         write(tagger, target, out, lambda stage: update(0, stage))
-    unit = tagger.model.inventory.unit(target.task)
+    unit = tagger.model.inventory.task(target.task).unit
     kind = "model.onnx" if onnx else f"a {'token' if unit == 'word' else 'sequence'}-classification checkpoint"
     typer.echo(f"{out}: {kind} for {target}, with its tokenizer and a card")

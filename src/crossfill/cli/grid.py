@@ -115,7 +115,7 @@ def _as_json(data: Path, grid: "Grid", problems: "Sequence[Message]") -> dict[st
     return {
         "path": str(data),
         "tasks": {
-            task: {"unit": grid.inventory.unit(task), "labels": dict(sorted(_label_counts(grid, task).items()))}
+            task: {"unit": grid.inventory.task(task).unit, "labels": dict(sorted(_label_counts(grid, task).items()))}
             for task in grid.tasks
         },
         "languages": {language: language_name(language) for language in grid.languages},
@@ -232,7 +232,7 @@ def _labels_table(grid: "Grid") -> "Table":
     table.add_column("labels", justify="right", no_wrap=True)
     table.add_column("by frequency", overflow="fold")
     for task in grid.tasks:
-        labels, unit = _label_counts(grid, task), grid.inventory.unit(task)
+        labels, unit = _label_counts(grid, task), grid.inventory.task(task).unit
         shares = {label: f"{n / labels.total():.1%}" for label, n in labels.items()}
         shares |= {label: f"{n:,}×" for label, n in labels.items() if n < 0.001 * labels.total()}
         shown = [

@@ -80,7 +80,7 @@ def find_cells(tagger: "Tagger", names: Sequence[str] | None) -> "tuple[list[Cel
             f"expected a cell to tag in, such as --cell {tagger.cells[0]}; the model has {sides(tagger.cells)}"
         )
     cells = [tagger.cell(name) for name in names]
-    units = {cell: tagger.model.inventory.unit(cell.task) for cell in cells}
+    units = {cell: tagger.model.inventory.task(cell.task).unit for cell in cells}
     if len(set(units.values())) > 1:
         each = ", ".join(f"{cell} labels {unit}s" for cell, unit in units.items())
         raise DataError(f"expected cells that label the same unit, got: {each}; tag them one after the other")

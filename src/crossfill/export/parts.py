@@ -69,7 +69,7 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
             "expected a model that reads its encoder's vectors alone, got one that also reads the surface of words, "
             "which other software does not compute; train one to export with --set encoder.surface=false"
         )
-    unit = tagger.model.inventory.unit(cell.task)
+    unit = tagger.model.inventory.task(cell.task).unit
     if unit is Unit.PAIR:
         raise ExportError(
             f"{cell}: expected a task that labels words or sentences, got one that labels pairs: its head reads "
@@ -97,7 +97,7 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
             bias = bias - weight @ encoder.mean[row]
     else:
         words = encoder.words.eval()
-    labels = tagger.model.inventory.labels[cell.task]
+    labels = tagger.model.inventory.task(cell.task).labels
     query = None if encoder.query is None else weight[-1]  # its constant cancels in the softmax
     weight, bias = weight[: len(labels)], bias[: len(labels)]
     return Parts(cell, words, encoder.source.folder, weight, bias, labels, unit, encoder.sentences, query)

@@ -1,6 +1,6 @@
 """The grid of tasks × languages: cells, their corpora, and the inventory of labels and languages."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -72,34 +72,37 @@ class Splits:
 class Inventory:
     """What a model needs to know about a grid: tasks with their labels, and languages, each in a fixed order."""
 
-    labels: Mapping[str, tuple[str, ...]]
+    tasks: Mapping[str, Task]
     languages: tuple[str, ...]
     newcomers: frozenset[str] = frozenset()
     """The languages without any corpus, of which there is only text."""
-    units: Mapping[str, Unit] = field(default_factory=dict)
-    """What each task labels; words if it is not here."""
+
+    @classmethod
+    def of(
+        cls,
+        labels: Mapping[str, Sequence[str]],
+        languages: Sequence[str],
+        newcomers: Iterable[str] = (),
+        units: Mapping[str, Unit] | None = None,
+    ) -> "Inventory":
+        """Make the inventory of tasks with these labels and units; those without a unit label words."""
+        tasks = {
+            name: Task(name, tuple(of_task), (units or {}).get(name, Unit.WORD)) for name, of_task in labels.items()
+        }
+        return cls(tasks, tuple(languages), frozenset(newcomers))
 
     @property
-    def tasks(self) -> tuple[str, ...]:
-        return tuple(self.labels)
-
-    def task_index(self, task: str) -> int:
-        if task not in self.labels:
-            raise DataError(unknown("task", task, self.labels))
-        return self.tasks.index(task)
+    def units(self) -> dict[str, Unit]:
+        """What tasks label that do not label words."""
+        return {name: task.unit for name, task in self.tasks.items() if task.unit is not Unit.WORD}
 
     def task(self, name: str) -> Task:
-        """The task of this name."""
-        self.task_index(name)
-        return self._tasks[name]
+        if name not in self.tasks:
+            raise DataError(unknown("task", name, self.tasks))
+        return self.tasks[name]
 
-    def unit(self, task: str) -> Unit:
-        """What a task labels."""
-        return self.units.get(task, Unit.WORD)
-
-    def head_shapes(self, n_features: int) -> list[tuple[int, int]]:
-        """Labels and inputs of the head of each task, over an encoder with `n_features` for a word."""
-        return [(len(labels), self.unit(task).width(n_features)) for task, labels in self.labels.items()]
+    def task_index(self, task: str) -> int:
+        return list(self.tasks).index(self.task(task).name)
 
     def language_index(self, language: str) -> int:
         index = self._language_rows.get(language)
@@ -107,23 +110,23 @@ class Inventory:
             raise DataError(unknown("language", language, self.languages))
         return index
 
+    def head_shapes(self, n_features: int) -> list[tuple[int, int]]:
+        """Labels and inputs of the head of each task, over an encoder with `n_features` for a word."""
+        return [(len(task.labels), task.unit.width(n_features)) for task in self.tasks.values()]
+
     def check(self, cell: Cell) -> None:
         """Refuse a cell whose task or language is unknown."""
-        self.task_index(cell.task)
+        self.task(cell.task)
         self.language_index(cell.language)
 
     def label_ids(self, task: str, labels: Column) -> np.ndarray:
         """Labels as positions in the task's inventory."""
-        places = {label: i for i, label in enumerate(self.labels[self.tasks[self.task_index(task)]])}
-        found = labels.positions_in(places)
-        if (missing := np.flatnonzero(found < 0)).size:
-            told = unknown("label", labels[int(missing[0])], places)
-            raise DataError(f"{task}: {told}; correct it, or train a model with it")
-        return found
-
-    @cached_property
-    def _tasks(self) -> dict[str, Task]:
-        return {name: Task(name, tuple(labels), self.unit(name)) for name, labels in self.labels.items()}
+        rows = {label: i for i, label in enumerate(self.task(task).labels)}
+        ids = labels.positions_in(rows)
+        if (missing := np.flatnonzero(ids < 0)).size:
+            problem = unknown("label", labels[int(missing[0])], rows)
+            raise DataError(f"{task}: {problem}; correct it, or train a model with it")
+        return ids
 
     @cached_property
     def _language_rows(self) -> dict[str, int]:
@@ -173,13 +176,9 @@ class Grid:
                             f"{cell}: expected labels of {units[cell.task]}s, as in other corpora of {cell.task}; got "
                             f"labels of {corpus.unit}s; give it a task of its own"
                         )
-        languages = tuple(sorted({*self.languages, *self.texts}))
-        return Inventory(
-            {task: tuple(sorted(found)) for task, found in labels.items()},
-            languages,
-            frozenset(self.texts) - set(self.languages),
-            {task: unit for task, unit in units.items() if unit is not Unit.WORD},
-        )
+        newcomers = set(self.texts) - set(self.languages)
+        languages = sorted({*self.languages, *self.texts})
+        return Inventory.of({task: sorted(of_task) for task, of_task in labels.items()}, languages, newcomers, units)
 
     def __getitem__(self, cell: Cell) -> tuple[Splits, ...]:
         if cell not in self.corpora:

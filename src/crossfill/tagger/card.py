@@ -151,7 +151,7 @@ def write_card(folder: Path) -> None:
     name = f"`{PurePath(config.encoder.name).name}`"
     if encoder is not None:
         name = f"`{encoder.name}` at revision `{encoder.revision[:40]}`"
-    pairs = inventory.unit(inventory.tasks[0]) is Unit.PAIR
+    pairs = next(iter(inventory.tasks.values())).unit is Unit.PAIR
     example = '("a sentence", "another")' if pairs else '["a", "sentence"]'
     tasks = " and ".join(f"`{task}`" for task in inventory.tasks)
     unstated = "No licence was stated for the model; those of its corpora and of its encoder apply."
@@ -171,8 +171,8 @@ def write_card(folder: Path) -> None:
         "## Data",
         f"Languages: {', '.join(f'{language_name(code)} (`{code}`)' for code in inventory.languages)}.",
         "\n".join(
-            f"- `{task}`, labels of {inventory.unit(task)}s: {', '.join(f'`{label}`' for label in labels)}"
-            for task, labels in inventory.labels.items()
+            f"- `{task.name}`, labels of {task.unit}s: {', '.join(f'`{label}`' for label in task.labels)}"
+            for task in inventory.tasks.values()
         ),
         _table("seen cell | corpora | sentences | words", rows),
         unstated if info.license == "unknown" else f"Licence of the model: `{info.license}`.",
@@ -254,7 +254,7 @@ def _metadata(
     from huggingface_hub import EvalResult, ModelCardData
 
     corpora = {str(name) for entry in info.data.values() for name in entry.get("corpora", ())}
-    kinds = {task: inventory.task(task).kind for task in inventory.tasks}
+    kinds = {task.name: task.kind for task in inventory.tasks.values()}
     word_type, text_type = _TYPES
     types = {task: text_type if kind is TaskKind.CLASSES else word_type for task, kind in kinds.items()}
     used_types = sorted(set(types.values()), key=_TYPES.index)

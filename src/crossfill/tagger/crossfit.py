@@ -181,7 +181,7 @@ def _text(grid: Grid, cell: Cell) -> Corpus:
     """Find text of an unseen cell, without labels: its own training text, else that of the language's other tasks."""
     same = [cell] if cell in grid.corpora else []
     others = sorted(other for other in grid.cells if other.language == cell.language and other != cell)
-    if grid.inventory.unit(cell.task) is Unit.PAIR:  # sentences of other tasks make no pairs
+    if grid.inventory.task(cell.task).unit is Unit.PAIR:  # sentences of other tasks make no pairs
         others = [other for other in others if other.task == cell.task]
     for other in (*same, *others):
         usable = [splits for splits in grid[other] if splits.has_training_data]
@@ -192,7 +192,7 @@ def _text(grid: Grid, cell: Cell) -> Corpus:
 
 def _doubt_of_text(model: Model, cell: Cell, text: Corpus, seed: int) -> float:
     inputs = model.encoder.prepare(text, cell.language)
-    unit = model.inventory.unit(cell.task)
+    unit = model.inventory.task(cell.task).unit
     n = len(inputs.lengths) // unit.n_sentences
     if n > MOST_SENTENCES:
         inputs = inputs.take(sentences_of(_random_places(n, MOST_SENTENCES, seed), unit))

@@ -10,7 +10,6 @@ import torch
 from crossfill.config import Config, load_run_config, parse_config
 from crossfill.errors import ConfigError, CrossfillError
 from crossfill.grid.cells import Cell, Grid
-from crossfill.grid.task import Unit
 from crossfill.grid.typology import load_typology
 from crossfill.settings import preset_values
 
@@ -147,7 +146,7 @@ def _fit_to_data(config: Config, preset: str, grid: Grid, seen: Collection[Cell]
         usual = min(usual, round(ratio * STEPS_PER_TASK * len({cell.task for cell in seen})))
     steps = min(MOST, max(FEWEST, usual))
     changes: dict[str, Any] = {"training.steps": steps, "training.validate_every": max(1, steps // VALIDATIONS)}
-    if preset == "laptop" and any(grid.inventory.unit(task) is not Unit.WORD for task in grid.inventory.tasks):
+    if preset == "laptop" and grid.inventory.units:
         changes["encoder.sentences"] = "attention"
     return config.change(changes)
 

@@ -126,7 +126,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         targets = [self.cell(cell) for cell in cells]
         if not targets:
             raise DataError("expected at least one cell, such as ner/wol; got none")
-        units = {self.model.inventory.unit(cell.task) for cell in targets}
+        units = {self.model.inventory.task(cell.task).unit for cell in targets}
         unit = Unit.PAIR if Unit.PAIR in units else Unit.WORD
         if unit is Unit.PAIR and len(units) > 1:
             raise DataError("expected cells that all label pairs, or none; got both; tag them one after the other")
@@ -141,7 +141,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
     ) -> Query:
         """Check what is asked, and make a query for `tag_queries`: a sentence to tag in a cell."""
         target, options = self.cell(cell), options or TaggingOptions()
-        sentence = as_sentence(text, target.language, self.model.inventory.unit(target.task))
+        sentence = as_sentence(text, target.language, self.model.inventory.task(target.task).unit)
         n_samples = self.config.prediction.samples if samples is None else samples
         if n_samples < 0:
             raise ConfigError(f"expected samples of 0 (plug-in) or more, got {n_samples}")
@@ -167,7 +167,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         labelled = corpus if isinstance(corpus, Corpus) else Corpus.from_sentences(corpus)
         target = self.cell_to_adapt(cell)
         before, inventory = self.adapted.get(target), self.model.inventory
-        if target.task not in inventory.labels:
+        if target.task not in inventory.tasks:
             task = Task(target.task, tuple(sorted(labelled.labels.distinct())), labelled.unit)
             inventory = with_tasks(inventory, [task])
         examples = Examples.of(self.model, target, labelled, inventory)

@@ -136,7 +136,7 @@ class SentenceQueue:
             with self._encoding:
                 inputs = model.encoder.prepare(Corpus.from_text(sentences), self.cell.language)
                 features = encode(model, inputs, self.cell.task).float().cpu()
-            words = model.inventory.unit(self.cell.task) is Unit.WORD
+            words = model.inventory.task(self.cell.task).unit is Unit.WORD
             parts = features.split([len(sentence) if words else 1 for sentence in sentences])
             with self._changed:
                 self._features |= {key: part for key, part in zip(keys, parts, strict=True) if key in self._sentences}

@@ -267,7 +267,7 @@ class Teacher:
 
     def _read(self, cell: Cell) -> TaughtCell:
         """Read the journal of a cell, and the sentences that wait."""
-        journal = Journal(self.folder, cell, self.tagger.model.inventory.labels[cell.task])
+        journal = Journal(self.folder, cell, self.tagger.model.inventory.task(cell.task).labels)
         queue = SentenceQueue(self.folder, cell, self.tagger, self.encoding, self._encoder)
         taught = TaughtCell(cell, journal, queue, self.tagger.adapted.get(cell))
         taught.refresh()

@@ -46,7 +46,7 @@ class Labelled:
 
 def prepare(encoder: Encoder, inventory: Inventory, cell: Cell, corpus: Corpus) -> Labelled:
     """Prepare a corpus of a cell for the encoder, and look up its labels."""
-    unit = inventory.unit(cell.task)
+    unit = inventory.task(cell.task).unit
     if len(corpus) and corpus.unit is not unit:
         raise DataError(
             f"{cell}: expected labels of {unit}s, as the task has; got labels of {corpus.unit}s; is it the "

@@ -132,7 +132,7 @@ class Engine:
 
     def _queries(self, request: TagRequest) -> list[Query]:
         cells = [self.tagger.cell(cell) for cell in request.cells]
-        units = {self.tagger.model.inventory.unit(cell.task) for cell in cells}
+        units = {self.tagger.model.inventory.task(cell.task).unit for cell in cells}
         if Unit.PAIR in units and len(units) > 1:
             raise invalid("expected cells that all label pairs, or none; got both")
         if request.text is not None and Unit.PAIR in units:

@@ -108,7 +108,7 @@ def routes(queue: RequestQueue, incoming: IncomingAnnotations, versions: CellVer
 
     @router.post("/setup", summary="Check a project's labelling configuration", responses=CELL_PROBLEMS)
     async def setup(body: SetupRequest, cell: Cell = cell_named) -> Version:
-        LabelConfig.parse(body.label_schema).check(inventory.labels[cell.task])
+        LabelConfig.parse(body.label_schema).check(inventory.task(cell.task).labels)
         return Version(model_version=versions.of(cell))
 
     @router.post(

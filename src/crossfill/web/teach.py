@@ -291,7 +291,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
 
         def work() -> bytes:
             corpus = Corpus.from_sentences(entry.sentence for entry in teacher.active(asked))
-            return WRITERS[_FORMATS[format]](corpus, asked.task, tagger.model.inventory.labels[asked.task])
+            return WRITERS[_FORMATS[format]](corpus, asked.task, tagger.model.inventory.task(asked.task).labels)
 
         name = f"{asked.task.replace(':', '=')}-{asked.language}{_FORMATS[format]}"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
@@ -320,5 +320,5 @@ def _shown(entry: Accepted) -> AcceptedSentence:
 
 def _example(teacher: Teacher) -> dict[str, Any]:
     """A sentence of one word, with a label that the first task has."""
-    labels = next(iter(teacher.tagger.model.inventory.labels.values()))
+    labels = next(iter(teacher.tagger.model.inventory.tasks.values())).labels
     return {"words": ["Dakar"], "labels": [next(label for label in labels if not label.startswith("I-"))]}

@@ -63,7 +63,7 @@ class Crossfill:
         if self._tagger is None:
             return ()
         tasks = dict.fromkeys(self._tagger.cell(cell).task for cell in self.cells)
-        return tuple(label for task in tasks for label in self._tagger.model.inventory.labels[task])
+        return tuple(label for task in tasks for label in self._tagger.model.inventory.task(task).labels)
 
     def __call__(self, doc: Doc) -> Doc:
         """Tag a document."""
@@ -132,7 +132,7 @@ class Crossfill:
         if not tasks or len(set(tasks)) < len(tasks):
             raise ConfigError(f"expected one cell of each task, as ner/wol and pos/wol; got {self.cells or 'none'}")
         for task in tasks:
-            if (unit := inventory.unit(task)) is not Unit.WORD:
+            if (unit := inventory.task(task).unit) is not Unit.WORD:
                 raise ConfigError(f"expected tasks that label words, got {task}, which labels {unit}s; use predict")
 
 

@@ -14,8 +14,7 @@ from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.task import Unit
 from crossfill.methods.baselines.bea import bea
-from crossfill.methods.method import Plan
-from crossfill.methods.registry import all_methods, as_method, build_model, find_method
+from crossfill.methods.registry import Plan, all_methods, as_method, build_model, find_method
 from crossfill.model import n_parameters
 from crossfill.prediction.predict import predict, predict_features
 from crossfill.tagger.model_folder import load_model

@@ -5,9 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from crossfill.config import TrainingConfig
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
-from crossfill.training.sampling import CellSampler, CellSize
+from crossfill.training.elbo import CellSampler, CellSize
 
 SIZES = {
     Cell("ner", "aaa"): CellSize(3, 30),
@@ -17,7 +18,9 @@ SIZES = {
 
 
 def sampler(scheme="uniform", batch=2, cells=1, seed=0, one_task=False) -> CellSampler:
-    return CellSampler(SIZES, batch, cells, scheme, seed, one_task)
+    step_tasks = "one" if one_task else "mixed"
+    config = TrainingConfig(batch_sentences=batch, cells_per_step=cells, seed=seed, step_tasks=step_tasks)
+    return CellSampler(SIZES, config, scheme)
 
 
 @pytest.mark.parametrize(("scheme", "expected"), [("uniform", [1 / 3] * 3), ("proportional", [0.3, 0.6, 0.1])])
@@ -83,6 +86,6 @@ def test_counts():
 
 def test_empty_cells_are_refused_by_name():
     with pytest.raises(DataError, match="none in ner/ccc"):
-        CellSampler({**SIZES, Cell("ner", "ccc"): CellSize(0, 0)}, 2, 1, "uniform", 0)
+        CellSampler({**SIZES, Cell("ner", "ccc"): CellSize(0, 0)}, TrainingConfig(), "uniform")
     with pytest.raises(DataError, match="no seen cell"):
-        CellSampler({}, 2, 1, "uniform", 0)
+        CellSampler({}, TrainingConfig(), "uniform")

@@ -8,12 +8,11 @@ from crossfill.config import Config
 from crossfill.encoders.base import Encoder
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
-from crossfill.methods.method import Plan
-from crossfill.methods.registry import build_model, find_method
+from crossfill.methods.registry import Plan, build_model, find_method
 from crossfill.model import Model
 from crossfill.progress import Report
 from crossfill.tagger.model_folder import complete_folder
-from crossfill.training.labelled import prepare_grid, prepare_unseen_development
+from crossfill.training.labelled import prepare_development, prepare_grid
 from crossfill.training.loop import Progression, Trainer
 from crossfill.training.processes import Processes
 
@@ -54,7 +53,7 @@ def train_model(
         method.prepare(model, plan, config)
         training, development = prepare_grid(model, plan.grid, plan.cells)
         if config.training.selection == "oracle":
-            development = prepare_unseen_development(model, grid)
+            development = prepare_development(model, grid, (cell for cell in grid.cells if cell not in model.seen))
     data = plan.grid.digest(plan.cells) if out is not None else ""
     trainer = Trainer(model, training, development, config, out, processes, data)
     progression = trainer.run(resume=True, report=report or (lambda _step, _note: None))

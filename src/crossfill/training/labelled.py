@@ -1,6 +1,6 @@
 """Corpora prepared for training and scoring: an encoder's inputs with the label of every word, sentence or pair."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import torch
@@ -64,19 +64,14 @@ def prepare_grid(
     """Training and development data of the model's seen cells, or of the cells given."""
     chosen = sorted(model.seen if cells is None else cells)
     training = {cell: grid.training(cell) for cell in chosen}
-    development = {cell: grid.development(cell) for cell in chosen}
     empty = [str(cell) for cell, corpus in training.items() if not len(corpus)]
     if empty:
         raise DataError(f"expected training sentences in every seen cell, got none in {', '.join(empty)}")
-    train, dev = (
-        {cell: prepare(model.encoder, model.inventory, cell, corpus) for cell, corpus in part.items() if len(corpus)}
-        for part in (training, development)
-    )
-    return train, dev
+    train = {cell: prepare(model.encoder, model.inventory, cell, corpus) for cell, corpus in training.items()}
+    return train, prepare_development(model, grid, chosen)
 
 
-def prepare_unseen_development(model: Model, grid: Grid) -> dict[Cell, Labelled]:
-    """Development data of unseen cells, for `training.selection: oracle` and nothing else."""
-    unseen = [cell for cell in grid.cells if cell not in model.seen]
-    development = {cell: grid.development(cell) for cell in unseen}
-    return {c: prepare(model.encoder, model.inventory, c, corpus) for c, corpus in development.items() if len(corpus)}
+def prepare_development(model: Model, grid: Grid, cells: Iterable[Cell]) -> dict[Cell, Labelled]:
+    """Development data of those of these cells that have any; of unseen ones only for `training.selection: oracle`."""
+    corpora = {cell: grid.development(cell) for cell in cells}
+    return {c: prepare(model.encoder, model.inventory, c, corpus) for c, corpus in corpora.items() if len(corpus)}

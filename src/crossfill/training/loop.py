@@ -4,6 +4,7 @@ import math
 import signal
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -13,12 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from crossfill import checkpoint
 from crossfill.config import Config
-from crossfill.encoders.base import Inputs
 from crossfill.errors import CheckpointError, TrainingError
 from crossfill.files import write_json
 from crossfill.grid.cells import Cell
@@ -26,11 +25,19 @@ from crossfill.measures import uncertainty
 from crossfill.measures.metrics import score
 from crossfill.model import Model
 from crossfill.prediction.predict import predict
-from crossfill.training.elbo import KlWeight, Objective, log_likelihood, negative_elbo, total_divergence
+from crossfill.training.elbo import (
+    CellSampler,
+    CellSize,
+    Draw,
+    KlWeight,
+    Objective,
+    log_likelihood,
+    negative_elbo,
+    total_divergence,
+)
 from crossfill.training.labelled import Labelled
 from crossfill.training.optimisers import Optimisers
 from crossfill.training.processes import Processes, widest
-from crossfill.training.sampling import CellSampler, CellSize, Draw
 
 CHECKPOINT_SECONDS = 30.0
 """Seconds between checkpoints."""
@@ -92,21 +99,14 @@ class Trainer:
         self.processes = processes or Processes(config.training)
         self.model, self.train_data, self.dev_data, self.config, self.out = model, train, dev, config, out
         model.to(self.processes.device)
-        sizes = {c: CellSize(len(d), len(d.labels)) for c, d in train.items()}
+        sizes = {cell: CellSize(len(data), len(data.labels)) for cell, data in train.items()}
         settings = config.training
-        scheme = config.objective.cell_sampling
-        self.sampler = CellSampler(
-            sizes,
-            settings.batch_sentences,
-            settings.cells_per_step,
-            scheme,
-            settings.seed,
-            settings.step_tasks == "one",
-        )
+        self.sampler = CellSampler(sizes, settings, config.objective.cell_sampling)
         self.kl_weight = KlWeight(config.objective, self.sampler.n_words, self.sampler.n_batches, settings.steps)
         self.optimisers = Optimisers(model, settings)
         self.progression = Progression()
-        self.recent: list[tuple[float, float, float]] = []
+        self.recent: list[tuple[float, ...]] = []
+        """nll, kl and loss of each step since the last validation."""
         self.saved = time.monotonic()
         """When the last checkpoint was written."""
         self.description = checkpoint.describe(config, model.inventory, model.seen, data)
@@ -135,24 +135,22 @@ class Trainer:
         share, n_processes, device = self.processes.share, self.processes.size, self.processes.device
         batches = [self.train_data[draw.cell].take(torch.from_numpy(draw.sentences[share])) for draw in draws]
         kl_weight = self.kl_weight(self.progression.step)
-        found = []
+        objectives = []
+        inputs = batches[0].inputs.followed_by([batch.inputs for batch in batches[1:]])
         with self.processes.own_randomness(self.progression.step), self.processes.autocast():
-            features = self._encode([batch.inputs for batch in batches])
+            if len(inputs.lengths):
+                features = self.model.encoder(inputs)
+                features = features.to(torch.promote_types(features.dtype, torch.float32))
+            else:  # more processes than sentences
+                features = torch.zeros(0, self.model.encoder.n_features, device=device)
         parts = features.split([int(batch.inputs.lengths.sum()) for batch in batches])
         heads = self.model.heads.training_draw([draw.cell for draw in draws], self.config.objective.samples)
         for draw, batch, part, (head, divergences) in zip(draws, batches, parts, heads, strict=True):
             items = self.model.pool(part, batch.inputs.lengths, draw.cell.task)
             likelihoods = log_likelihood(head.log_probabilities(items), batch.labels.to(device)) * n_processes
             divergence = total_divergence(divergences, partial(self.sampler.probability, cell=draw.cell))
-            found.append(negative_elbo(likelihoods, divergence, draw.expected_words, kl_weight))
-        return found
-
-    def _encode(self, parts: Sequence[Inputs]) -> Float[Tensor, "words features"]:
-        inputs = parts[0].followed_by(parts[1:])
-        if not len(inputs.lengths):  # more processes than sentences
-            return torch.zeros(0, self.model.encoder.n_features, device=self.processes.device)
-        features = self.model.encoder(inputs)
-        return features.to(torch.promote_types(features.dtype, torch.float32))
+            objectives.append(negative_elbo(likelihoods, divergence, draw.expected_words, kl_weight))
+        return objectives
 
     def validate(self) -> Validation:
         """Plug-in prediction of dev data of seen cells: means over cells for each task, and over tasks."""
@@ -178,8 +176,8 @@ class Trainer:
             if not torch.isfinite(objective.loss):
                 raise TrainingError(self._not_finite(draw.cell, objective))
         mean = Objective(*(torch.stack(column).mean() for column in zip(*objectives, strict=True)))
-        told = self.processes.total(torch.stack([mean.nll, mean.kl, mean.loss]).detach()) / self.processes.size
-        self.recent.append((told[0].item(), told[1].item(), told[2].item()))
+        means = self.processes.total(torch.stack([mean.nll, mean.kl, mean.loss]).detach()) / self.processes.size
+        self.recent.append(tuple(means.tolist()))
         mean.loss.backward()
         self.processes.average_gradients(self.optimisers.parameters)
         self.optimisers.step(at.step)
@@ -193,15 +191,14 @@ class Trainer:
         if self.out is not None and (at.finished or due):
             self._save_state(self.out)
 
-    def _keep_if_best(self, found: Validation) -> None:
+    def _keep_if_best(self, measured: Validation) -> None:
         at = self.progression
-        nll, kl, loss = np.mean(self.recent, axis=0).tolist()
-        means = {"nll": nll, "kl": kl, "loss": loss}
-        at.history.append({"step": at.step, **means, "scores": found.scores, "dev_nll": found.nll})
+        means = dict(zip(("nll", "kl", "loss"), np.mean(self.recent, axis=0).tolist(), strict=True))
+        at.history.append({"step": at.step, **means, "scores": measured.scores, "dev_nll": measured.nll})
         self.recent.clear()
-        merit = found.merit(self.config.training.criterion)
-        if merit > at.best_merit or not found.scores:
-            at.best_merit, at.best_score, at.best_step, at.worse = merit, found.scores.get("mean", 0.0), at.step, 0
+        merit = measured.merit(self.config.training.criterion)
+        if merit > at.best_merit or not measured.scores:
+            at.best_merit, at.best_score, at.best_step, at.worse = merit, measured.scores.get("mean", 0.0), at.step, 0
             self._save_best()
         else:
             at.worse += 1
@@ -259,19 +256,18 @@ class Trainer:
             what = "data" if changed == ["data"] else "settings" if changed == ["config"] else "settings or data"
             raise CheckpointError(
                 f"{path}: this run was started with other {what}; resume it with the same, use another folder, or "
-                "start anew with --force"
+                "start again with --force"
             )
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimiser": {}}
+        parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
         for name, tensor in tensors.items():
             group, _, rest = name.partition("/")
-            if group in parts:
-                parts[group][rest] = tensor
+            parts[group][rest] = tensor
         checkpoint.load_weights(self.model, parts["model"], path)
         self.optimisers.restore(parts["optimiser"])
         self.sampler.drawn[:] = tensors["sampler/drawn"].numpy()
         self.processes.restore_randomness(tensors)
         self.progression = Progression(**notes["progression"])
-        self.recent = [(nll, kl, loss) for nll, kl, loss in notes["recent"]]
+        self.recent = [tuple(means) for means in notes["recent"]]
 
     def _note(self) -> str:
         if self.recent:
@@ -283,9 +279,8 @@ class Trainer:
 
     def _not_finite(self, cell: Cell, objective: Objective) -> str:
         saved = "none was written"
-        if self.out is not None and (self.out / checkpoint.STATE).exists():
-            step = checkpoint.read_tensors(self.out / checkpoint.STATE)[1]["progression"]["step"]
-            saved = f"{self.out / checkpoint.STATE} (step {step})"
+        if self.out is not None and (state := self.out / checkpoint.STATE).exists():
+            saved = f"{state} (step {checkpoint.read_tensors(state)[1]['progression']['step']})"
         return (
             f"expected a finite loss, got nll {objective.nll.item()} and kl {objective.kl.item()} "
             f"in cell {cell} at step {self.progression.step}; "
@@ -295,10 +290,10 @@ class Trainer:
 
 def _means(cells: Sequence[Cell], values: Sequence[float]) -> dict[str, float]:
     """The mean over the cells of each task, and the mean of these."""
-    found: dict[str, list[float]] = {}
+    by_task: dict[str, list[float]] = {}
     for cell, value in zip(cells, values, strict=True):
-        found.setdefault(cell.task, []).append(value)
-    means = {task: float(np.mean(own)) for task, own in found.items()}
+        by_task.setdefault(cell.task, []).append(value)
+    means = {task: float(np.mean(of_task)) for task, of_task in by_task.items()}
     return means | {"mean": float(np.mean(list(means.values())))} if means else {}
 
 

@@ -10,11 +10,9 @@ from crossfill.config import Config
 from crossfill.errors import DataError
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Grid
-from crossfill.methods.baselines.language_heads import LanguageHeads
-from crossfill.methods.baselines.largest_source import cut
-from crossfill.methods.baselines.nearest_source import nearest
-from crossfill.methods.method import Plan
-from crossfill.methods.registry import build_model, find_method
+from crossfill.methods.baselines.joint import cut
+from crossfill.methods.baselines.language_heads import LanguageHeads, nearest
+from crossfill.methods.registry import Plan, build_model, find_method
 from crossfill.settings import parse_assignments
 from crossfill.tagger.train import train_model
 from tests.methods.grids import GRID, SEEN, SETTINGS, corpus, splits, write_vectors

@@ -6,7 +6,7 @@ import torch
 
 from crossfill.grid.cells import Cell
 from crossfill.methods.baselines.typology_heads import KernelHeads, TypologyVectorHeads, prepare
-from crossfill.methods.method import Plan
+from crossfill.methods.registry import Plan
 from crossfill.model import Model
 from crossfill.prediction.predict import predict
 from tests.methods.grids import GRID, SEEN, SETTINGS, write_vectors

@@ -1,16 +1,9 @@
 """BEA, Bayesian ensemble aggregation: the heads of all seen languages vote, weighted by estimated reliability."""
 
-from collections.abc import Collection
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
-
-from crossfill.config import Config
-from crossfill.grid.cells import Cell, Inventory
-from crossfill.methods.baselines.language_heads import LanguageHeads, prepare
-from crossfill.methods.method import Method
 
 TOLERANCE = 1e-3
 MOST_ITERATIONS = 200
@@ -93,11 +86,3 @@ def _count(
     pairs, n_voters = columns.flatten(), columns.shape[1]
     counts = [pairs.bincount(row.repeat_interleave(n_voters), n_columns) for row in q.unbind(1)]
     return torch.stack(counts, dim=1).to(q.dtype)
-
-
-def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> LanguageHeads:
-    """Build a head per seen cell; in an unseen cell, all heads of its task vote."""
-    return LanguageHeads(inventory, seen, n_features, bea)
-
-
-METHODS = (Method("bea", "all sources vote", build, prepare=prepare, trained_as="ns"),)

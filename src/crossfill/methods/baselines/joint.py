@@ -1,14 +1,21 @@
-"""JM, joint multilingual: one head per task, shared by all languages; with Monte Carlo dropout, or as an ensemble."""
+"""One head per task for all languages: JM, joint multilingual, with Monte Carlo dropout or as an ensemble; and LS.
+
+LS, largest source, trains each task on one language, the one with most data, and applies its head to all others.
+"""
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from crossfill.config import Config
-from crossfill.grid.cells import Cell, Inventory
-from crossfill.methods.method import Method
+from crossfill.data.codes import find_language_in
+from crossfill.grid.cells import Cell, Grid, Inventory, Splits
+from crossfill.grid.sentence import EMPTY, Corpus
+from crossfill.methods.registry import Method, Plan
 from crossfill.model import Head, HeadSource, TrainingDraw
 
 MEMBERS = 5
@@ -18,13 +25,15 @@ MEMBERS = 5
 class JointHeads(HeadSource):
     """One head θ per task, shared by all languages; no posterior and no KL.
 
-    With `dropout`, samples are those of Monte Carlo dropout (Gal and Ghahramani, 2016): each draw zeroes a random
-    share of the features, the same for all words, which amounts to a draw of W.
+    Samples of `jm-dropout` are those of Monte Carlo dropout (Gal and Ghahramani, 2016): each draw zeroes a random share
+    of the features, the same for all words, which amounts to a draw of W.
     """
 
-    def __init__(self, inventory: Inventory, n_features: int, dropout: float = 0.0) -> None:
+    def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
         super().__init__()
-        self.inventory, self.dropout, self.has_posterior = inventory, dropout, dropout > 0
+        self.inventory = inventory
+        self.dropout = config.encoder.dropout if config.method == "jm-dropout" else 0.0
+        self.has_posterior = self.dropout > 0
         self.heads = nn.ModuleList(nn.Linear(width, labels) for labels, width in inventory.head_shapes(n_features))
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
@@ -58,13 +67,13 @@ class EnsembleHeads(HeadSource):
 
     has_posterior = True
 
-    def __init__(self, inventory: Inventory, n_features: int, members: int = MEMBERS) -> None:
+    def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
         super().__init__()
-        self.inventory, self.members = inventory, members
+        self.inventory = inventory
         self.heads = nn.ParameterList()
         for labels, width in inventory.head_shapes(n_features):
             bound = 1 / math.sqrt(width)  # as nn.Linear is initialised
-            self.heads.append(nn.Parameter(torch.empty(members, labels, width + 1).uniform_(-bound, bound)))
+            self.heads.append(nn.Parameter(torch.empty(MEMBERS, labels, width + 1).uniform_(-bound, bound)))
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
         return [Head(self._theta(cell)[:1]) for cell in cells]
@@ -73,7 +82,7 @@ class EnsembleHeads(HeadSource):
         return [Head(self._theta(cell)) for cell in cells]
 
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
-        drawn = torch.randint(self.members, (len(cells), self.members), device=self.heads[0].device)
+        drawn = torch.randint(MEMBERS, (len(cells), MEMBERS), device=self.heads[0].device)
         return [TrainingDraw(Head(self._theta(c)[rows]), []) for c, rows in zip(cells, drawn, strict=True)]
 
     def _theta(self, cell: Cell) -> Tensor:
@@ -81,23 +90,61 @@ class EnsembleHeads(HeadSource):
         return self.heads[self.inventory.task_index(cell.task)]
 
 
-def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> JointHeads:
-    """Build a head per task."""
-    return JointHeads(inventory, n_features)
+def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
+    """Train each task on its largest source.
+
+    The preferred language (`sources.largest`, English) is the source of a task if its cell is seen, or if none of its
+    cells is: it is then outside the comparison. Held-out cells of languages in the comparison are never trained on.
+    """
+    preferred = find_language_in(config.sources.largest, grid.languages)
+    outside = all(cell.language != preferred for cell in seen)
+    corpora: dict[Cell, tuple[Splits, ...]] = {}
+    notes = []
+    for task in sorted({cell.task for cell in seen}):
+        words = {cell: grid.training(cell).n_words for cell in seen if cell.task == task}
+        wanted, total = Cell(task, preferred), sum(words.values())
+        labelled = tuple(s for s in grid[wanted] if s.has_training_data) if wanted in grid.cells else ()
+        if wanted in seen:
+            corpora[wanted] = grid[wanted]
+        elif outside and labelled:
+            n_words = sum(splits.training.n_words for splits in labelled)
+            corpora[wanted] = labelled
+            if config.sources.cut and n_words > total:
+                corpora[wanted] = cut(labelled, total, config.training.seed)
+            elif n_words < total:
+                notes.append(
+                    f"{wanted} has {n_words:,} training words, {total - n_words:,} fewer than the {total:,} of the "
+                    f"{len(words)} seen cells of {task} together"
+                )
+        else:
+            largest = max(words, key=lambda cell: (words[cell], cell))
+            corpora[largest] = grid[largest]
+            notes.append(
+                f"{task} has no training data in '{preferred}' that may serve; its largest source is {largest}"
+            )
+    cells = frozenset(corpora)
+    sources = {Cell(c.task, language): c.language for c in sorted(cells) for language in grid.inventory.languages}
+    return Plan(Grid(corpora), cells, seen | cells, sources, tuple(notes))
 
 
-def build_dropout(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> JointHeads:
-    """Build a head per task, sampled by Monte Carlo dropout at the rate that the features were trained with."""
-    return JointHeads(inventory, n_features, config.encoder.dropout)
+def cut(corpora: Sequence[Splits], words: int, seed: int) -> tuple[Splits, ...]:
+    """Keep random training sentences of about this many words, the same share of each corpus, in their order."""
+    share = words / sum(splits.training.n_words for splits in corpora)
+    return tuple(
+        replace(splits, train=_cut(splits.training, share * splits.training.n_words, seed), surplus=EMPTY)
+        for splits in corpora
+    )
 
 
-def build_ensemble(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> EnsembleHeads:
-    """Build several heads per task."""
-    return EnsembleHeads(inventory, n_features)
+def _cut(corpus: Corpus, words: float, seed: int) -> Corpus:
+    order = np.random.default_rng(seed).permutation(len(corpus))
+    n = max(1, int(np.searchsorted(np.cumsum(corpus.lengths[order]), words, side="right")))
+    return corpus.take(np.sort(order[:n]).tolist())
 
 
 METHODS = (
-    Method("jm", "joint multilingual", build),
-    Method("jm-dropout", "joint, Monte Carlo dropout", build_dropout, trained_as="jm"),
-    Method("jm-ensemble", "joint, ensemble of heads", build_ensemble),
+    Method("jm", "joint multilingual", JointHeads),
+    Method("jm-dropout", "joint, Monte Carlo dropout", JointHeads, trained_as="jm"),
+    Method("jm-ensemble", "joint, ensemble of heads", EnsembleHeads),
+    Method("ls", "largest source", JointHeads, plan, uses_outside_languages=True),
 )

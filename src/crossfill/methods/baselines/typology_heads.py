@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from torch import Tensor, nn
 from crossfill.config import Config
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.anchors import language_anchors
-from crossfill.methods.method import Method, Plan
+from crossfill.methods.registry import Method, Plan
 from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
 
 
@@ -38,11 +39,12 @@ class TypologyVectorHeads(HeadSource, ABC):
         self.register_buffer("vectors", torch.zeros(len(inventory.languages), size))
 
     @abstractmethod
-    def head(self, cell: Cell) -> Classifier:
-        """The head of a cell, which has no posterior."""
+    def head(self, task: int, vector: Float[Tensor, "size"]) -> Classifier:
+        """The head of a task in a language with this vector, which has no posterior."""
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Classifier]:
-        return [self.head(cell) for cell in cells]
+        task, language = self.inventory.task_index, self.inventory.language_index
+        return [self.head(task(cell.task), self.vectors[language(cell.language)]) for cell in cells]
 
     def sample(
         self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None
@@ -50,7 +52,7 @@ class TypologyVectorHeads(HeadSource, ABC):
         return self.plug_in(cells)
 
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
-        return [TrainingDraw(self.head(cell), []) for cell in cells]
+        return [TrainingDraw(head, []) for head in self.plug_in(cells)]
 
     @torch.no_grad()
     def describe(self, vectors: Mapping[str, Float[np.ndarray, "size"]]) -> None:
@@ -58,25 +60,19 @@ class TypologyVectorHeads(HeadSource, ABC):
         for language, vector in vectors.items():
             self.vectors[self.inventory.language_index(language)] = torch.from_numpy(vector)
 
-    def vector(self, language: str) -> Float[Tensor, "size"]:
-        """The vector of a language."""
-        return self.vectors[self.inventory.language_index(language)]
-
 
 class KernelHeads(TypologyVectorHeads):
-    """A shared head for each task, and a deviation from it that is linear in the language's vector."""
+    """A shared head for each task, and a deviation from it that is linear in the language's vector, at first zero."""
 
-    def __init__(self, inventory: Inventory, n_features: int, size: int) -> None:
+    def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
+        size, shapes = config.latents.size, inventory.head_shapes(n_features)
         super().__init__(inventory, size)
-        shapes = inventory.head_shapes(n_features)
         self.shared = nn.ModuleList(nn.Linear(width, labels) for labels, width in shapes)
         self.slopes = nn.ParameterList(nn.Parameter(torch.zeros(size, n, width + 1)) for n, width in shapes)
         self.deviations = tuple(self.slopes)
 
-    def head(self, cell: Cell) -> Head:
+    def head(self, task: int, vector: Float[Tensor, "size"]) -> Head:
         """θ_task + Σᵢ vᵢ D_task,i."""
-        task = self.inventory.task_index(cell.task)
-        vector = self.vector(cell.language)
         return Head(Head.of(self.shared[task]).parameters + torch.tensordot(vector, self.slopes[task], 1))
 
 
@@ -108,29 +104,22 @@ class TypologyHead(Classifier):
 class TypologyHeads(TypologyVectorHeads):
     """A network per task, shared by all languages, that sees the language's vector next to the features of a word.
 
-    An affine head over both could do no more than shift its biases from language to language; hence hidden layers.
+    An affine head over both could do no more than shift its biases from language to language; hence hidden layers, of
+    the widths `joint.hidden`.
     """
 
-    def __init__(self, inventory: Inventory, n_features: int, size: int, widths: Sequence[int]) -> None:
+    def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
+        size = config.latents.size
         super().__init__(inventory, size)
-        shapes = inventory.head_shapes(n_features)
-        self.heads = nn.ModuleList(_network([width + size, *widths, labels]) for labels, width in shapes)
+        self.heads = nn.ModuleList()
+        for labels, width in inventory.head_shapes(n_features):
+            widths = [width + size, *config.joint.hidden, labels]
+            layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(widths)]
+            between = [module for layer in layers[:-1] for module in (layer, nn.ReLU())]
+            self.heads.append(nn.Sequential(*between, layers[-1]))
 
-    def head(self, cell: Cell) -> TypologyHead:
-        network = self.heads[self.inventory.task_index(cell.task)]
-        if not isinstance(network, nn.Sequential):
-            raise TypeError(f"expected a Sequential, got {type(network).__name__}")
-        return TypologyHead(network, self.vector(cell.language))
-
-
-def build_kernel(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> KernelHeads:
-    """Build heads that start without deviations, with vectors of `latents.size` numbers."""
-    return KernelHeads(inventory, n_features, config.latents.size)
-
-
-def build(inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> TypologyHeads:
-    """Build a network per task with hidden layers of the widths `joint.hidden`."""
-    return TypologyHeads(inventory, n_features, config.latents.size, config.joint.hidden)
+    def head(self, task: int, vector: Float[Tensor, "size"]) -> TypologyHead:
+        return TypologyHead(cast("nn.Sequential", self.heads[task]), vector)
 
 
 def prepare(model: Model, plan: Plan, config: Config) -> None:
@@ -140,14 +129,7 @@ def prepare(model: Model, plan: Plan, config: Config) -> None:
     model.heads.describe(language_anchors(model.inventory.languages, model.encoder, config))
 
 
-def _network(widths: Sequence[int]) -> nn.Sequential:
-    """Stack affine layers of these widths, from inputs to labels, with ReLU between."""
-    layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(widths)]
-    between = [module for layer in layers[:-1] for module in (layer, nn.ReLU())]
-    return nn.Sequential(*between, layers[-1])
-
-
 METHODS = (
-    Method("jm-kernel", "joint, typology as kernel", build_kernel, prepare=prepare, needs_typology=True),
-    Method("jm-typology", "joint, typology as input", build, prepare=prepare, needs_typology=True),
+    Method("jm-kernel", "joint, typology as kernel", KernelHeads, prepare=prepare, needs_typology=True),
+    Method("jm-typology", "joint, typology as input", TypologyHeads, prepare=prepare, needs_typology=True),
 )

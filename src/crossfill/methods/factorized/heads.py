@@ -1,11 +1,7 @@
-"""PF, parameter space factorization: the method of the paper, with a low-rank or a diagonal covariance.
-
-t ~ q(t), l ~ q(l)                       `posteriors`
-θ ~ N(f_ψ(t, l), diag f_φ(t, l))         `generator`
-y ~ softmax(W x + b), θ = [W b]          `crossfill.model.Head`
-"""
+"""PF, parameter space factorization: the method of the paper, with a low-rank or a diagonal covariance."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 import torch
@@ -18,12 +14,12 @@ from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.anchors import language_anchors
 from crossfill.methods.factorized.generator import Generator
 from crossfill.methods.factorized.posteriors import DiagonalPosterior, LowRankPosterior, Posterior
-from crossfill.methods.method import LanguageVectors, Method, Plan
+from crossfill.methods.registry import LanguageVectors, Method, Plan
 from crossfill.model import Divergence, Head, HeadSource, Model, TrainingDraw
 
 
 class FactorizedHeads(HeadSource):
-    """Parameter space factorization: t ~ q(t), l ~ q(l), θ ~ N(f_ψ(t, l), diag f_φ(t, l)).
+    """t ~ q(t), l ~ q(l) (`posteriors`), θ ~ N(f_ψ(t, l), diag f_φ(t, l)) (`generator`).
 
     The prior of a language vector is N(a, I), where the anchor a is zero, as in the paper, unless `anchor` sets it.
     The posterior is over l − a, whose prior is N(0, I).
@@ -44,13 +40,13 @@ class FactorizedHeads(HeadSource):
         self.register_buffer("anchors", torch.zeros(len(inventory.languages), config.latents.size))
         self.latent_dropout = config.latents.dropout
         self.tied = config.objective.head_prior == "tied"
+        tasks, languages = {cell.task for cell in seen}, {cell.language for cell in seen}
         for posterior, names, used in (
-            (self.tasks, inventory.tasks, {cell.task for cell in seen}),
-            (self.languages, inventory.languages, {cell.language for cell in seen}),
+            (self.tasks, inventory.tasks, tasks),
+            (self.languages, inventory.languages, languages),
         ):
             posterior.reset_to_prior(torch.tensor([i for i, n in enumerate(names) if n not in used], dtype=torch.long))
-        seen_languages = {cell.language for cell in seen}
-        seen_rows = torch.tensor([language in seen_languages for language in inventory.languages])
+        seen_rows = torch.tensor([language in languages for language in inventory.languages])
         self.register_buffer("seen_rows", seen_rows, persistent=False)
         self.rows = (*self.tasks.parameters(), *self.languages.parameters())
         self.deviations = self.generator.deviations()
@@ -143,8 +139,8 @@ def place_language(
 ) -> None:
     """Centre the prior of a language that joins after training among those of similar languages."""
     if config.latents.prior == "similar":
-        found = language_anchors(languages, encoder, config, [newcomer])
-        _factorized(heads).anchor({newcomer: found[newcomer]})
+        anchors = language_anchors(languages, encoder, config, [newcomer])
+        _factorized(heads).anchor({newcomer: anchors[newcomer]})
 
 
 def language_vectors(model: Model) -> LanguageVectors:
@@ -157,16 +153,10 @@ def language_vectors(model: Model) -> LanguageVectors:
 
 
 def _factorized(heads: HeadSource) -> FactorizedHeads:
-    if not isinstance(heads, FactorizedHeads):
-        raise TypeError(f"expected factorised heads, got {type(heads).__name__}")
-    return heads
+    return cast("FactorizedHeads", heads)
 
 
-_ABILITIES = {
-    "prepare": prepare,
-    "add_language": place_language,
-    "language_vectors": language_vectors,
-}
+_ABILITIES = {"prepare": prepare, "add_language": place_language, "language_vectors": language_vectors}
 METHODS = (
     Method("pf-lr", "factorised, low-rank covariance", FactorizedHeads, **_ABILITIES),
     Method("pf-d", "factorised, diagonal covariance", FactorizedHeads, **_ABILITIES),

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from crossfill.data import bio
 from crossfill.errors import DataError
-from crossfill.grid.column import Column
-from crossfill.grid.sentence import Sentence
+from crossfill.grid.sentence import Column, Sentence
 
 PLAIN = "Dakar\tB-LOC\nmooy\tO\n\nAminata\tB-PER\n\n"
 SENTENCES = [Sentence(("Dakar", "mooy"), ("B-LOC", "O")), Sentence(("Aminata",), ("B-PER",))]

@@ -8,8 +8,8 @@ from crossfill.evaluation.scoring import STUDY_WORDS, evaluate_corpus, study_ent
 from crossfill.grid.cells import Cell
 from crossfill.measures import uncertainty
 from crossfill.measures.metrics import score
-from crossfill.prediction.decoding import viterbi
 from crossfill.prediction.predict import encode, predict
+from crossfill.prediction.rules import viterbi
 from crossfill.training.labelled import prepare
 from tests.evaluation.made_results import RUNS, result
 from tests.methods.grids import GRID, SEEN, SETTINGS

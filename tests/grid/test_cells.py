@@ -4,8 +4,7 @@ import pytest
 
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid, Splits
-from crossfill.grid.column import Column
-from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.sentence import Column, Corpus, Sentence
 
 
 def corpus(*labels: str) -> Corpus:

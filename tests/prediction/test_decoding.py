@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from crossfill.prediction.decoding import TINY, decode_spans, follows, starts, viterbi
+from crossfill.prediction.rules import TINY, decode_spans, follows, starts, viterbi
 
 LABELS = ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
 RNG = np.random.default_rng(0)

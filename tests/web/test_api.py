@@ -92,7 +92,7 @@ def test_the_grid_tells_cells_scores_and_where_languages_lie(client: TestClient,
 def test_spreads_are_deviations_of_samples(tagger: Tagger):
     import torch
 
-    from crossfill.measures.projection import pca
+    from crossfill.measures.significance import pca
     from crossfill.web.overview import language_map
 
     heads = tagger.model.heads

@@ -13,8 +13,7 @@ from pathlib import Path
 from crossfill.data.labels import UPOS, is_ner, split_tag
 from crossfill.data.reading import MOST_WORDS, NO_HINTS, OnBadLine, ReadingHints, blocks, decode
 from crossfill.errors import DataError
-from crossfill.grid.column import Column
-from crossfill.grid.sentence import Sentence, on_one_line
+from crossfill.grid.sentence import Column, Sentence, on_one_line
 
 Row = list[str]
 _MARK = "\ufeff"

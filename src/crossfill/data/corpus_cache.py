@@ -15,8 +15,7 @@ from safetensors.numpy import save as serialized
 
 from crossfill.data.readers import Reading
 from crossfill.files import write_atomically
-from crossfill.grid.column import Column
-from crossfill.grid.sentence import Corpus
+from crossfill.grid.sentence import Column, Corpus
 from crossfill.grid.task import Unit
 
 

@@ -10,8 +10,7 @@ from crossfill.data.messages import Level, Message, first_sentence
 from crossfill.data.reading import GZIP, NO_HINTS, FileNotes, Note, ReadingHints, decode, unpacked
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
-from crossfill.grid.column import Column
-from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.sentence import Column, Corpus, Sentence
 from crossfill.grid.task import Unit
 
 VERSION = "8"

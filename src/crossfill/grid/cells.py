@@ -8,8 +8,7 @@ from hashlib import blake2b
 import numpy as np
 
 from crossfill.errors import DataError, unknown
-from crossfill.grid.column import Column
-from crossfill.grid.sentence import EMPTY, Corpus
+from crossfill.grid.sentence import EMPTY, Column, Corpus
 from crossfill.grid.task import Task, Unit
 
 

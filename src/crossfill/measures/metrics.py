@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
 from crossfill.grid.task import Task, TaskKind
 
@@ -46,10 +46,8 @@ class Labelling:
         sentence = np.repeat(np.arange(len(self.lengths)), self.lengths)
         labels, absent = self.task.labels, self.task.absent
         if self.task.kind is TaskKind.SPANS:
-            gold, predicted = (spans(ids, labels, self.lengths) for ids in (self.gold, self.predicted))
-            hits = np.intersect1d(gold, predicted)
             size = (len(self.gold) + 1) * len(span_types(labels))
-            places = [sentence[items // size] for items in (hits, gold, predicted)]
+            places = [sentence[items // size] for items in self._spans()]
         else:
             null = -1 if absent is None else labels.index(absent)
             right = (self.gold == self.predicted) & (self.gold != null)
@@ -64,11 +62,15 @@ class Labelling:
             names = labels
         else:
             names = span_types(labels)
-            gold, predicted = (spans(ids, labels, self.lengths) for ids in (self.gold, self.predicted))
-            groups = (np.intersect1d(gold, predicted), gold, predicted)
-            hits, n_gold, n_predicted = (np.bincount(items % len(names), minlength=len(names)) for items in groups)
+            hits, n_gold, n_predicted = (
+                np.bincount(items % len(names), minlength=len(names)) for items in self._spans()
+            )
         rows = zip(names, hits.tolist(), n_gold.tolist(), n_predicted.tolist(), strict=True)
         return {name: f1(right, real, guessed) for name, right, real, guessed in rows if real + guessed}
+
+    def _spans(self) -> list[Int[np.ndarray, "spans"]]:
+        gold, predicted = (spans(ids, self.task.labels, self.lengths) for ids in (self.gold, self.predicted))
+        return [np.intersect1d(gold, predicted), gold, predicted]
 
 
 def score(
@@ -78,13 +80,7 @@ def score(
     lengths: Int[np.ndarray, "sentences"],
 ) -> float:
     """The task's headline score, from 0 to 1."""
-    match task.kind:
-        case TaskKind.TAGS | TaskKind.CLASSES:
-            return accuracy(gold, predicted)
-        case TaskKind.VALUES:
-            return token_f1(gold, predicted, null=task.labels.index("_"))
-        case TaskKind.SPANS:
-            return span_f1(gold, predicted, task.labels, lengths)
+    return Labelling(gold, predicted, task, lengths).scores()["score"]
 
 
 def accuracy(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"]) -> float:
@@ -94,9 +90,8 @@ def accuracy(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"]
 
 def macro_f1(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"]) -> float:
     """The mean of the tags' F1, over the tags that occur in gold or prediction."""
-    hits, n_gold, n_predicted = _tag_counts(
-        gold, predicted, int(max(gold.max(), predicted.max())) + 1 if len(gold) else 0
-    )
+    n_labels = int(max(gold.max(initial=0), predicted.max(initial=0))) + 1
+    hits, n_gold, n_predicted = _tag_counts(gold, predicted, n_labels)
     total = n_gold + n_predicted
     return float((2 * hits[total > 0] / total[total > 0]).mean()) if total.any() else 0.0
 
@@ -140,8 +135,8 @@ def spans(
         return np.empty(0, dtype=np.int64)
     rows = {name: i for i, name in enumerate(types)}
     type_of = np.array([rows[label[2:]] if label != "O" else -1 for label in labels])[ids]
-    inside = _starting("I-", labels)[ids]
-    opens = type_of >= 0 if lenient else _starting("B-", labels)[ids]
+    inside, begins = (np.array([label.startswith(prefix) for label in labels])[ids] for prefix in ("I-", "B-"))
+    opens = type_of >= 0 if lenient else begins
     breaks = np.ones(len(ids) + 1, dtype=bool)  # before each word: whether a new segment starts here
     breaks[1:-1] = ~inside[1:] | (type_of[1:] != type_of[:-1])
     breaks[np.cumsum(lengths)] = True
@@ -161,14 +156,8 @@ def span_types(labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted({label[2:] for label in labels if label != "O"}))
 
 
-def _starting(prefix: str, labels: Sequence[str]) -> Bool[np.ndarray, "labels"]:
-    return np.array([label.startswith(prefix) for label in labels])
-
-
 def _tag_counts(
     gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"], n_labels: int
-) -> tuple[Int[np.ndarray, "labels"], Int[np.ndarray, "labels"], Int[np.ndarray, "labels"]]:
+) -> list[Int[np.ndarray, "labels"]]:
     """Hits, gold and predicted words of each tag."""
-    parts = (gold[gold == predicted], gold, predicted)
-    hits, n_gold, n_predicted = (np.bincount(part, minlength=n_labels) for part in parts)
-    return hits, n_gold, n_predicted
+    return [np.bincount(words, minlength=n_labels) for words in (gold[gold == predicted], gold, predicted)]

@@ -1,13 +1,11 @@
-"""Paired significance tests over sentences, cells and trainings, Holm's correction, and Pearson's correlation.
+"""Statistics of results: paired tests over trainings, cells and sentences, correlation, principal components.
 
 `over_trainings_and_cells` is the test of one method against another: it asks whether the difference would be there with
-other languages *and* with other seeds. `approximate_randomisation` takes trainings as they are, and two arrays in the
-same order: counts of hits, gold and predicted items (sentences × 3, as in `CellResult.counts`) to compare F1, or one
-score per cell to compare means. Both are two-sided.
+other languages *and* with other seeds. `approximate_randomisation` takes trainings as they are. Both are two-sided.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +16,7 @@ from crossfill.errors import DataError
 ALPHA = 0.05
 """The level at which a difference is called significant."""
 CHUNK_NUMBERS = 2**22  # resamples × items held at once
+_SLACK = 1e-12  # tolerance for rounding when differences are equal
 
 
 class Comparison(NamedTuple):
@@ -45,21 +44,49 @@ class Summary(NamedTuple):
     n: int
 
 
+class Projection(NamedTuple):
+    """Points projected onto their principal components."""
+
+    points: Float[np.ndarray, "points components"]
+    shares: Float[np.ndarray, "components"]
+    """Share of the variance that each component explains."""
+    directions: Float[np.ndarray, "components latent"]
+
+
 def approximate_randomisation(
     first: np.ndarray, second: np.ndarray, n_resamples: int = 10_000, seed: int = 0
 ) -> Comparison:
-    """Swap the two sides of each item at random; p is the share of swaps with at least the observed |difference|."""
-    a, b = _paired(first, second)
+    """Swap the two sides of each item at random; p is the share of swaps with at least the observed |difference|.
+
+    The items: sentences with their hits, gold and predicted spans or words (n × 3, as in `CellResult.counts`), to
+    compare F1; or cells with one score each, to compare means.
+    """
+    a, b = (np.asarray(side, dtype=np.float64) for side in (first, second))
+    if a.shape != b.shape or a.shape[1:] not in ((), (3,)) or not len(a):
+        raise DataError(
+            "expected two arrays of the same sentences (n × 3 counts: hits, gold, predicted) or of the same cells "
+            f"(n scores), got shapes {a.shape} and {b.shape}"
+        )
+    if a.ndim == 1:
+        a, b = (np.stack([side, np.ones_like(side)], axis=1) for side in (a, b))
     rng = np.random.default_rng(seed)
-    observed = _difference(a, b)
-    parts = []
-    for size in _chunks(n_resamples, len(a)):
-        swapped = rng.integers(2, size=(size, len(a))).astype(np.float64)
+    observed = float((_statistic(a.sum(0, keepdims=True)) - _statistic(b.sum(0, keepdims=True)))[0])
+    parts, size = [], max(1, CHUNK_NUMBERS // len(a))
+    for start in range(0, n_resamples, size):
+        swapped = rng.integers(2, size=(min(size, n_resamples - start), len(a))).astype(np.float64)
         moved = swapped @ (b - a)
         parts.append(_statistic(a.sum(0) + moved) - _statistic(b.sum(0) - moved))
     # with the observed difference as one of the resamples, so that p is never 0
     extreme = np.abs(np.concatenate(parts)) >= abs(observed) - _SLACK
     return Comparison(observed, float((extreme.sum() + 1) / (len(extreme) + 1)))
+
+
+def _statistic(sums: Float[np.ndarray, "resamples k"]) -> Float[np.ndarray, "resamples"]:
+    """F1 from sums of hits, gold and predicted; a mean from sums of scores and ones."""
+    if sums.shape[-1] == 2:
+        return sums[..., 0] / sums[..., 1]
+    total = sums[..., 1] + sums[..., 2]
+    return 2 * sums[..., 0] / np.where(total > 0, total, 1.0)
 
 
 def over_trainings_and_cells(parts: Sequence[np.ndarray]) -> Comparison:
@@ -160,35 +187,10 @@ def summarise(values: Sequence[float]) -> Summary:
     return Summary(float(np.mean(values)), sd, len(values))
 
 
-_SLACK = 1e-12  # tolerance for rounding when differences are equal
-
-
-def _paired(first: np.ndarray, second: np.ndarray) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "n k"]]:
-    """Both sides as rows that can be summed: counts unchanged, each score as (score, 1)."""
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if a.shape != b.shape or a.ndim not in (1, 2) or (a.ndim == 2 and a.shape[1] != 3) or not len(a):
-        raise DataError(
-            "expected two arrays of the same sentences (n × 3 counts: hits, gold, predicted) or of the same cells "
-            f"(n scores), got shapes {a.shape} and {b.shape}"
-        )
-    if a.ndim == 1:
-        a, b = (np.stack([side, np.ones_like(side)], axis=1) for side in (a, b))
-    return a, b
-
-
-def _statistic(sums: Float[np.ndarray, "resamples k"]) -> Float[np.ndarray, "resamples"]:
-    """F1 from sums of hits, gold and predicted; a mean from sums of scores and ones."""
-    if sums.shape[-1] == 2:
-        return sums[..., 0] / sums[..., 1]
-    total = sums[..., 1] + sums[..., 2]
-    return 2 * sums[..., 0] / np.where(total > 0, total, 1.0)
-
-
-def _difference(a: Float[np.ndarray, "n k"], b: Float[np.ndarray, "n k"]) -> float:
-    first, second = (float(_statistic(side.sum(0, keepdims=True))[0]) for side in (a, b))
-    return first - second
-
-
-def _chunks(n: int, width: int) -> Iterator[int]:
-    size = max(1, CHUNK_NUMBERS // max(1, width))
-    yield from (min(size, n - start) for start in range(0, n, size))
+def pca(points: Float[np.ndarray, "points latent"], n: int) -> Projection:
+    """Project the points onto their first n principal components."""
+    centred = points - points.mean(0)
+    _, values, directions = np.linalg.svd(centred, full_matrices=False)
+    total = (values**2).sum()
+    shares = values**2 / total if total else np.zeros_like(values)
+    return Projection(centred @ directions[:n].T, shares[:n], directions[:n])

@@ -14,12 +14,14 @@ COVERAGES = 20
 
 def nll(probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"]) -> float:
     """−ln p(y) per word, in nats."""
-    return float(-np.log(np.maximum(_of_gold(probabilities, gold), SMALLEST)).mean())
+    right = probabilities[np.arange(len(gold)), gold]
+    return float(-np.log(np.maximum(right, SMALLEST)).mean())
 
 
 def brier(probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"]) -> float:
     """Σₖ (p(k) − [y = k])² per word: from 0 to 2."""
-    return float(((probabilities**2).sum(1) - 2 * _of_gold(probabilities, gold) + 1).mean())
+    right = probabilities[np.arange(len(gold)), gold]
+    return float(((probabilities**2).sum(1) - 2 * right + 1).mean())
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,3 @@ def aurc(confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "word
     """Area under the risk–coverage curve: the mean over k of the error rate of the k most confident words."""
     errors = cumulative_errors(confidence, correct)
     return float((errors / np.arange(1, len(errors) + 1)).mean()) if len(errors) else 0.0
-
-
-def _of_gold(
-    probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"]
-) -> Float[np.ndarray, "words"]:
-    return probabilities[np.arange(len(gold)), gold]

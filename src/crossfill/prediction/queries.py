@@ -19,8 +19,8 @@ from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Task, TaskKind, Unit
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import TaskCalibration, rule_for, tempered
-from crossfill.prediction.decoding import DecodedSpan, decode_spans
 from crossfill.prediction.predict import CellWords, Prediction, encode_words, predict_runs
+from crossfill.prediction.rules import DecodedSpan, decode_spans
 from crossfill.prediction.tagging import Span, Tagging, TaggingOptions
 
 HeadOf = Callable[[Cell, int], Classifier]

@@ -6,7 +6,9 @@ and its best decision also depends on how often anything is there. A rule adds a
 
     y* = argmax over valid y of Σᵢ log pᵢ(yᵢ) + b · [yᵢ is none]
 
-The offset is chosen on seen cells that were held out in turn, so that it expects a cell that was never seen.
+The offset is chosen on seen cells that were held out in turn, so that it expects a cell that was never seen. IOB2 is
+valid where an I-X follows B-X or I-X only; the confidence of a span is its probability over all valid sequences, with
+words taken as independent: p(y) = Πᵢ pᵢ(yᵢ) [y is valid] / Z.
 """
 
 from collections.abc import Sequence
@@ -14,17 +16,17 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from crossfill.grid.task import Task, TaskKind
-from crossfill.measures.metrics import Labelling
-from crossfill.prediction.decoding import TINY, viterbi
+from crossfill.measures.metrics import Labelling, span_types, spans
 
 Preference = Literal["f1", "precision", "recall"]
 BETAS: dict[Preference, float] = {"f1": 1.0, "precision": 0.5, "recall": 2.0}
 """The β of the F score that an offset maximises: below 1 precision counts more, above it recall."""
 FARTHEST, STEP = 4.0, 0.1
 """Offsets that are tried: from −FARTHEST to FARTHEST."""
+TINY = 1e-30
 
 
 @dataclass(frozen=True)
@@ -70,22 +72,119 @@ def fit_offsets(cells: Sequence[Sample], task: Task) -> dict[Preference, float]:
     if task.absent is None or not cells:
         return {}
     offsets = np.arange(-FARTHEST, FARTHEST + STEP / 2, STEP)
-    counts = np.array([[_counts(sample, Rule(offset), task) for sample in cells] for offset in offsets.tolist()])
-    found: dict[Preference, float] = {}
+    counts = np.empty((3, len(offsets), len(cells)), dtype=np.int64)
+    for i, offset in enumerate(offsets.tolist()):
+        for j, sample in enumerate(cells):
+            chosen = Rule(offset).choose(sample.probabilities, sample.lengths, task)
+            counts[:, i, j] = Labelling(sample.gold, chosen, task, sample.lengths).counts().sum(0)
+    hits, gold, predicted = counts
+    best: dict[Preference, float] = {}
     for preference, beta in BETAS.items():
-        means = _f_score(counts, beta).mean(1)
-        smooth = np.convolve(np.pad(means, 2, mode="edge"), np.full(5, 0.2), mode="valid")
-        found[preference] = round(float(offsets[smooth.argmax()]), 6)
-    return found
+        scores = (1 + beta**2) * hits / np.maximum(beta**2 * gold + predicted, 1)
+        smooth = np.convolve(np.pad(scores.mean(1), 2, mode="edge"), np.full(5, 0.2), mode="valid")
+        best[preference] = round(float(offsets[smooth.argmax()]), 6)
+    return best
 
 
-def _counts(sample: Sample, rule: Rule, task: Task) -> Int[np.ndarray, "3"]:
-    """Hits, gold and predicted items of a cell."""
-    chosen = rule.choose(sample.probabilities, sample.lengths, task)
-    return Labelling(sample.gold, chosen, task, sample.lengths).counts().sum(0)
+class DecodedSpan(NamedTuple):
+    """A span of the decoded sequence: words `start` to `end` (exclusive), counted over all sentences."""
+
+    start: int
+    end: int
+    type: str
+    confidence: float
+    """The probability of a span with exactly this start, end and type, over all valid sequences."""
 
 
-def _f_score(counts: Int[np.ndarray, "offsets cells 3"], beta: float) -> Float[np.ndarray, "offsets cells"]:
-    """(1 + β²) · hits / (β² · gold + predicted)."""
-    hits, gold, predicted = np.moveaxis(counts, -1, 0)
-    return (1 + beta**2) * hits / np.maximum(beta**2 * gold + predicted, 1)
+def follows(labels: Sequence[str]) -> Bool[np.ndarray, "labels labels"]:
+    """Whether the label of each column may follow that of each row."""
+    inside = np.array([label.startswith("I-") for label in labels])
+    same = np.array([[one != "O" and one[2:] == other[2:] for other in labels] for one in labels])
+    return ~inside[None, :] | same
+
+
+def starts(labels: Sequence[str]) -> Bool[np.ndarray, "labels"]:
+    """Whether a sentence may begin with each label."""
+    return np.array([not label.startswith("I-") for label in labels])
+
+
+def viterbi(
+    weights: Float[np.ndarray, "words labels"], lengths: Int[np.ndarray, "sentences"], labels: Sequence[str]
+) -> Int[np.ndarray, "words"]:
+    """The valid sequence of each sentence with the largest sum of weights, such as log-probabilities.
+
+    It is computed word by word for all sentences at once.
+    """
+    barred = np.where(follows(labels), 0.0, -np.inf)
+    steps = _steps(lengths)
+    back = np.zeros(weights.shape, dtype=np.int64)
+    scores = np.zeros((len(steps[0]) if steps else 0, len(labels)))
+    for step, rows in enumerate(steps):
+        n = len(rows)
+        if step == 0:
+            scores[:] = np.where(starts(labels), weights[rows], -np.inf)
+            continue
+        moves = scores[:n, :, None] + barred  # sentences × previous label × next label
+        back[rows] = moves.argmax(1)
+        scores[:n] = moves.max(1) + weights[rows]
+    best = scores.argmax(1)
+    chosen = np.zeros(len(weights), dtype=np.int64)
+    for rows in reversed(steps):
+        n = len(rows)
+        chosen[rows] = best[:n]
+        best[:n] = back[rows, best[:n]]
+    return chosen
+
+
+def decode_spans(
+    probabilities: Float[np.ndarray, "words labels"],
+    decoded: Int[np.ndarray, "words"],
+    lengths: Int[np.ndarray, "sentences"],
+    labels: Sequence[str],
+) -> list[DecodedSpan]:
+    """The spans of a sequence with their probabilities, by the forward and backward recursions."""
+    forward, backward, scales = _recursions(probabilities, lengths, labels)
+    p = np.maximum(probabilities, TINY)
+    allowed, column = follows(labels), {label: i for i, label in enumerate(labels)}
+    types, sentence_end = span_types(labels), np.repeat(np.cumsum(lengths), lengths)
+    decoded_spans = []
+    for item in spans(decoded, labels, lengths).tolist():
+        place, number = divmod(item, len(types))
+        (start, end), kind = divmod(place, len(decoded) + 1), types[number]
+        inside = column.get(f"I-{kind}")
+        mass = forward[start, column[f"B-{kind}"]]
+        if inside is not None:
+            mass *= np.prod(p[start + 1 : end, inside] / scales[start + 1 : end])
+        if end < sentence_end[start]:  # the span ends here: the next label is any valid one but its continuation
+            after = allowed[decoded[end - 1]].copy()
+            if inside is not None:
+                after[inside] = False
+            mass *= float((p[end] * backward[end])[after].sum()) / scales[end]
+        decoded_spans.append(DecodedSpan(start, end, kind, min(1.0, float(mass))))
+    return decoded_spans
+
+
+def _recursions(
+    probabilities: Float[np.ndarray, "words labels"], lengths: Int[np.ndarray, "sentences"], labels: Sequence[str]
+) -> tuple[Float[np.ndarray, "words labels"], Float[np.ndarray, "words labels"], Float[np.ndarray, "words"]]:
+    """Forward and backward sums over valid sequences, both divided at each word by the total of the forward sums."""
+    p, allowed = np.maximum(probabilities.astype(np.float64), TINY), follows(labels).astype(np.float64)
+    steps = _steps(lengths)
+    forward, backward, scales = np.zeros_like(p), np.ones_like(p), np.ones(len(p))
+    for step, rows in enumerate(steps):
+        reach = starts(labels) if step == 0 else forward[steps[step - 1][: len(rows)]] @ allowed
+        mass = p[rows] * reach
+        scales[rows] = mass.sum(1)
+        forward[rows] = mass / scales[rows, None]
+    for step in range(len(steps) - 1, 0, -1):
+        rows = steps[step]
+        backward[steps[step - 1][: len(rows)]] = (p[rows] * backward[rows] / scales[rows, None]) @ allowed.T
+    return forward, backward, scales
+
+
+def _steps(lengths: Int[np.ndarray, "sentences"]) -> list[Int[np.ndarray, "active"]]:
+    """The rows of all first words, all second words, …; longest sentences first, so that unfinished ones lead."""
+    order = np.argsort(-lengths, kind="stable")
+    first = (np.cumsum(lengths) - lengths)[order]
+    active = np.searchsorted(-lengths[order], -np.arange(1, int(lengths.max(initial=0)) + 1), side="right")
+    return [first[:n] + step for step, n in enumerate(active)]

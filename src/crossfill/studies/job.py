@@ -30,7 +30,7 @@ from crossfill.studies.study import StudyGrid, load_study_grid, typology_folder
 if TYPE_CHECKING:
     from crossfill.config import Config, EncoderConfig
     from crossfill.encoders.base import Encoder
-    from crossfill.evaluation.calibrate import PredictedCell
+    from crossfill.evaluation.scoring import PredictedCell
     from crossfill.model import Model
     from crossfill.prediction.calibration import Calibration
 
@@ -289,7 +289,7 @@ def calibrate_methods(job: StudyJob, run: Path, threads: int = 1, _report: Repor
     """Fit the calibration of each of a job's methods on the cells of all folds, whose files are then deleted."""
     import torch
 
-    from crossfill.evaluation.calibrate import calibrate_on
+    from crossfill.evaluation.scoring import calibrate_on
     from crossfill.prediction.calibration import save_calibration
 
     torch.set_num_threads(threads)
@@ -316,7 +316,7 @@ def _save(path: Path, predicted: "Sequence[tuple[str, PredictedCell]]") -> None:
 
 
 def _load(path: Path) -> "list[tuple[str, PredictedCell]]":
-    from crossfill.evaluation.calibrate import PredictedCell
+    from crossfill.evaluation.scoring import PredictedCell
 
     with np.load(path) as file:
         about: list[dict[str, Any]] = json.loads(str(file["about"]))

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from crossfill.config import Config
 from crossfill.encoders.base import Encoder, sentences_of
-from crossfill.evaluation.calibrate import PredictedCell, calibrate_on, predict_cell
 from crossfill.evaluation.expected import Expectations, HeldOutScore, expect_scores
+from crossfill.evaluation.scoring import PredictedCell, calibrate_on, predict_cell
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
 from crossfill.grid.task import Unit

@@ -12,7 +12,7 @@ from crossfill.adaptation.heads import without_adapted
 from crossfill.data.codes import is_private, language_name, language_tag
 from crossfill.data.parallel_corpus import parallel_languages, parallel_sentences
 from crossfill.grid.cells import Cell
-from crossfill.measures.projection import pca
+from crossfill.measures.significance import pca
 from crossfill.methods.registry import find_method
 from crossfill.tagger.tagger import Tagger
 from crossfill.web import schemas

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from crossfill.measures.projection import pca
-from crossfill.measures.significance import correlation
+from crossfill.measures.significance import correlation, pca
 from crossfill.report.figures.style import TASK_COLOURS, WIDTH, Drawing, canvas, legend_above, look, row_of_axes, signed
 from crossfill.studies.run_folder import StudyResults
 

@@ -11,7 +11,8 @@ import pytest
 from matplotlib.image import imread
 
 from crossfill.errors import ReportError
-from crossfill.report.figures import languages
+from crossfill.measures.significance import pca
+from crossfill.report import language_figures
 from crossfill.settings import merged, read_settings
 from crossfill.studies.plan import check_study
 from crossfill.studies.run import run_study
@@ -129,20 +130,15 @@ def test_the_command_shows_tables_and_says_where_files_are(report: tuple[Path, s
 
 def test_samples_of_a_posterior_have_its_moments():
     q = {"mean": [1.0, -2.0], "variance": [0.5, 0.1], "factor": [[0.3], [0.7]]}
-    points = np.concatenate([languages.sample(q, seed) for seed in range(200)])
+    points = np.concatenate([language_figures.sample(q, seed) for seed in range(200)])
     factor = np.array(q["factor"])
     np.testing.assert_allclose(points.mean(0), q["mean"], atol=0.01)
     np.testing.assert_allclose(np.cov(points.T), np.diag(q["variance"]) + factor @ factor.T, atol=0.01)
 
 
-def test_principal_components_and_densities():
+def test_principal_components():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(4000, 3)) * [3.0, 1.0, 0.1]
-    projected, shares, _ = languages.pca(points, 2)
+    projected, shares, _ = pca(points, 2)
     np.testing.assert_allclose(projected.std(0), [3.0, 1.0], rtol=0.05)
     assert shares[0] == pytest.approx(9 / 10.01, abs=0.02)
-    grid = np.linspace(-12, 12, 500)
-    density = languages.kernel_density(points[:, 0], grid)
-    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=0.01)
-    expected = np.exp(-0.5 * (grid / 3) ** 2) / (3 * np.sqrt(2 * np.pi))
-    np.testing.assert_allclose(density, expected, atol=0.015)

@@ -2,7 +2,7 @@
 
 from crossfill.config import VARIANTS
 from crossfill.methods.registry import all_methods
-from crossfill.report.figures.style import LOOKS
+from crossfill.report.drawing import LOOKS
 
 
 def test_every_method_has_a_colour_a_marker_and_dashes_of_its_own():

@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 
 from crossfill.report import rendering
-from crossfill.report.comparisons import with_best_in_bold
-from crossfill.report.rendering import Datum, Table
+from crossfill.report.rendering import Datum, Table, with_best_in_bold
 from crossfill.report.tables import main_table, make_tables
 from crossfill.studies.run_folder import StudyResults, open_results
 from tests.studies.studies import hand_made

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crossfill.report.few_shot import few_shot_tables
-from crossfill.report.figures.curves import draw_learning_curves as draw
+from crossfill.report.score_figures import draw_learning_curves as draw
 from crossfill.studies.run_folder import open_results
 from tests.studies.studies import checked, conduct
 

@@ -62,7 +62,7 @@ def demo(
     """Hold out half the cells of a grid, train methods on the rest, and show how they fill it."""
     from rich.console import Console
 
-    from crossfill.report.figures.scores import draw_demo
+    from crossfill.report.score_figures import draw_demo
     from crossfill.studies import demo as demos
     from crossfill.studies.run_folder import open_results
     from crossfill.tagger.tagger import load

@@ -1,16 +1,12 @@
 """`crossfill report RUN`: tables, figures and one HTML page of a study."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from crossfill.cli.options import QUIET, check_folder, check_writable
 from crossfill.cli.output import print_table
-
-if TYPE_CHECKING:
-    from crossfill.report.rendering import Table
 
 LONGEST = 40
 """Tables with more rows are not shown in the terminal."""
@@ -35,8 +31,7 @@ def report(
     styled = console.is_terminal and not console.is_dumb_terminal
     for table in () if QUIET.get() else written.tables:
         if len(table.rows) <= LONGEST:
-            shown = table if styled else _starred(table)
-            print_table(console, terminal(shown))
+            print_table(console, terminal(table, styled))
     folder = out or run
     if written.missing:
         typer.echo(f"{written.missing} jobs have no result yet; run the same crossfill experiment again", err=True)
@@ -44,12 +39,3 @@ def report(
         f"{len(written.tables)} tables in {folder / 'tables'} (Markdown, LaTeX), {len(written.drawings)} figures in "
         f"{folder / 'figures'} (PDF, PNG), all of it in {written.page}"
     )
-
-
-def _starred(table: "Table") -> "Table":
-    """Put asterisks around bold entries, for output without bold type."""
-    rows = tuple(
-        tuple(datum._replace(text=f"*{datum.text}*", bold=False) if datum.bold else datum for datum in row)
-        for row in table.rows
-    )
-    return replace(table, rows=rows, caption=table.caption.replace("Bold:", "Between asterisks:"))

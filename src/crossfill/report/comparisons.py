@@ -1,18 +1,18 @@
-"""Comparisons of methods: scores as table entries, and tables of differences, training sizes and encoder languages.
+"""Comparisons of methods: tables of differences, training sizes and encoder languages, and pooled uncertainty.
 
 Results are grouped by method, then by training (a partition and a seed). Scores are plug-in scores of unseen cells; a
 corpus that several trainings scored counts with its mean over them.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from crossfill.data.codes import find_language
 from crossfill.errors import DataError, unknown
-from crossfill.evaluation.results import CellResult, Place, PredictionKind, average, grouped, mean, mean_by, place_means
+from crossfill.evaluation.results import CellResult, Place, grouped, mean, mean_by
 from crossfill.measures.significance import (
     ALPHA,
     Comparison,
@@ -22,11 +22,10 @@ from crossfill.measures.significance import (
     decisive_item,
     holm,
     over_trainings_and_cells,
-    summarise,
 )
 from crossfill.measures.uncertainty import Reliability
-from crossfill.report.rendering import Datum, Table, method_label, true_minus
-from crossfill.studies.run_folder import ResultEntry, StudyResults
+from crossfill.report.rendering import Datum, Table, method_label, points, true_minus
+from crossfill.studies.run_folder import StudyResults
 
 Training = tuple[str, int]
 """A partition and a seed: methods with the same one are compared in pairs."""
@@ -51,76 +50,6 @@ class Difference(NamedTuple):
     """The corpus without which the difference changes its sign or falls to less than half; none if it does not."""
 
 
-class MethodScores(NamedTuple):
-    """Scores of a method on unseen cells: a mean for each seed; and by training, each corpus of a cell."""
-
-    by_seed: np.ndarray
-    by_training: dict[Training, dict[Place, float]]
-
-    @classmethod
-    def of(
-        cls,
-        results: StudyResults,
-        entries: Sequence[ResultEntry],
-        tasks: Sequence[str],
-        kind: PredictionKind = "plug_in",
-        places: Collection[Place] | None = None,
-    ) -> "MethodScores":
-        """Return the scores of these entries, in all or only these places; the mean of a seed weighs tasks equally."""
-
-        def unseen(entries: Iterable[ResultEntry]) -> list[CellResult]:
-            return [
-                r for r in results.unseen(entries) if r.cell.task in tasks and (places is None or r.place in places)
-            ]
-
-        means = []
-        for _, of_seed in sorted(grouped(entries, lambda entry: entry.seed).items()):
-            by_task = grouped(unseen(of_seed), lambda r: r.cell.task)
-            if by_task:
-                means.append(mean([average(by_task[task], kind=kind) for task in tasks if task in by_task]))
-        by_training = {(entry.partition, entry.seed): place_means(unseen([entry]), kind=kind) for entry in entries}
-        return cls(np.array(means), by_training)
-
-    @property
-    def mean(self) -> float:
-        """Mean over seeds."""
-        return float(self.by_seed.mean())
-
-
-def score_datum(scores: MethodScores, mark: str = "") -> Datum:
-    """Return mean ± sd, in percent; the mean alone if there is one seed."""
-    if not len(scores.by_seed):
-        return Datum("–")
-    mean, sd, n = summarise((100 * scores.by_seed).tolist())
-    return Datum(f"{mean:.1f} ± {sd:.1f}" if n > 1 else f"{mean:.1f}", mean, mark=mark)
-
-
-def deviation(scores: Iterable[MethodScores]) -> str:
-    """Return text that explains ± in a table of these scores, to end a sentence; none if they have one seed each."""
-    n_seeds = max((len(of_method.by_seed) for of_method in scores), default=0)
-    return f", ± standard deviation over {n_seeds} seeds" if n_seeds > 1 else ""
-
-
-def with_best_in_bold(data: Sequence[Datum]) -> list[Datum]:
-    """Put the highest score of a row in bold, and those equal to it to the digit shown; none if none is lower."""
-    values = [round(datum.value, 1) for datum in data if datum.value is not None]
-    if len(set(values)) < 2:
-        return list(data)
-    return [d._replace(bold=d.value is not None and round(d.value, 1) == max(values) and not d.mark) for d in data]
-
-
-def compared(by_method: Mapping[str, MethodScores]) -> list[Datum]:
-    """Return each method's entry: the best in bold, and a mark on what is significantly below it."""
-    means = {method: scores.mean for method, scores in by_method.items() if len(scores.by_seed)}
-    if not means:
-        return [Datum("–") for _ in by_method]
-    best = max(means, key=lambda method: means[method])
-    others = [method for method in means if method != best]
-    p_values = holm([compare(by_method[best].by_training, by_method[method].by_training).p_value for method in others])
-    below = {method for method, p in zip(others, p_values, strict=True) if p < ALPHA}
-    return with_best_in_bold([score_datum(scores, "†" if m in below else "") for m, scores in by_method.items()])
-
-
 def comparison_tables(results: StudyResults) -> list[Table]:
     """Make all comparison tables; one without results has no rows."""
     runs: Runs = {
@@ -133,34 +62,30 @@ def comparison_tables(results: StudyResults) -> list[Table]:
 
 def difference_table(results: StudyResults, runs: Runs) -> Table:
     """Compare every method with the study's `rival`, and its `focus` with the other factorised methods."""
-    rows: list[Difference] = []
-    if len(runs) > 1 and results.rival in runs:
-        rows += differences(runs, results.rival)
-    if results.focus in runs:
-        for other in (m for m in results.factorised if m in runs and m != results.focus):
-            rows += differences(runs, other, [results.focus])
-    best = {task: wins(runs, task) for task in tasks_of(runs)} if rows else {}
-    pairs = dict.fromkeys((row.method, row.against) for row in rows)
-    tests = {pair: within_corpora(runs[pair[0]], runs[pair[1]]) for pair in pairs}
-
-    def data(row: Difference, corrected: float) -> Iterable[Datum | str]:
-        comparison, (shares, n_corpora) = row.comparison, best[row.task]
-        significant = [
-            test.difference
-            for (cell, _), (test, p) in tests[row.method, row.against].items()
-            if cell.task == row.task and p < ALPHA
-        ]
-        yield from (row.task, method_label(row.method), method_label(row.against), _points(comparison.difference))
-        low, high = _points(comparison.low), _points(comparison.high)
-        yield "–" if math.isnan(comparison.low) else Datum(f"{low.text} to {high.text}", comparison.low)
-        yield _p_value(comparison.p_value)
-        yield _p_value(corrected)._replace(mark="*" if corrected < ALPHA else "")
-        for won, lost in ((row.wins, row.losses), (sum(d > 0 for d in significant), sum(d < 0 for d in significant))):
-            yield Datum(f"{won} / {lost}", float(won - lost))
-        yield "" if row.decisive is None else str(row.decisive[0])
-        yield Datum(f"{shares[row.method]:.3g} of {n_corpora}", shares[row.method])
-
-    corrected = holm([row.comparison.p_value for row in rows])
+    compared = differences(runs, results.rival) if len(runs) > 1 and results.rival in runs else []
+    for other in results.factorised if results.focus in runs else ():
+        if other in runs and other != results.focus:
+            compared += differences(runs, other, [results.focus])
+    best = {task: wins(runs, task) for task in {row.task for row in compared}}
+    tests = {
+        pair: within_corpora(*(runs[method] for method in pair)) for pair in {(c.method, c.against) for c in compared}
+    }
+    rows, corrected = [], holm([row.comparison.p_value for row in compared])
+    for (task, method, against, comparison, *won, decisive), p in zip(compared, corrected, strict=True):
+        (shares, n_corpora), of_pair = best[task], tests[method, against]
+        changes = [test.difference for (cell, _), (test, q) in of_pair.items() if cell.task == task and q < ALPHA]
+        low, high = points(comparison.low), points(comparison.high)
+        interval = "–" if math.isnan(comparison.low) else Datum(f"{low.text} to {high.text}", comparison.low)
+        significantly = (sum(change > 0 for change in changes), sum(change < 0 for change in changes))
+        rows.append(
+            (
+                *(task, method_label(method), method_label(against), points(comparison.difference), interval),
+                *(_p_value(comparison.p_value), _p_value(p)._replace(mark="*" if p < ALPHA else "")),
+                *(Datum(f"{more} / {less}", float(more - less)) for more, less in (won, significantly)),
+                "" if decisive is None else str(decisive[0]),
+                Datum(f"{shares[method]:.3g} of {n_corpora}", shares[method]),
+            )
+        )
     n_seeds = len(results.seeds)
     return Table.of(
         "differences",
@@ -169,7 +94,7 @@ def difference_table(results: StudyResults, runs: Runs) -> Table:
             "task", "method", "against", "difference", "95 %", "p", "Holm's p", "won / lost", "significantly",
             "hangs on", "best in",
         ),
-        (data(row, p) for row, p in zip(rows, corrected, strict=True)),
+        rows,
         f"Points on unseen corpora, plug-in, paired over {n_seeds} {'seed' if n_seeds == 1 else 'seeds'} and corpora. "
         "95 % and p: Student's t with seeds and corpora as samples, so that variance between trainings counts (with "
         "one seed: over corpora alone); Holm's correction over the whole table (* below 0.05). Won / lost: corpora in "
@@ -202,21 +127,18 @@ def size_table(results: StudyResults, runs: Runs) -> Table:
 def words_elsewhere(results: StudyResults) -> dict[str, dict[str, int]]:
     """Count the training words of a language's seen cells where a task is unseen, by this task and language."""
     counts: dict[str, dict[str, int]] = {}
-    for entry in results.proper():
-        words: Mapping[str, int] = results.jobs[entry.job].get("words", {})
-        for cell in results.jobs[entry.job]["unseen"]:
-            task, _, language = cell.partition("/")
-            elsewhere = sum(n for other, n in words.items() if other.partition("/")[2] == language)
-            if elsewhere:
-                counts.setdefault(task, {})[language] = elsewhere
+    for job in (results.jobs[entry.job] for entry in results.proper()):
+        for task, _, language in (cell.partition("/") for cell in job["unseen"]):
+            words = sum(n for cell, n in job.get("words", {}).items() if cell.partition("/")[2] == language)
+            if words:
+                counts.setdefault(task, {})[language] = words
     return counts
 
 
 def size_correlation(scores: Mapping[Place, float], words: Mapping[str, int]) -> Correlation:
     """Correlate scores with the logarithm of the training words of their languages, where there are any."""
-    points = [(np.log(words[cell.language]), score) for (cell, _), score in scores.items() if words.get(cell.language)]
-    pairs = np.array(points, dtype=float).reshape(-1, 2)
-    return correlation(pairs[:, 0], pairs[:, 1])
+    pairs = [(np.log(words[cell.language]), score) for (cell, _), score in scores.items() if words.get(cell.language)]
+    return correlation(*np.array(pairs, dtype=float).reshape(-1, 2).T)
 
 
 def knowledge_table(results: StudyResults, runs: Runs) -> Table:
@@ -225,14 +147,14 @@ def knowledge_table(results: StudyResults, runs: Runs) -> Table:
     rows = []
     for task in tasks_of(runs):
         for method, trainings in runs.items():
-            by_knowledge = grouped(
-                corpus_scores(trainings, task).items(), lambda item: item[0][0].language in languages
+            scores = corpus_scores(trainings, task).items()
+            known, unknown = (
+                [score for (cell, _), score in scores if (cell.language in languages) is is_known]
+                for is_known in (True, False)
             )
-            if len(by_knowledge) == 2:
-                groups = [[score for _, score in by_knowledge[is_known]] for is_known in (True, False)]
-                known, unknown = map(mean, groups)
-                data = [Datum(f"{100 * mean(group):.1f} ({len(group)})", mean(group)) for group in groups]
-                rows.append((task, method_label(method), *data, _points(known - unknown)))
+            if known and unknown:
+                data = [Datum(f"{100 * mean(group):.1f} ({len(group)})", mean(group)) for group in (known, unknown)]
+                rows.append((task, method_label(method), *data, points(mean(known) - mean(unknown))))
     return Table.of(
         "knowledge",
         "Score by what the encoder knows",
@@ -243,15 +165,9 @@ def knowledge_table(results: StudyResults, runs: Runs) -> Table:
     )
 
 
-def corpus_scores(trainings: Trainings, task: str) -> dict[Place, float]:
-    """Return the score of each unseen corpus of a task, mean over the trainings that scored it."""
-    results = (r for results in trainings.values() for r in results if not r.seen and r.cell.task == task)
-    return dict(sorted(mean_by(results, lambda r: r.cell_corpus, lambda r: r.score).items()))
-
-
 def wins(runs: Runs, task: str) -> tuple[dict[str, float], int]:
     """Count the unseen corpora of a task in which each method is best (those that tie share a win), and all of them."""
-    scores = _common({method: corpus_scores(trainings, task) for method, trainings in runs.items()})
+    scores = _common_scores(runs, task)
     shares = dict.fromkeys(runs, 0.0)
     places = next(iter(scores.values()))
     for place in places:
@@ -269,27 +185,22 @@ def differences(runs: Runs, against: str = "jm", methods: Collection[str] | None
     rows = []
     for task in tasks_of(runs):
         for method in methods or [name for name in runs if name != against]:
-            pair = _common({name: corpus_scores(runs[name], task) for name in (method, against)})
-            change = {place: score - pair[against][place] for place, score in pair[method].items()}
+            pair = {name: runs[name] for name in (method, against)}
+            first, second = _common_scores(pair, task).values()
+            change = {place: score - second[place] for place, score in first.items()}
             decisive = decisive_item(list(change.values()))
-            first, second = (
-                {
-                    training: {r.cell_corpus: r.score for r in results if not r.seen and r.cell.task == task}
-                    for training, results in runs[name].items()
-                }
-                for name in (method, against)
-            )
-            rows.append(
-                Difference(
-                    task,
-                    method,
-                    against,
-                    compare(first, second),
-                    sum(value > 0 for value in change.values()),
-                    sum(value < 0 for value in change.values()),
-                    None if decisive is None else list(change)[decisive],
+            comparison = compare(
+                *(
+                    {training: corpus_scores({training: results}, task) for training, results in of_method.items()}
+                    for of_method in pair.values()
                 )
             )
+            n_wins, n_losses = (
+                sum(value > 0 for value in change.values()),
+                sum(value < 0 for value in change.values()),
+            )
+            place = None if decisive is None else list(change)[decisive]
+            rows.append(Difference(task, method, against, comparison, n_wins, n_losses, place))
     return rows
 
 
@@ -313,40 +224,33 @@ def compare(
     return over_trainings_and_cells(parts)
 
 
-def within_corpora(first: Trainings, second: Trainings, seed: int = 0) -> dict[Place, tuple[Comparison, float]]:
+def within_corpora(first: Trainings, second: Trainings) -> dict[Place, tuple[Comparison, float]]:
     """Compare two methods over the sentences of each unseen corpus; the second value is Holm's corrected p.
 
-    The counts of a sentence are means over the trainings that scored it.
+    The counts of a sentence (hits, gold and predicted items) are means over the trainings that scored it.
     """
-    a, b = sentence_counts(first), sentence_counts(second)
-    tests = {
-        place: approximate_randomisation(a[place], b[place], SENTENCE_RESAMPLES, seed)
-        for place in sorted(a.keys() & b.keys())
-    }
-    corrected = holm([test.p_value for test in tests.values()])
-    return {place: (test, p) for (place, test), p in zip(tests.items(), corrected, strict=True)}
-
-
-def sentence_counts(trainings: Trainings) -> dict[Place, np.ndarray]:
-    """Average hits, gold and predicted items of each sentence of each unseen corpus over the trainings."""
-    results = (r for results in trainings.values() for r in results if not r.seen)
-    by_corpus = grouped(results, lambda r: r.cell_corpus)
-    return {place: np.mean([r.counts for r in group], axis=0) for place, group in by_corpus.items()}
+    a, b = (
+        {place: np.mean([r.counts for r in group], axis=0) for place, group in by_corpus.items()}
+        for by_corpus in (grouped(_unseen(trainings), lambda r: r.cell_corpus) for trainings in (first, second))
+    )
+    places = sorted(a.keys() & b.keys())
+    tests = [approximate_randomisation(a[place], b[place], SENTENCE_RESAMPLES) for place in places]
+    corrected = holm([test.p_value for test in tests])
+    return dict(zip(places, zip(tests, corrected, strict=True), strict=True))
 
 
 def pooled_uncertainty(results: Collection[CellResult]) -> dict[str, float]:
     """Compute measures of uncertainty over the pooled words of these results, averaged prediction.
 
-    nll, brier, entropy and mutual information are means over words, and ece comes from the bins of all cells; aurc
-    treats the words of a bin as equally confident. Adaptive ece cannot be computed from results and is left out.
+    nll and brier are means over words, and ece comes from the bins of all cells; aurc treats the words of a bin as
+    equally confident. Adaptive ece cannot be computed from results and is left out.
     """
     words = np.array([r.n_words for r in results], dtype=np.float64)
-    names = ("nll", "brier", "entropy", "mutual_information")
-    means = {name: float(np.average([r.averaged[name] for r in results], weights=words)) for name in names}
     bins = pooled_reliability(results)
     count, right = bins.count[::-1], (bins.count * bins.accuracy)[::-1]  # the most confident first
     wrong = np.repeat(np.divide(count - right, count, out=np.zeros(len(count)), where=count > 0), count)
     risk = np.cumsum(wrong) / np.arange(1, len(wrong) + 1)
+    means = {name: float(np.average([r.averaged[name] for r in results], weights=words)) for name in ("nll", "brier")}
     return means | {"ece": bins.error(), "aurc": float(risk.mean())}
 
 
@@ -363,19 +267,26 @@ def pooled_reliability(results: Collection[CellResult]) -> Reliability:
 
 def tasks_of(runs: Runs) -> list[str]:
     """Return the tasks with unseen cells, sorted."""
-    return sorted({r.cell.task for results in runs.values() for run in results.values() for r in run if not r.seen})
+    return sorted({r.cell.task for trainings in runs.values() for r in _unseen(trainings)})
 
 
-def _common(scores: Mapping[str, Mapping[Place, float]]) -> dict[str, dict[Place, float]]:
+def corpus_scores(trainings: Trainings, task: str) -> dict[Place, float]:
+    """Return the score of each unseen corpus of a task, mean over the trainings that scored it."""
+    results = (r for r in _unseen(trainings) if r.cell.task == task)
+    return dict(sorted(mean_by(results, lambda r: r.cell_corpus, lambda r: r.score).items()))
+
+
+def _common_scores(runs: Runs, task: str) -> dict[str, dict[Place, float]]:
     """Return the scores of the corpora that every method has."""
-    shared = set.intersection(*(set(values) for values in scores.values()))
+    scores = {method: corpus_scores(trainings, task) for method, trainings in runs.items()}
+    shared = set.intersection(*map(set, scores.values()))
     if not shared:
         raise DataError(f"expected unseen corpora that all of {', '.join(scores)} were scored on, got none in common")
     return {method: {place: values[place] for place in sorted(shared)} for method, values in scores.items()}
 
 
-def _points(difference: float) -> Datum:
-    return Datum(true_minus(f"{100 * difference:+.1f}"), difference)
+def _unseen(trainings: Trainings) -> list[CellResult]:
+    return [result for results in trainings.values() for result in results if not result.seen]
 
 
 def _p_value(p: float) -> Datum:

@@ -1,15 +1,13 @@
 """Tables of learning curves: what labelled sentences of unseen cells are worth, how sure, and by which prior."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from crossfill.errors import DataError
 from crossfill.evaluation.results import mean, mean_by
 from crossfill.measures.significance import holm, over_trainings_and_cells
-from crossfill.report.comparisons import with_best_in_bold
-from crossfill.report.rendering import Datum, Table, method_label, number, percent, true_minus
+from crossfill.report.rendering import Datum, Table, method_label, number, percent, true_minus, with_best_in_bold
 from crossfill.studies.run_folder import StudyResults
 
 SCRATCH = "from scratch"
@@ -20,8 +18,12 @@ Scores = dict[str, dict[int, dict[str, float]]]
 
 
 def few_shot_tables(results: StudyResults) -> list[Table]:
-    """Make the tables of scores, losses and comparisons of the learning curves; they are empty if there are none."""
-    return [score_table(results), loss_table(results), prior_table(results)]
+    """Make the tables of scores, losses and comparisons of the learning curves, if there are any."""
+    by_task = {task: curves(results, task) for task in results.tasks}
+    numbers = sorted({k for scores in by_task.values() for by_k in scores.values() for k in by_k})
+    if not numbers:
+        return []
+    return [_scores(results, by_task, numbers), _losses(by_task, numbers), _priors(results, by_task)]
 
 
 def curves(results: StudyResults, task: str, measure: str = "adapted") -> Scores:
@@ -30,25 +32,22 @@ def curves(results: StudyResults, task: str, measure: str = "adapted") -> Scores
     `from scratch` is that of the first method that has it; `chosen` are sentences by `annotate`, with the method that
     the report focuses on.
     """
-    rows: list[tuple[str, Mapping[str, Any]]] = []
+    points: list[tuple[tuple[str, int, str], float]] = []
+    with_scratch = None
     for method in results.methods:
-        for job in dict.fromkeys(entry.job for entry in results.proper(method)):
-            of_job = results.jobs[job].get("few_shot", {}).get(method, ())
-            rows += [(method, row) for row in of_job if row["cell"].startswith(f"{task}/")]
-    source = next((method for method, row in rows if row["scratch"] is not None), None)
-    values: list[tuple[str, Mapping[str, Any], float | None]] = []
-    for method, row in rows:
-        if row["choice"] == "random":
-            values.append((method, row, row[measure]))
-            if measure == "adapted" and method == source:
-                values.append((SCRATCH, row, row["scratch"]))
-        elif measure == "adapted" and method == results.focus:
-            values.append((ANNOTATED, row, row[measure]))
-    means = mean_by(
-        [(kind, row["sentences"], row["cell"], value) for kind, row, value in values if value is not None],
-        lambda point: point[:3],
-        lambda point: point[3],
-    )
+        jobs = dict.fromkeys(entry.job for entry in results.proper(method))
+        for row in (row for job in jobs for row in results.jobs[job].get("few_shot", {}).get(method, ())):
+            k, cell, value = row["sentences"], row["cell"], row[measure]
+            if not cell.startswith(f"{task}/") or value is None:
+                continue
+            if row["choice"] == "random":
+                points.append(((method, k, cell), value))
+                if measure == "adapted" and row["scratch"] is not None and with_scratch in (None, method):
+                    with_scratch = method
+                    points.append(((SCRATCH, k, cell), row["scratch"]))
+            elif measure == "adapted" and method == results.focus:
+                points.append(((ANNOTATED, k, cell), value))
+    means = mean_by(points, lambda point: point[0], lambda point: point[1])
     scores: Scores = {kind: {} for kind, _, _ in means}
     for (kind, k, cell), value in sorted(means.items(), key=lambda item: item[0][1]):
         scores[kind].setdefault(k, {})[cell] = value
@@ -72,11 +71,10 @@ def head_name(kind: str) -> str:
     return kind if kind in (SCRATCH, ANNOTATED) else method_label(kind)
 
 
-def score_table(results: StudyResults) -> Table:
+def _scores(results: StudyResults, by_task: Mapping[str, Scores], numbers: Sequence[int]) -> Table:
     """Show mean scores on unseen cells by number of sentences; and NLL and ECE of the method in focus."""
-    rows, numbers = [], _numbers(results)
-    for task in results.tasks if numbers else ():
-        scores = curves(results, task)
+    rows = []
+    for task, scores in by_task.items():
         cells = shared_cells(scores)
         columns = [
             with_best_in_bold([percent(mean_over(by_k, k, cells.get(k, ()))) for by_k in scores.values()])
@@ -100,49 +98,47 @@ def score_table(results: StudyResults) -> Table:
     )
 
 
-def loss_table(results: StudyResults) -> Table:
+def _losses(by_task: Mapping[str, Scores], numbers: Sequence[int]) -> Table:
     """Show how many cells fall below their zero-shot score, and how far."""
-    rows, numbers = [], [k for k in _numbers(results) if k]
-    for task in results.tasks if numbers else ():
-        for method, by_k in curves(results, task).items():
-            if method not in (SCRATCH, ANNOTATED) and 0 in by_k:
-                data = [_loss([100 * (v - by_k[0][c]) for c, v in by_k.get(k, {}).items()]) for k in numbers]
-                rows.append((task, method_label(method), *data))
+
+    def loss(before: Mapping[str, float], after: Mapping[str, float]) -> Datum:
+        if not after:
+            return Datum("–")
+        changes = [100 * (score - before[cell]) for cell, score in after.items()]
+        share = 100 * float(np.mean([change < 0 for change in changes]))
+        return Datum(true_minus(f"{share:.0f} % ({min(0.0, *changes):.1f})"), share)
+
+    rows = [
+        (task, method_label(method), *(loss(by_k[0], by_k.get(k, {})) for k in numbers if k))
+        for task, scores in by_task.items()
+        for method, by_k in scores.items()
+        if method not in (SCRATCH, ANNOTATED) and 0 in by_k
+    ]
     return Table.of(
         "few-shot-losses",
         "Cells below their zero-shot score",
-        ("task", "method", *map(str, numbers)),
-        rows,
+        ("task", "method", *(str(k) for k in numbers if k)),
+        rows if any(numbers) else (),
         "Share of cells whose mean score over orders is below zero-shot, and the largest loss in points.",
     )
 
 
-def prior_table(results: StudyResults) -> Table:
+def _priors(results: StudyResults, by_task: Mapping[str, Scores]) -> Table:
     """Compare the prior of each method with that of the rival, by number of sentences."""
-    entries: list[tuple[str, str, int, float, float]] = []
-    for task in results.tasks if _numbers(results) else ():
-        scores = curves(results, task)
-        rival = scores.get(results.rival, {})
-        for method in results.methods:
-            for k in rival if method != results.rival else ():
-                cells = sorted(set(rival[k]) & set(scores.get(method, {}).get(k, {})))
-                gaps = np.array([[100 * (scores[method][k][cell] - rival[k][cell]) for cell in cells]])
+    names, tests = [], []
+    for task, scores in by_task.items():
+        for method in (m for m in results.methods if m != results.rival):
+            for k, of_rival in scores.get(results.rival, {}).items():
+                of_method = scores.get(method, {}).get(k, {})
+                gaps = [100 * (of_method[cell] - of_rival[cell]) for cell in sorted(set(of_rival) & set(of_method))]
                 try:
-                    tested = over_trainings_and_cells([gaps])
-                except DataError:
+                    tests.append(over_trainings_and_cells([np.array([gaps])]))
+                except DataError:  # fewer than two cells
                     continue
-                entries.append((task, method, k, tested.difference, tested.p_value))
-    corrected = holm([entry[-1] for entry in entries])
+                names.append((task, method_label(method), Datum(str(k), k)))
     rows = [
-        (
-            task,
-            method_label(method),
-            Datum(str(k), k),
-            Datum(true_minus(f"{gap:+.1f}"), gap),
-            number(p, 3),
-            number(holm_p, 3),
-        )
-        for (task, method, k, gap, p), holm_p in zip(entries, corrected, strict=True)
+        (*of_test, Datum(true_minus(f"{gap:+.1f}"), gap), number(p, 3), number(corrected, 3))
+        for of_test, (gap, p, *_), corrected in zip(names, tests, holm([test.p_value for test in tests]), strict=True)
     ]
     return Table.of(
         "few-shot-priors",
@@ -151,14 +147,3 @@ def prior_table(results: StudyResults) -> Table:
         rows,
         "Difference of mean scores in points after adaptations to the same sentences; t-test paired over cells.",
     )
-
-
-def _numbers(results: StudyResults) -> list[int]:
-    return sorted({k for task in results.tasks for by_k in curves(results, task).values() for k in by_k})
-
-
-def _loss(changes: Sequence[float]) -> Datum:
-    if not changes:
-        return Datum("–")
-    share = 100 * float(np.mean([change < 0 for change in changes]))
-    return Datum(true_minus(f"{share:.0f} % ({min(0.0, *changes):.1f})"), share)

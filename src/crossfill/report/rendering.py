@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
@@ -11,28 +11,12 @@ import rich.table
 from rich import box
 from rich.text import Text
 
-_LATEX = {
-    **{character: rf"\{character}" for character in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-    "±": r"$\pm$",
-    "−": r"$-$",
-    "–": "--",
-    "†": r"$^\dagger$",
-    "×": r"$\times$",
-    "<": "$<$",
-    ">": "$>$",
-    "|": r"$|$",
-    "σ": r"$\sigma$",
-    "θ": r"$\theta$",
-}
-
-
-def method_label(method: str) -> str:
-    """Return a method's name as shown to readers, initials in capitals: PF-lr, JM, JM-deep."""
-    family, dash, kind = method.partition("-")
-    return f"{family.upper()}{dash}{kind}" if len(family) <= 3 else method
+_LATEX = str.maketrans(
+    {character: rf"\{character}" for character in "&%$#_{}"}
+    | {character: f"${character}$" for character in "<>|"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "–": "--", "−": "$-$"}
+    | {"±": r"$\pm$", "†": r"$^\dagger$", "×": r"$\times$", "σ": r"$\sigma$", "θ": r"$\theta$"}
+)
 
 
 class Datum(NamedTuple):
@@ -63,6 +47,18 @@ class Table:
         entries = tuple(tuple(Datum(entry) if isinstance(entry, str) else entry for entry in row) for row in rows)
         return cls(name, title, tuple(columns), entries, caption)
 
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers."""
+        columns = zip(*self.rows, strict=True) if self.rows else ((Datum("text"),) for _ in self.columns)
+        return [all(datum.value is not None or datum.text in ("–", "") for datum in column) for column in columns]
+
+
+def method_label(method: str) -> str:
+    """Return a method's name as shown to readers, initials in capitals: PF-lr, JM, JM-deep."""
+    family, dash, kind = method.partition("-")
+    return f"{family.upper()}{dash}{kind}" if len(family) <= 3 else method
+
 
 def number(value: float, digits: int) -> Datum:
     """Return a number as an entry; a dash if it is NaN."""
@@ -74,20 +70,36 @@ def percent(value: float) -> Datum:
     return number(100 * float(value), 1)
 
 
+def points(difference: float) -> Datum:
+    """Return a difference of shares as an entry in points, with its sign."""
+    return Datum(true_minus(f"{100 * difference:+.1f}"), difference)
+
+
 def true_minus(text: str) -> str:
     """Return the text with minus signs in place of hyphens."""
     return text.replace("-", "−")
 
 
-def terminal(table: Table) -> rich.table.Table:
-    """Return the table for a terminal."""
-    method_label = rich.table.Table(title=table.title, caption=table.caption, box=box.SIMPLE_HEAD, title_justify="left")
-    method_label.caption_justify = "left"
-    for name, right in zip(table.columns, numeric(table), strict=True):
-        method_label.add_column(name, justify="right" if right else "left")
+def with_best_in_bold(data: Sequence[Datum]) -> list[Datum]:
+    """Put the highest score of a row in bold, and those equal to it to the digit shown; none if none is lower."""
+    values = [round(datum.value, 1) for datum in data if datum.value is not None]
+    if len(set(values)) < 2:
+        return list(data)
+    return [d._replace(bold=d.value is not None and round(d.value, 1) == max(values) and not d.mark) for d in data]
+
+
+def terminal(table: Table, styled: bool = True) -> rich.table.Table:
+    """Return the table for a terminal; if it has no bold type, with asterisks in its place."""
+    caption = table.caption if styled else table.caption.replace("Bold:", "Between asterisks:")
+    laid_out = rich.table.Table(title=table.title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left")
+    laid_out.caption_justify = "left"
+    for name, right in zip(table.columns, table.numeric, strict=True):
+        laid_out.add_column(name, justify="right" if right else "left")
+    stars = "" if styled else "*"
     for row in table.rows:
-        method_label.add_row(*(Text(datum.text + datum.mark, "bold" if datum.bold else "") for datum in row))
-    return method_label
+        bold = [(f"{stars}{d.text}{stars}{d.mark}", "bold") if d.bold else (d.text + d.mark, "") for d in row]
+        laid_out.add_row(*(Text(*entry) for entry in bold))
+    return laid_out
 
 
 def markdown(table: Table) -> str:
@@ -97,7 +109,7 @@ def markdown(table: Table) -> str:
         text = datum.text.replace("|", r"\|") + datum.mark
         return f"**{text}**" if datum.bold else text
 
-    rule = ["---:" if right else "---" for right in numeric(table)]
+    rule = ["---:" if right else "---" for right in table.numeric]
     head = [name.replace("|", r"\|") for name in table.columns]
     lines = [head, rule, *([cell(datum) for datum in row] for row in table.rows)]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -111,18 +123,17 @@ def latex(table: Table) -> str:
         text = tex(datum.text)
         return (rf"\textbf{{{text}}}" if datum.bold else text) + tex(datum.mark)
 
-    alignment = "".join("r" if right else "l" for right in numeric(table))
-    lines = [" & ".join(map(cell, row)) + r" \\" for row in table.rows]
+    alignment = "".join("r" if right else "l" for right in table.numeric)
+    head, *lines = (
+        " & ".join(line) + r" \\" for line in (map(tex, table.columns), *(map(cell, r) for r in table.rows))
+    )
+    body = [r"\toprule", head, r"\midrule", *lines, r"\bottomrule"]
     return "\n".join(
         [
             r"\begin{table}",
             r"  \centering",
             rf"  \begin{{tabular}}{{{alignment}}}",
-            r"    \toprule",
-            "    " + " & ".join(map(tex, table.columns)) + r" \\",
-            r"    \midrule",
-            *(f"    {line}" for line in lines),
-            r"    \bottomrule",
+            *(f"    {line}" for line in body),
             r"  \end{tabular}",
             rf"  \caption{{{tex(re.sub('^Table [0-9]+: ', '', table.title))}. {tex(table.caption)}}}",
             rf"  \label{{tab:{table.name}}}",
@@ -135,19 +146,16 @@ def latex(table: Table) -> str:
 def html(table: Table) -> str:
     """Return the table in HTML, with sortable columns."""
 
-    def cell(datum: Datum, tag: str, right: bool) -> str:
+    def cell(datum: Datum, right: bool) -> str:
         text = escape(datum.text) + (f"<sup>{escape(datum.mark)}</sup>" if datum.mark else "")
         value = "" if datum.value is None else f' data-value="{datum.value:.6g}"'
-        return f"<{tag}{' class=number' * right}{value}>{f'<b>{text}</b>' if datum.bold else text}</{tag}>"
+        return f"<td{' class=number' if right else ''}{value}>{f'<b>{text}</b>' if datum.bold else text}</td>"
 
-    right = numeric(table)
     head = "".join(
-        f'<th scope="col"{" class=number" * is_right}><button type="button">{escape(name)}</button></th>'
-        for name, is_right in zip(table.columns, right, strict=True)
+        f'<th scope="col"{" class=number" if right else ""}><button type="button">{escape(name)}</button></th>'
+        for name, right in zip(table.columns, table.numeric, strict=True)
     )
-    rows = "\n".join(
-        "<tr>" + "".join(cell(d, "td", r) for d, r in zip(row, right, strict=True)) + "</tr>" for row in table.rows
-    )
+    rows = "\n".join(f"<tr>{''.join(map(cell, row, table.numeric))}</tr>" for row in table.rows)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}"><table id="{table.name}">'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n"
@@ -157,15 +165,7 @@ def html(table: Table) -> str:
 
 def tex(text: str) -> str:
     """Escape LaTeX's special characters."""
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
-def numeric(table: Table) -> list[bool]:
-    """Tell which columns hold numbers."""
-    return [
-        bool(table.rows) and all(row[i].value is not None or row[i].text in ("–", "") for row in table.rows)
-        for i in range(len(table.columns))
-    ]
+    return text.translate(_LATEX)
 
 
 FORMS: dict[str, Callable[[Table], str]] = {"md": markdown, "tex": latex}

@@ -1,31 +1,37 @@
 """The tables of a study, from its results alone."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
 
 from crossfill.evaluation.results import (
     CellResult,
     Place,
     PredictionKind,
+    average,
     entropy_correlation,
     entropy_points,
     grouped,
     mean,
     mean_by,
+    place_means,
 )
 from crossfill.grid.task import TaskKind
-from crossfill.measures.significance import Correlation
-from crossfill.report.comparisons import (
-    MethodScores,
-    compared,
-    comparison_tables,
-    deviation,
-    pooled_uncertainty,
-    score_datum,
+from crossfill.measures.significance import ALPHA, Correlation, holm, summarise
+from crossfill.report.comparisons import compare, comparison_tables, pooled_uncertainty
+from crossfill.report.few_shot import few_shot_tables
+from crossfill.report.rendering import (
+    Datum,
+    Table,
+    method_label,
+    number,
+    percent,
+    points,
+    true_minus,
     with_best_in_bold,
 )
-from crossfill.report.few_shot import few_shot_tables
-from crossfill.report.rendering import Datum, Table, method_label, number, percent, true_minus
 from crossfill.studies.run_folder import ResultEntry, StudyResults, is_subset
 
 MEASURES = {"nll": "NLL", "brier": "Brier", "ece": "ECE", "ece_adaptive": "adaptive ECE", "aurc": "AURC"}
@@ -53,15 +59,11 @@ def main_table(results: StudyResults, group: str, kind: PredictionKind = "plug_i
     """Make Table 1, or the same for another group or kind: mean scores of tasks and methods on unseen cells."""
     entries = {m: of_method for m in results.methods if (of_method := results.proper(m, group))}
     tasks = _tasks(results, [entry for of_method in entries.values() for entry in of_method])
-    scores = {
-        task: {m: MethodScores.of(results, of_method, [task], kind) for m, of_method in entries.items()}
-        for task in tasks
-    }
-    rows = [(task, *compared(by_method)) for task, by_method in scores.items()]
+    rows = [(task, *_compared(results, entries, task, kind)) for task in tasks]
     if len(tasks) > 1:
-        means = [MethodScores.of(results, of_method, tasks, kind) for of_method in entries.values()]
-        rows.append(("mean", *with_best_in_bold([*map(score_datum, means)])))
-    caption = f"Mean over the corpora of unseen cells{deviation(s for m in scores.values() for s in m.values())}."
+        means = [_score(seed_means(results, of_method, tasks, kind)) for of_method in entries.values()]
+        rows.append(("mean", *with_best_in_bold(means)))
+    caption = f"Mean over the corpora of unseen cells{_deviation(entries.values())}."
     caption += _span_counts(results, next(iter(entries.values()), []))
     if len(entries) > 1:
         caption += (
@@ -76,7 +78,33 @@ def main_table(results: StudyResults, group: str, kind: PredictionKind = "plug_i
             caption += "; these partitions chose nothing."
     if results.is_oracle(results.proper(group=group)):
         caption += " Selected on dev data of UNSEEN cells (oracle): not zero-shot."
-    return Table.of(*_heading(results, group, kind), ("task", *map(method_label, entries)), rows, caption)
+    is_first = group == results.groups[0]
+    if kind == "averaged":
+        name, title = "averaged", "Averaged prediction: scores on unseen cells"
+    elif is_first:
+        name, title = "table1", "Table 1: scores on unseen cells, posterior means plugged in"
+    else:
+        name, title = "plug-in", "Plug-in prediction: scores on unseen cells"
+    name += "" if is_first else f"-{group}"
+    title += f" (partitions: {group})" if len(results.groups) > 1 else ""
+    return Table.of(name, title, ("task", *map(method_label, entries)), rows, caption)
+
+
+def _compared(
+    results: StudyResults, entries: Mapping[str, Sequence[ResultEntry]], task: str, kind: PredictionKind
+) -> list[Datum]:
+    """Return each method's entry: the best in bold, and a mark on what is significantly below it."""
+    scores = {method: seed_means(results, of_method, [task], kind) for method, of_method in entries.items()}
+    means = {method: of_method.mean() for method, of_method in scores.items() if len(of_method)}
+    best = max(means, key=lambda method: means[method])
+    by_training = {
+        method: {(e.partition, e.seed): place_means(results.unseen([e], task), kind=kind) for e in entries[method]}
+        for method in means
+    }
+    others = [method for method in means if method != best]
+    p_values = holm([compare(by_training[best], by_training[method]).p_value for method in others])
+    below = {method for method, p in zip(others, p_values, strict=True) if p < ALPHA}
+    return with_best_in_bold([_score(of_method, "†" if m in below else "") for m, of_method in scores.items()])
 
 
 def _span_counts(results: StudyResults, entries: Sequence[ResultEntry]) -> str:
@@ -95,72 +123,48 @@ def _span_counts(results: StudyResults, entries: Sequence[ResultEntry]) -> str:
     return text
 
 
-def _heading(results: StudyResults, group: str, kind: PredictionKind) -> tuple[str, str]:
-    """Name a main table: Table 1 is plug-in prediction in the first group of partitions, and no other."""
-    is_first = group == results.groups[0]
-    if kind == "averaged":
-        name, title = "averaged", "Averaged prediction: scores on unseen cells"
-    elif is_first:
-        name, title = "table1", "Table 1: scores on unseen cells, posterior means plugged in"
-    else:
-        name, title = "plug-in", "Plug-in prediction: scores on unseen cells"
-    if not is_first:
-        name += f"-{group}"
-    return name, f"{title} (partitions: {group})" if len(results.groups) > 1 else title
-
-
 def bridge_table(results: StudyResults) -> Table:
     """Show scores by number of bridges, task and method, on the cells that are unseen with every number of bridges."""
-    by_group: dict[str, tuple[int, int]] = {}  # bridges-10-3: 10 bridges, chosen with seed 3
-    for group in (g for g in results.groups if g.startswith("bridges-")):
-        _, size, *seed = group.split("-")
-        by_group[group] = int(seed[0]) if seed else 0, int(size)
+    named = {g: [int(n) for n in g.split("-")[1:]] for g in results.groups if g.startswith("bridges-")}
+    groups = sorted(named, key=lambda group: (named[group][1:], named[group][0]))  # bridges-10-3: 10, of seed 3
+    entries = {group: [results.proper(method, group) for method in results.methods] for group in groups}
     rows = []
-    for task in results.tasks if len(by_group) > 1 else ():
-        scored = [
-            {r.place for r in results.unseen(entries, task)}
-            for group in by_group
-            for method in results.methods
-            if (entries := results.proper(method, group))
-        ]
-        common: set[Place] = set.intersection(*scored) if scored else set()
-        for group, (_, size) in sorted(by_group.items(), key=lambda item: item[1]) if common else ():
-            scores = [
-                MethodScores.of(results, results.proper(method, group), [task], places=common)
-                for method in results.methods
-            ]
-            names = (task, Datum(str(size), float(size)), str(len(common)))
-            rows.append((*names, *with_best_in_bold([*map(score_datum, scores)])))
-    n_seeds = len(results.seeds)
-    spread = f", ± standard deviation over {n_seeds} seeds" if n_seeds > 1 else ""
+    for task in results.tasks if len(groups) > 1 else ():
+        scored = [{r.place for r in results.unseen(e, task)} for of_group in entries.values() for e in of_group if e]
+        common = set.intersection(*scored)
+        for group in groups if common else ():
+            names = (task, Datum(str(named[group][0]), float(named[group][0])), str(len(common)))
+            scores = [_score(seed_means(results, of_method, [task], places=common)) for of_method in entries[group]]
+            rows.append((*names, *with_best_in_bold(scores)))
     return Table.of(
         "bridges",
         "Scores by number of bridges",
         ("task", "bridges", "corpora", *map(method_label, results.methods)),
         rows,
         "Bridges are languages seen in all of their tasks. Plug-in prediction, mean over the corpora that are unseen "
-        f"with every number of bridges{spread}. Bold: the best.",
+        f"with every number of bridges{_deviation([results.entries])}. Bold: the best.",
     )
 
 
 def subset_table(results: StudyResults) -> Table:
     """Make Table 2: scores on the same number of similar (Sim) and of different (Dif) languages."""
-    groups = {entry.group: entry.group.split("-") for entry in results.entries if is_subset(entry.group)}
-    ordered = sorted(groups, key=lambda group: (int(groups[group][1]), groups[group][0] == "dif"))
-    rows, of_rows = [], []
+    named = {entry.group: entry.group.split("-") for entry in results.entries if is_subset(entry.group)}
+    groups = sorted(named, key=lambda group: (int(named[group][1]), named[group][0] == "dif"))
+    rows, shown = [], []
     for method in results.methods:
+        entries = [results.proper(method, group) for group in groups]
         for task in results.tasks:
-            scores = [MethodScores.of(results, results.proper(method, group), [task]) for group in ordered]
-            if any(len(of_group.by_seed) for of_group in scores):
-                rows.append((method_label(method), task, *map(score_datum, scores)))
-                of_rows += scores
+            scores = [seed_means(results, of_group, [task]) for of_group in entries]
+            if any(map(len, scores)):
+                rows.append((method_label(method), task, *map(_score, scores)))
+                shown += entries
     return Table.of(
         "table2",
         "Table 2: similar against different languages",
-        ("method", "task", *(f"{groups[group][0].capitalize()} |L| = {groups[group][1]}" for group in ordered)),
+        ("method", "task", *(f"{named[group][0].capitalize()} |L| = {named[group][1]}" for group in groups)),
         rows,
         "Mean over unseen cells when |L| languages, as alike or as unlike as possible, are all there is"
-        f"{deviation(of_rows)}.",
+        f"{_deviation(shown)}.",
     )
 
 
@@ -206,14 +210,26 @@ def held_out_table(results: StudyResults) -> Table:
     """Show unseen cells with and without what was fitted on held-out cells: scores, NLL, ECE, label sets."""
     rows, alphas = [], set()
     for group in results.groups:
-        for task in results.tasks:
-            for method in results.methods:
-                entries = results.proper(method, group)
-                calibrated = [r for r in results.unseen(entries, task) if r.label_sets is not None]
-                rules = [results.jobs[entry.job]["rules"][method]["plug_in"][task] for entry in entries if calibrated]
-                if calibrated:
-                    rows.append((group, task, method_label(method), *_held_out_data(calibrated, rules)))
-                alphas |= {r.label_sets.alpha for r in calibrated if r.label_sets is not None}
+        for task, method, unseen in _by_task_and_method(results, group):
+            calibrated = [(r, r.label_sets) for r in unseen if r.label_sets is not None]
+            if not calibrated:
+                continue
+            alphas |= {sets.alpha for _, sets in calibrated}
+            jobs = [results.jobs[entry.job] for entry in results.proper(method, group)]
+            rules = [job["rules"][method]["plug_in"][task] for job in jobs]
+            scores = [percent(mean([r.plug_in[name] for r, _ in calibrated])) for name in ("argmax", "score")]
+            measures = (
+                ([rule["offsets"]["f1"] for rule in rules if "f1" in rule["offsets"]], 1),
+                ([rule["temperature"] for rule in rules], 2),
+                ([r.averaged["nll"] for r, _ in calibrated], 3),
+                ([sets.tempered_nll for _, sets in calibrated], 3),
+                ([r.averaged["ece"] for r, _ in calibrated], 3),
+                ([sets.tempered_ece for _, sets in calibrated], 3),
+                ([sets.coverage for _, sets in calibrated], 3),
+                ([sets.set_size for _, sets in calibrated], 2),
+            )
+            data = [number(mean(values), digits) for values, digits in measures]
+            rows.append((group, task, method_label(method), *scores, *data))
     return Table.of(
         "held-out",
         "Decisions and calibration, fitted on seen cells held out in turn",
@@ -230,29 +246,21 @@ def held_out_table(results: StudyResults) -> Table:
     )  # fmt: skip
 
 
-def _held_out_data(calibrated: Sequence[CellResult], rules: Sequence[dict]) -> list[Datum]:
-    sets = [r.label_sets for r in calibrated if r.label_sets is not None]
-    columns = (
-        ([rule["offsets"]["f1"] for rule in rules if "f1" in rule["offsets"]], 1),
-        ([rule["temperature"] for rule in rules], 2),
-        ([r.averaged["nll"] for r in calibrated], 3),
-        ([s.tempered_nll for s in sets], 3),
-        ([r.averaged["ece"] for r in calibrated], 3),
-        ([s.tempered_ece for s in sets], 3),
-        ([s.coverage for s in sets], 3),
-        ([s.set_size for s in sets], 2),
-    )
-    scores = [percent(mean([r.plug_in[name] for r in calibrated])) for name in ("argmax", "score")]
-    return scores + [number(mean(values), digits) for values, digits in columns]
-
-
 def entropy_table(results: StudyResults) -> Table:
     """Correlate entropy and score over unseen cells."""
+
+    def datum(correlation: Correlation) -> Datum:
+        r, p, _ = correlation
+        if math.isnan(r):
+            return Datum("–")
+        p_value = f"p = {p:.2f}" if p >= 0.01 else f"p = {p:.0e}".replace("e-0", "e-")
+        return Datum(true_minus(f"{r:.2f} ({p_value})"), r)
+
     rows = []
     for method in results.methods:
         unseen = results.unseen(results.proper(method))
-        points = [entropy_points(unseen, task) for task in (*results.tasks, None)]
-        rows.append((method_label(method), *(_correlation(entropy_correlation(of_task)) for of_task in points)))
+        of_tasks = [entropy_correlation(entropy_points(unseen, task)) for task in (*results.tasks, None)]
+        rows.append((method_label(method), *map(datum, of_tasks)))
     over_seeds = " (means over seeds)" if len(results.seeds) > 1 else ""
     return Table.of(
         "entropy",
@@ -264,61 +272,49 @@ def entropy_table(results: StudyResults) -> Table:
     )
 
 
-def _correlation(correlation: Correlation) -> Datum:
-    r, p, _ = correlation
-    if math.isnan(r):
-        return Datum("–")
-    p_value = f"p = {p:.2f}" if p >= 0.01 else f"p = {p:.0e}".replace("e-0", "e-")
-    return Datum(true_minus(f"{r:.2f} ({p_value})"), r)
-
-
 def ablation_table(results: StudyResults) -> Table:
     """Show scores of each ablation's variants, and their change from the study's own settings."""
-    rows, of_rows = [], []
+    rows, shown = [], []
     for ablation, method in dict.fromkeys((e.ablation, e.method) for e in results.entries if e.ablation):
-        variants = dict.fromkeys(e.variant for e in results.entries if e.ablation == ablation)
-        seeds = {e.seed for e in results.entries if e.ablation == ablation}
+        of_ablation = [e for e in results.entries if e.ablation == ablation]
+        seeds = {e.seed for e in of_ablation}
         base = [entry for entry in results.proper(method) if entry.seed in seeds]
-        for variant in ("base", *variants):
+        for variant in ("base", *dict.fromkeys(e.variant for e in of_ablation)):
             entries = base if variant == "base" else results.select(method, None, ablation, variant)
             if not entries:
                 continue
-            scores = [MethodScores.of(results, entries, [task], kind) for task in results.tasks for kind in KINDS]
-            of_rows += scores
+            shown.append(entries)
+            scores = [seed_means(results, entries, [task], kind) for task in results.tasks for kind in KINDS]
             change = ""
             if base and variant != "base":
-                new, old = (MethodScores.of(results, part, _tasks(results, part)).mean for part in (entries, base))
-                change = Datum(true_minus(f"{100 * (new - old):+.1f}"), new - old)
+                new, old = (seed_means(results, part, _tasks(results, part)).mean() for part in (entries, base))
+                change = points(float(new) - float(old))
             oracle = Datum(variant, mark="*" if results.is_oracle(entries) else "")
-            rows.append((ablation, oracle, method_label(method), *map(score_datum, scores), change))
+            rows.append((ablation, oracle, method_label(method), *map(_score, scores), change))
     kinds = [f"{task} {kind}" for task in results.tasks for kind in KINDS.values()]
     return Table.of(
         "ablations",
         "Ablations",
         ("varied", "variant", "method", *kinds, "change"),
         rows,
-        f"Means over unseen cells{deviation(of_rows)}; the change is that of the mean over tasks, plug-in. * selected "
+        f"Means over unseen cells{_deviation(shown)}; the change is that of the mean over tasks, plug-in. * selected "
         "on dev data of unseen cells: not zero-shot.",
     )
 
 
 def language_table(results: StudyResults) -> Table:
     """Show scores of every unseen cell."""
+    unseen = {method: results.unseen(results.proper(method)) for method in results.methods}
     scores = {
-        method: mean_by(
-            results.unseen(results.proper(method)),
-            lambda r: (r.cell.task, r.cell.language, r.corpus),
-            lambda r: r.score,
-        )
-        for method in results.methods
+        method: mean_by(of_method, lambda r: (r.cell.task, r.cell.language, r.corpus), lambda r: r.score)
+        for method, of_method in unseen.items()
     }
     rows = []
     for names in sorted({names for by_names in scores.values() for names in by_names}):
         data = [percent(by_names.get(names, math.nan)) for by_names in scores.values()]
         rows.append((*names, *with_best_in_bold(data)))
     caption = "Plug-in prediction, mean over seeds." if len(results.seeds) > 1 else "Plug-in prediction."
-    if len(results.methods) > 1:
-        caption += " Bold: the best."
+    caption += " Bold: the best." if len(results.methods) > 1 else ""
     columns = ("task", "language", "corpus", *map(method_label, results.methods))
     return Table.of("languages", "Every unseen cell", columns, rows, caption)
 
@@ -330,23 +326,52 @@ def cost_table(results: StudyResults) -> Table:
         jobs = [results.jobs[job] for job in dict.fromkeys(e.job for e in results.proper(method))]
         if not jobs:
             continue
-        is_shared = any(len(job["methods"]) > 1 for job in jobs)
         columns = [[job["sizes"][name] for job in jobs] for name in ("parameters", "training_words", "steps")]
         columns += [[job["measured"][name] for job in jobs] for name in ("train_seconds", "evaluate_seconds")]
-        data = [number(mean(values), 0) for values in columns]
-        rows.append((Datum(method_label(method), mark="*" if is_shared else ""), *data))
-    if any(row[0].mark for row in rows):
-        caption += " * one training serves several methods."
+        mark = "*" if any(len(job["methods"]) > 1 for job in jobs) else ""
+        rows.append((Datum(method_label(method), mark=mark), *(number(mean(values), 0) for values in columns)))
+    caption += " * one training serves several methods." if any(row[0].mark for row in rows) else ""
     names = ("method", "parameters", "training words", "steps", "training, s", "evaluation, s")
     return Table.of("costs", "Costs", names, rows, caption)
+
+
+def seed_means(
+    results: StudyResults,
+    entries: Iterable[ResultEntry],
+    tasks: Sequence[str],
+    kind: PredictionKind = "plug_in",
+    places: Collection[Place] | None = None,
+) -> Float[np.ndarray, "seeds"]:
+    """Compute the mean score of each seed on unseen cells, in all or only these places; tasks weigh equally."""
+    means = []
+    for _, of_seed in sorted(grouped(entries, lambda entry: entry.seed).items()):
+        unseen = (r for r in results.unseen(of_seed) if places is None or r.place in places)
+        by_task = grouped(unseen, lambda r: r.cell.task)
+        if scores := [average(by_task[task], kind=kind) for task in tasks if task in by_task]:
+            means.append(mean(scores))
+    return np.array(means)
+
+
+def _score(by_seed: Float[np.ndarray, "seeds"], mark: str = "") -> Datum:
+    """Return mean ± sd, in percent; the mean alone if there is one seed."""
+    if not len(by_seed):
+        return Datum("–")
+    mean, sd, n = summarise((100 * by_seed).tolist())
+    return Datum(f"{mean:.1f} ± {sd:.1f}" if n > 1 else f"{mean:.1f}", mean, mark=mark)
+
+
+def _deviation(shown: Iterable[Sequence[ResultEntry]]) -> str:
+    """Return text that explains ± in a table of these entries, to end a sentence; none if they have one seed each."""
+    n_seeds = max((len({entry.seed for entry in entries}) for entries in shown), default=0)
+    return f", ± standard deviation over {n_seeds} seeds" if n_seeds > 1 else ""
 
 
 def _tasks(results: StudyResults, entries: Sequence[ResultEntry]) -> list[str]:
     return sorted({result.cell.task for result in results.unseen(entries)})
 
 
-def _by_task_and_method(results: StudyResults) -> Iterable[tuple[str, str, list[CellResult]]]:
+def _by_task_and_method(results: StudyResults, group: str | None = None) -> Iterable[tuple[str, str, list[CellResult]]]:
     for task in results.tasks:
         for method in results.methods:
-            if unseen := results.unseen(results.proper(method), task):
+            if unseen := results.unseen(results.proper(method, group), task):
                 yield task, method, unseen

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from crossfill.evaluation.results import entropy_correlation, entropy_points, grouped
 from crossfill.report.comparisons import pooled_reliability
-from crossfill.report.figures.style import (
+from crossfill.report.drawing import (
     TASK_COLOURS,
     TASK_MARKERS,
     WIDTH,
@@ -17,9 +17,8 @@ from crossfill.report.figures.style import (
     look,
     plot,
     row_of_axes,
-    signed,
 )
-from crossfill.report.rendering import method_label
+from crossfill.report.rendering import method_label, true_minus
 from crossfill.studies.run_folder import StudyResults
 
 LEAST_SHARE = 0.001
@@ -29,32 +28,30 @@ LEAST_SHARE = 0.001
 def draw_entropies(results: StudyResults) -> list[Drawing]:
     """Draw box plots of each cell, sorted by median, one row per task, for the method in focus."""
     unseen = [r for r in results.unseen(results.proper(results.focus)) if r.entropies]
-    by_task = {
-        task: {
-            language: [entropy for r in of_cell for entropy in r.entropies]
-            for language, of_cell in grouped(of_task, lambda r: r.cell.language).items()
-        }
-        for task, of_task in sorted(grouped(unseen, lambda r: r.cell.task).items())
-    }
-    if not by_task:
+    tasks = grouped(sorted(unseen, key=lambda r: r.cell.task), lambda r: r.cell.task)
+    if not tasks:
         return []
-    with canvas(WIDTH, 0.4 + 1.55 * len(by_task)) as figure:
-        rows = figure.subplots(len(by_task), 1, squeeze=False)[:, 0]
-        for axes, (task, cells), colour in zip(rows, by_task.items(), TASK_COLOURS * len(by_task), strict=False):
-            languages = sorted(cells, key=lambda language: float(np.median(cells[language])))
-            boxes = axes.boxplot(
-                [cells[language] for language in languages], whis=(5, 95), showfliers=False, widths=0.7,
+    medians = {}
+    with canvas(0.4 + 1.55 * len(tasks)) as figure:
+        rows = figure.subplots(len(tasks), 1, squeeze=False)[:, 0]
+        for axes, (task, of_task), colour in zip(rows, tasks.items(), TASK_COLOURS * len(tasks), strict=False):
+            by_language = {
+                language: [entropy for r in of_cell for entropy in r.entropies]
+                for language, of_cell in grouped(of_task, lambda r: r.cell.language).items()
+            }
+            of_languages = {language: float(np.median(values)) for language, values in by_language.items()}
+            medians |= {f"{task}/{language}": median for language, median in of_languages.items()}
+            languages = sorted(by_language, key=lambda language: of_languages[language])
+            axes.boxplot(
+                [by_language[language] for language in languages], whis=(5, 95), showfliers=False, widths=0.7,
                 patch_artist=True, medianprops={"color": "black", "linewidth": 1.2}, whiskerprops={"linewidth": 0.7},
-                showcaps=False,
-            )["boxes"]  # fmt: skip
-            for box in boxes:
-                box.set(facecolor=colour, alpha=0.45, linewidth=0.7)
+                showcaps=False, boxprops={"facecolor": colour, "alpha": 0.45, "linewidth": 0.7},
+            )  # fmt: skip
             axes.set_xticks(range(1, len(languages) + 1), languages, rotation=90 if len(languages) > 20 else 0)
             axes.tick_params(axis="x", length=0)
             axes.set_title(task)
             axes.set_ylim(bottom=0)
         figure.supylabel(f"entropy of {method_label(results.focus)}'s predictions, nats", fontsize=8)
-    medians = {f"{t}/{l}": float(np.median(v)) for t, cells in by_task.items() for l, v in cells.items()}
     least, most = min(medians, key=lambda c: medians[c]), max(medians, key=lambda c: medians[c])
     alt = (
         f"Box plots of the entropy of up to 800 words in each of {len(medians)} unseen cells, sorted by median. "
@@ -70,7 +67,7 @@ def draw_entropy_scores(results: StudyResults) -> list[Drawing]:
     chosen = [method for method in methods if entropy_points(results.unseen(results.proper(method)))]
     if not chosen:
         return []
-    with canvas(WIDTH, 3.1) as figure:
+    with canvas(3.1) as figure:
         panels = zip(row_of_axes(figure, len(chosen), sharey=True), chosen, strict=True)
         descriptions = [scatter(axes, results, method) for axes, method in panels]
         figure.axes[0].set_ylabel("score, %")
@@ -85,25 +82,25 @@ def scatter(axes: Axes, results: StudyResults, method: str) -> str:
     for i, task in enumerate(results.tasks):
         points = entropy_points(unseen, task)
         r = entropy_correlation(points).r
-        labels.append(task if math.isnan(r) else f"{task}, r = {signed(r)}")
+        labels.append(task if math.isnan(r) else task + true_minus(f", r = {r:.2f}"))
         axes.scatter(
             [x for x, _ in points.values()], [100 * y for _, y in points.values()], s=16, alpha=0.85, linewidth=0,
             color=TASK_COLOURS[i % len(TASK_COLOURS)], marker=TASK_MARKERS[i % len(TASK_MARKERS)], label=labels[-1],
         )  # fmt: skip
     pooled, p, _ = entropy_correlation(entropy_points(unseen))
-    axes.set_title(f"{name}: pooled r = {signed(pooled)} (p = {p:.1g})".replace("e-", "e−"))
-    axes.set_xlabel("mean entropy of a cell's predictions, nats")
-    axes.set_ylim(0, 100)
+    pooled_text = true_minus(f"pooled r = {pooled:.2f}")
+    axes.set_title(f"{name}: {pooled_text} (p = {p:.1g})".replace("e-", "e−"))
+    axes.set(xlabel="mean entropy of a cell's predictions, nats", ylim=(0, 100))
     axes.set_xlim(left=0)
     axes.grid(visible=True, axis="both")
     axes.legend(handletextpad=0.2, frameon=True, framealpha=0.85, edgecolor="none")
-    return f"{name}: {'; '.join(labels)}; pooled r = {signed(pooled)}."
+    return f"{name}: {'; '.join(labels)}; {pooled_text}."
 
 
 def draw_reliability(results: StudyResults) -> list[Drawing]:
     """Draw one panel for each task, words of all unseen cells together, averaged prediction."""
     tasks, descriptions = results.tasks, []
-    with canvas(WIDTH, 0.4 + WIDTH / max(2.2, len(tasks))) as figure:
+    with canvas(0.4 + WIDTH / max(2.2, len(tasks))) as figure:
         for axes, task in zip(row_of_axes(figure, len(tasks), sharey=True), tasks, strict=True):
             axes.plot([0, 1], [0, 1], color="#777777", linewidth=0.8, dashes=(2, 2))
             errors = []
@@ -130,7 +127,7 @@ def draw_reliability(results: StudyResults) -> list[Drawing]:
 def draw_risk_coverage(results: StudyResults) -> list[Drawing]:
     """Draw one panel for each task: the mean curve over unseen cells, averaged prediction."""
     descriptions = []
-    with canvas(WIDTH, 2.8) as figure:
+    with canvas(2.8) as figure:
         for axes, task in zip(row_of_axes(figure, len(results.tasks)), results.tasks, strict=True):
             ends = []
             for method in results.methods:

@@ -1,4 +1,4 @@
-"""Scores of cells: bar charts by language, the grid as a heat-map, and the figure of the demo."""
+"""Scores of cells: by language, as a grid, by labelled sentences, by training step, and the figure of the demo."""
 
 import math
 from collections.abc import Sequence
@@ -9,30 +9,33 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
-from crossfill.evaluation.results import CellResult, grouped, mean_by, task_means
+from crossfill.evaluation.results import CellResult, grouped, mean, mean_by, task_means
 from crossfill.grid.cells import Cell
-from crossfill.report.figures.style import WIDTH, Drawing, canvas, chunks, look, row_of_axes
-from crossfill.report.figures.uncertainty import scatter
-from crossfill.report.rendering import method_label
+from crossfill.report.drawing import Drawing, Look, canvas, legend_above, look, plot, row_of_axes
+from crossfill.report.few_shot import ANNOTATED, SCRATCH, curves, head_name, mean_over, shared_cells
+from crossfill.report.rendering import method_label, true_minus
+from crossfill.report.uncertainty_figures import scatter
 from crossfill.studies.run_folder import ResultEntry, StudyResults
 
 PER_ROW = 14
+COLOURS = "viridis"
+Scores = dict[tuple[str, str], tuple[float, bool]]
 
 
 def draw_bars(results: StudyResults) -> list[Drawing]:
     """Draw one figure for each task."""
-    return [
-        _draw_task(scores, task) for task in results.tasks if any((scores := _place_scores(results, task)).values())
-    ]
+    by_task = {task: _place_scores(results, task) for task in results.tasks}
+    return [_draw_task(scores, task) for task, scores in by_task.items() if scores]
 
 
 def _draw_task(scores: dict[str, dict[str, list[float]]], task: str) -> Drawing:
-    scores = {method: by_place for method, by_place in scores.items() if by_place}
     places = sorted({place for by_place in scores.values() for place in by_place})
-    rows = chunks(places, PER_ROW)
-    with canvas(WIDTH, 0.5 + 1.5 * len(rows)) as figure:
+    n_rows = -(-len(places) // PER_ROW)
+    per_row = -(-len(places) // n_rows)
+    with canvas(0.5 + 1.5 * n_rows) as figure:
         width = 0.84 / len(scores)
-        for axes, row in zip(figure.subplots(len(rows), 1, squeeze=False, sharey=True)[:, 0], rows, strict=True):
+        for k, axes in enumerate(figure.subplots(n_rows, 1, squeeze=False, sharey=True)[:, 0]):
+            row = places[k * per_row : (k + 1) * per_row]
             for i, (method, by_place) in enumerate(scores.items()):
                 bars = [by_place.get(place, []) for place in row]
                 x = np.arange(len(row)) + (i - (len(scores) - 1) / 2) * width
@@ -43,8 +46,7 @@ def _draw_task(scores: dict[str, dict[str, list[float]]], task: str) -> Drawing:
                     yerr=spreads if any(spreads) else None, error_kw={"linewidth": 0.6, "ecolor": "#333333"},
                 )  # fmt: skip
             axes.set_xticks(range(len(row)), row)
-            axes.set_xlim(-0.6, len(rows[0]) - 0.4)
-            axes.set_ylim(0, 100)
+            axes.set(xlim=(-0.6, per_row - 0.4), ylim=(0, 100))
             axes.tick_params(axis="x", length=0)
         figure.axes[0].legend(ncols=len(scores), loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
         figure.supylabel(f"{task}: score on unseen cells, %", fontsize=8)
@@ -60,7 +62,7 @@ def _draw_task(scores: dict[str, dict[str, list[float]]], task: str) -> Drawing:
 
 def _place_scores(results: StudyResults, task: str) -> dict[str, dict[str, list[float]]]:
     """Return scores in percent by method and place: a language, with its corpus if it has several; one per seed."""
-    unseen = {method: results.unseen(results.proper(method), task) for method in results.methods}
+    unseen = {m: of_method for m in results.methods if (of_method := results.unseen(results.proper(m), task))}
     corpora = grouped({r.cell_corpus for of_method in unseen.values() for r in of_method}, lambda place: place[0])
 
     def place(result: CellResult) -> str:
@@ -73,39 +75,32 @@ def _place_scores(results: StudyResults, task: str) -> dict[str, dict[str, list[
     }
 
 
-COLOURS = "viridis"
-Scores = dict[tuple[str, str], tuple[float, bool]]
-
-
 def draw_heatmap(results: StudyResults) -> list[Drawing]:
     """Draw one panel per partition: tasks × languages, unseen cells framed; method in focus, mean over seeds."""
-    method = results.focus
-    partitions = grouped(results.proper(method), lambda entry: entry.partition)
+    partitions = grouped(results.proper(results.focus), lambda entry: entry.partition)
     by_partition = {name: _cell_scores(results, entries) for name, entries in partitions.items()}
     languages = sorted({language for scores in by_partition.values() for _, language in scores})
     if not languages:
         return []
-    tasks = results.tasks
-    with canvas(WIDTH, 0.75 + len(partitions) * (0.45 + 0.28 * len(tasks))) as figure:
-        axes_rows = figure.subplots(len(partitions), 1, squeeze=False)[:, 0]
-        for axes, (partition, scores) in zip(axes_rows, by_partition.items(), strict=True):
-            _panel(axes, scores, tasks, languages)
-            axes.set_title(f"partition {partition}: {method_label(method)}")
+    tasks, means = results.tasks, []
+    with canvas(0.75 + len(partitions) * (0.45 + 0.28 * len(tasks))) as figure:
+        panels = figure.subplots(len(partitions), 1, squeeze=False)[:, 0]
+        for axes, (partition, scores) in zip(panels, by_partition.items(), strict=True):
+            _draw_cells(axes, scores, tasks, languages)
+            axes.set_title(f"partition {partition}: {method_label(results.focus)}")
+            seen, unseen = ([s for s, is_seen in scores.values() if is_seen == which] for which in (True, False))
+            if not (np.isnan(seen).all() or np.isnan(unseen).all()):
+                means.append(
+                    f"{partition}: {np.nanmean(seen):.0f} % on seen, {np.nanmean(unseen):.0f} % on unseen cells"
+                )
         scale = ScalarMappable(Normalize(0, 100), COLOURS)
-        bar = figure.colorbar(scale, ax=list(axes_rows), shrink=0.9, aspect=30, pad=0.01)
-        bar.set_label("score, %")
+        figure.colorbar(scale, ax=list(panels), shrink=0.9, aspect=30, pad=0.01).set_label("score, %")
         figure.supxlabel("framed: unseen cells;  grey: seen, but its test set trained;  white: no data", fontsize=7)
-    means = [
-        f"{partition}: {np.nanmean([s for s, seen in scores.values() if seen]):.0f} % on seen, "
-        f"{np.nanmean([s for s, seen in scores.values() if not seen]):.0f} % on unseen cells"
-        for partition, scores in by_partition.items()
-        if len({seen for score, seen in scores.values() if not np.isnan(score)}) == 2
-    ]
     alt = f"Heat-maps of scores over {len(tasks)} tasks and {len(languages)} languages. Means: {'; '.join(means)}."
     return [Drawing("grid", "The grid, seen and unseen", alt, figure)]
 
 
-def _panel(axes: Axes, scores: Scores, tasks: list[str], languages: list[str]):
+def _draw_cells(axes: Axes, scores: Scores, tasks: list[str], languages: list[str]) -> None:
     values = np.full((len(tasks), len(languages)), np.nan)
     for (task, language), (score, _) in scores.items():
         values[tasks.index(task), languages.index(language)] = score
@@ -135,11 +130,70 @@ def _cell_scores(results: StudyResults, entries: Sequence[ResultEntry]) -> Score
     return {(cell.task, cell.language): (means.get(cell, math.nan), is_seen) for cell, is_seen in seen.items()}
 
 
+def draw_learning_curves(results: StudyResults) -> list[Drawing]:
+    """Draw one panel per task, one line per method; dotted from scratch, dashed with chosen sentences."""
+    by_task = {task: scores for task in results.tasks if (scores := curves(results, task))}
+    if not by_task:
+        return []
+    descriptions = []
+    special = {SCRATCH: Look("#777777", "", (1, 1)), ANNOTATED: Look("#000000", "", (4, 2))}
+    with canvas(2.8) as figure:
+        for axes, (task, scores) in zip(row_of_axes(figure, len(by_task)), by_task.items(), strict=True):
+            cells = shared_cells(scores)
+            for kind, by_k in scores.items():
+                line = [(k, 100 * y) for k in by_k if not math.isnan(y := mean_over(by_k, k, cells.get(k, ())))]
+                if not line:
+                    continue
+                colour, _, dashes = special.get(kind, look(kind))
+                x, y = zip(*line, strict=True)
+                axes.plot(x, y, color=colour, dashes=dashes, marker=".", label=head_name(kind))
+                ends = f"from {y[0]:.1f} at {x[0]} to {y[-1]:.1f} at {x[-1]} sentences"
+                descriptions.append(f"{task}, {head_name(kind)}: {ends}")
+            axes.set_xscale("symlog", linthresh=1)
+            axes.set_xticks(sorted(cells), [str(k) for k in sorted(cells)])
+            axes.minorticks_off()
+            axes.set(title=task, xlabel="labelled sentences", ylabel="score, %")
+        legend_above(figure, columns=6)
+    alt = f"Mean scores of unseen cells by number of labelled sentences. {'. '.join(descriptions)}."
+    return [Drawing("learning-curves", "Learning curves of unseen cells", alt, figure)]
+
+
+def draw_training_curves(results: StudyResults) -> list[Drawing]:
+    """Draw a thin line for each training, and a thick one for the mean of a method at the steps that all reach."""
+    descriptions = []
+    panels = {
+        "log-likelihood per word": lambda entry: -entry["nll"],
+        "KL of all latents, nats": lambda entry: entry["kl"] or None,
+        "score on dev data, %": lambda entry: 100 * entry["scores"]["mean"] if entry["scores"] else None,
+    }
+    with canvas(2.7) as figure:
+        for axes, (title, read) in zip(row_of_axes(figure, len(panels)), panels.items(), strict=True):
+            for method in results.methods:
+                jobs = dict.fromkeys(entry.job for entry in results.proper(method))
+                histories = [
+                    {e["step"]: value for e in results.jobs[job]["history"] if (value := read(e)) is not None}
+                    for job in jobs
+                ]
+                histories = [history for history in histories if history]
+                for history in histories:
+                    axes.plot([*history], [*history.values()], color=look(method).colour, linewidth=0.4, alpha=0.4)
+                if steps := sorted(set.intersection(*map(set, histories))) if histories else []:
+                    y = [mean([history[step] for history in histories]) for step in steps]
+                    plot(axes, method, steps, y, linewidth=1.5)
+                    descriptions.append(true_minus(f"{method_label(method)}, {title}: from {y[0]:.3g} to {y[-1]:.3g}"))
+            axes.set(title=title, xlabel="step")
+            axes.margins(x=0.02)
+            axes.ticklabel_format(axis="x", style="plain")
+        legend_above(figure, len(results.methods), handlelength=2.6)
+    alt = f"Curves over training steps. {'. '.join(descriptions)}."
+    return [Drawing("training", "Training curves", alt, figure)]
+
+
 def draw_demo(results: StudyResults) -> Drawing:
     """Draw the demo's figure: scores of the methods on unseen cells, and entropy against score."""
     means = {method: task_means(results.unseen(results.proper(method))) for method in results.methods}
     width = 0.8 / len(means)
-    with canvas(WIDTH, 3.1) as figure:
+    with canvas(3.1) as figure:
         bars, points = row_of_axes(figure, 2)
         for i, (method, scores) in enumerate(means.items()):
             places = [j + (i - (len(means) - 1) / 2) * width for j in range(len(results.tasks))]
@@ -147,9 +201,8 @@ def draw_demo(results: StudyResults) -> Drawing:
             of_method = bars.bar(places, heights, width * 0.92, label=method_label(method), color=look(method).colour)
             bars.bar_label(of_method, fmt="%.0f", fontsize=6, padding=1)
         bars.set_xticks(range(len(results.tasks)), results.tasks)
-        bars.set_ylim(0, 112)
+        bars.set(title="How well empty cells are filled", ylabel="score on unseen cells, %", ylim=(0, 112))
         bars.set_yticks(range(0, 101, 20))
-        bars.set(title="How well empty cells are filled", ylabel="score on unseen cells, %")
         bars.legend(ncols=len(means), loc="upper left")
         description = scatter(points, results, results.focus)
         points.set_ylabel("score in that cell, %")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from crossfill.report.rendering import method_label, true_minus
+from crossfill.report.rendering import method_label
 
 WIDTH = 7.2
 """Inches: the text width of a two-column page."""
@@ -43,24 +44,6 @@ LOOKS = {
 OTHER = Look("#555555", "8", (1, 2))
 TASK_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 TASK_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-SETTINGS: Any = {
-    "font.size": 8,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "axes.labelsize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "pdf.fonttype": 42,
-}
 
 
 @dataclass(frozen=True)
@@ -72,37 +55,32 @@ class Drawing:
     alt: str
     figure: Figure
 
-    def save(self, folder: Path) -> None:
-        """Write it as PDF for print and as PNG."""
+    def save(self, folder: Path) -> bytes:
+        """Write it as PDF for print and as PNG, and return the latter."""
         folder.mkdir(parents=True, exist_ok=True)
-        with mpl.rc_context(SETTINGS):
+        picture = folder / f"{self.name}.png"
+        with _style():
             self.figure.draw_without_rendering()
             self.figure.set_layout_engine("none")  # keep the layout: computing it again for each file is slow
-            self.figure.savefig(folder / f"{self.name}.pdf", metadata={"CreationDate": None})
-            self.figure.savefig(folder / f"{self.name}.png", dpi=180)
+            self.figure.savefig(picture.with_suffix(".pdf"), metadata={"CreationDate": None})
+            self.figure.savefig(picture, dpi=180)
+        return picture.read_bytes()
+
+
+def _style() -> Any:
+    return mpl.rc_context(fname=str(files("crossfill.report").joinpath("figures.mplstyle")))
 
 
 @contextmanager
-def canvas(width: float, height: float) -> Iterator[Figure]:
+def canvas(height: float) -> Iterator[Figure]:
     """Make an empty figure in the shared style."""
-    with mpl.rc_context(SETTINGS):
-        yield Figure(figsize=(width, height), layout="constrained")
+    with _style():
+        yield Figure(figsize=(WIDTH, height), layout="constrained")
 
 
 def row_of_axes(figure: Figure, n: int, sharey: bool = False, widths: Sequence[float] | None = None) -> list[Axes]:
     """Make axes side by side."""
     return list(figure.subplots(1, n, squeeze=False, sharey=sharey, width_ratios=widths)[0])
-
-
-def chunks(items: Sequence[str], most: int) -> list[Sequence[str]]:
-    """Split the items into rows of about the same length, none longer than `most`.
-
-    >>> chunks("abcde", 3)
-    ['abc', 'de']
-    """
-    n_rows = -(-len(items) // most)
-    size = -(-len(items) // max(1, n_rows))
-    return [items[i : i + size] for i in range(0, len(items), size)]
 
 
 def look(method: str) -> Look:
@@ -113,11 +91,6 @@ def look(method: str) -> Look:
 def plot(axes: Axes, method: str, x: ArrayLike, y: ArrayLike, **more: Any) -> None:
     """Draw a method's line in its colour and dashes."""
     axes.plot(x, y, color=look(method).colour, dashes=look(method).dashes, label=method_label(method), **more)
-
-
-def signed(value: float, digits: int = 2) -> str:
-    """Return a number with a true minus sign."""
-    return true_minus(f"{value:.{digits}f}")
 
 
 def legend_above(figure: Figure, columns: int, **more: Any) -> None:

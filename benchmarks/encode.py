@@ -16,7 +16,7 @@ import torch
 from models import random_bert, text
 
 from crossfill.config import EncoderConfig, PretrainedConfig
-from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.encoders.frozen import StoredVectors
 from crossfill.encoders.huggingface import PIECE_BUDGET, Source, WordEncoder
 from crossfill.encoders.pieces import batches
 
@@ -41,10 +41,10 @@ def main() -> None:
         padded = sum(batch.mask.numel() for batch in made)
         end_to_end, bare = [], []
         for i in range(arguments.repeats):
-            encoder = FrozenEncoder(EncoderConfig(name=folder, pretrained=config), ["qaa"], Path(scratch) / f"cache{i}")
-            encoder._encoder.append(words)  # loading the weights is not timed
+            stored = StoredVectors(EncoderConfig(name=folder, pretrained=config), Path(scratch) / f"cache{i}")
+            stored.network = words  # loading the weights is not timed
             started = time.perf_counter()
-            encoder.vectors(corpus)
+            stored.of(corpus)
             end_to_end.append(time.perf_counter() - started)
             started = time.perf_counter()
             with torch.inference_mode():

@@ -16,7 +16,7 @@ import torch
 from crossfill.config import load_run_config
 from crossfill.data.folder import load_grid
 from crossfill.data.splits import capped_grid
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import build_encoder
 from crossfill.evaluation.results import place_means
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.partition import random_halves

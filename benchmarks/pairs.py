@@ -17,7 +17,7 @@ import torch
 from crossfill.config import parse_config
 from crossfill.data.folder import load_grid
 from crossfill.data.splits import capped_grid
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import build_encoder
 from crossfill.evaluation.scoring import evaluate
 from crossfill.settings import read_settings
 from crossfill.tagger.train import train_model

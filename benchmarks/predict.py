@@ -23,7 +23,7 @@ from models import random_bert, text
 
 from crossfill.config import Config
 from crossfill.data.streams import format_of, read_items
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import build_encoder
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.registry import build_model
 from crossfill.settings import parse_assignments

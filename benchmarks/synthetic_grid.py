@@ -18,7 +18,7 @@ from oracle import oracle_heads
 
 from crossfill.config import load_run_config
 from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import build_encoder
 from crossfill.evaluation.results import entropy_correlation, entropy_points, task_means
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.partition import random_halves

@@ -19,8 +19,7 @@ import numpy as np
 import torch
 
 from crossfill.config import Config, parse_config
-from crossfill.encoders.build import build_encoder, with_pooling
-from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.encoders.base import build_encoder
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.partition import random_halves
@@ -97,11 +96,11 @@ def run(grid: Grid, base: Config, job: Job, n_seeds: int) -> tuple[Scores, dict[
     base = base.change({"method": job.method, "training.steps": steps, "training.validate_every": steps // 8})
     base = base.change({"training.step_tasks": job.step_tasks})
     encoder = build_encoder(base, grid.inventory.languages)
-    if isinstance(encoder, FrozenEncoder):
-        encoder.keep_open = True
+    if encoder.stored is not None:
+        encoder.stored.keep_open = True
 
     def trained(seen: list[Cell], config: Config) -> Model:
-        return train_model(grid, seen, config, encoder=with_pooling(encoder, config.encoder.sentences)).model
+        return train_model(grid, seen, config, encoder=encoder.with_pooling(config.encoder.sentences)).model
 
     results = []
     for half in random_halves(grid.cells, 0):

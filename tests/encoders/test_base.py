@@ -15,7 +15,7 @@ from crossfill.grid.sentence import Corpus, Sentence
 COMPACT = CompactEncoder(EncoderConfig(hidden=4, buckets=8))
 WORDS = COMPACT.prepare(Corpus.from_sentences([Sentence(("a", "b"))]))
 GIVEN = FeatureInputs(torch.zeros(2, 4), torch.tensor([2]))
-FROZEN = FrozenInputs(GIVEN, torch.tensor([0]))
+FROZEN = FrozenInputs(torch.zeros(2, 4), torch.tensor([2]), torch.tensor([0]))
 NUMBERS = torch.tensor([1])
 PIECES = PieceInputs(NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS - 1, NUMBERS - 1, NUMBERS)
 

@@ -13,8 +13,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from crossfill.config import Config
-from crossfill.encoders.build import build_encoder
-from crossfill.encoders.encoder_checks import loading
+from crossfill.encoders.base import build_encoder
+from crossfill.encoders.hub import loading
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.errors import EncoderError
 from crossfill.grid.sentence import Corpus, Sentence

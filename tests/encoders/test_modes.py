@@ -8,9 +8,9 @@ import torch
 
 from crossfill.config import Config
 from crossfill.encoders import frozen as frozen_module
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import build_encoder
 from crossfill.encoders.finetuned import FinetunedEncoder
-from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.encoders.frozen import FrozenEncoder, StoredVectors
 from crossfill.encoders.pieces import PieceInputs
 from crossfill.errors import ConfigError, DataError, EncoderError
 from crossfill.evaluation.results import task_means
@@ -75,9 +75,7 @@ def test_frozen_features_are_cached_centred_and_saved(folder: Path, tmp_path: Pa
 
 def test_centring_uses_training_text_of_unseen_cells_but_no_test_text(folder: Path, monkeypatch: pytest.MonkeyPatch):
     asked: list[str] = []
-    monkeypatch.setattr(
-        FrozenEncoder, "vectors", lambda self, corpus: (asked.append(corpus.text_hash), np.ones((1, 16)))[1]
-    )
+    monkeypatch.setattr(StoredVectors, "of", lambda self, corpus: (asked.append(corpus.text_hash), np.ones((1, 16)))[1])
     encoder = build_encoder(config(folder, "frozen", "encoder.pretrained.centring=mean"), GRID.inventory.languages)
     from crossfill.tagger.train import centre
 
@@ -160,7 +158,7 @@ def test_bfloat16_stays_near_float32(folder: Path):
             build_encoder(
                 config(folder, "frozen", f"encoder.pretrained.precision={precision}"), GRID.inventory.languages
             )
-            .vectors(corpus)
+            .stored.of(corpus)
             .astype(np.float32)
         )
         for precision in ("float32", "bfloat16")

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from crossfill.adaptation.languages import add_language
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import build_encoder
 from crossfill.encoders.frozen import FrozenEncoder
-from crossfill.encoders.surface import COUNT, NAMES, SCALE, Surface, SurfaceInputs, bucket, form, forms
+from crossfill.encoders.surface import COUNT, NAMES, SCALE, Surface, bucket, form, word_buckets, word_forms
 from crossfill.errors import EncoderError, ExportError
 from crossfill.export.parts import take_apart
 from crossfill.grid.cells import Cell
@@ -56,7 +56,7 @@ def test_the_form_of_a_word_in_any_script(word: str, expected: set[str]):
 
 
 def test_place_in_the_sentence():
-    rows = forms(TEXT)
+    rows = word_forms(TEXT)
     said = [{name for name, value in zip(NAMES, row, strict=False) if value == 1} for row in rows]
     assert {"first", "upper first", "before upper, and upper"} <= said[0]
     assert "upper, not first" not in said[0]
@@ -70,13 +70,14 @@ def test_frequencies_are_shares_of_unlabelled_text():
     surface = Surface(2).eval()
     words = ["na"] * 90 + ["Awa"] * 9 + ["dem"]
     surface.fit(1, [Corpus.from_text([Sentence(tuple(words))])])
-    inputs = SurfaceInputs.of(Corpus.from_text([Sentence(("NA", "awa", "Ndar"))]))
-    found = surface(inputs, torch.ones(3, dtype=torch.long)) / SCALE + surface.mean[1]
+    text = Corpus.from_text([Sentence(("NA", "awa", "Ndar"))])
+    inputs = word_forms(text), word_buckets(text)
+    found = surface(*inputs, torch.ones(3, dtype=torch.long)) / SCALE + surface.mean[1]
     shares = [0.9, 0.09, 0.0]
     expected = [[math.log10(s + 1e-6) / 3 + 1.5, s == 0, s > 0.005, False] for s in shares]
     expected[2][3] = True  # rare, upper and not first
     torch.testing.assert_close(found[:, -len(COUNT) :], torch.tensor(expected, dtype=torch.float32), atol=1e-5, rtol=0)
-    unknown = surface(inputs, torch.zeros(3, dtype=torch.long))
+    unknown = surface(*inputs, torch.zeros(3, dtype=torch.long))
     assert not unknown[:, -len(COUNT) :].any()
     assert bucket("Awa") == bucket("awa") != bucket("dem")
 

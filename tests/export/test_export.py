@@ -14,7 +14,7 @@ import torch
 from transformers import AutoTokenizer, pipeline
 
 from crossfill.config import Config
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import build_encoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.errors import ExportError

@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 from transformers import pipeline
 
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import build_encoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import ExportError
 from crossfill.export.onnx import GRAPH, export_onnx

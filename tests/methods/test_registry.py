@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import build_encoder
 from crossfill.errors import ConfigError, DataError
 from crossfill.evaluation.results import CellResult
 from crossfill.evaluation.scoring import evaluate

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from crossfill.cli.app import app
 from crossfill.data.folder import ReadOptions, read_folder
 from crossfill.encoders import frozen
-from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.encoders.frozen import StoredVectors
 from crossfill.executors import base
 from crossfill.executors.base import ExecutionSettings
 from crossfill.executors.local import LocalExecutor
@@ -52,24 +52,24 @@ def test_what_was_encoded_in_bulk_is_what_a_training_needs(data: Path, tmp_path:
     monkeypatch.setattr(base, "build_executor", lambda _: InlineExecutor())
     monkeypatch.setattr(frozen, "PART_WORDS", 40)
     times: list[str] = []
-    own = FrozenEncoder._encode
-    monkeypatch.setattr(FrozenEncoder, "_encode", lambda s, c, *r: (times.append(c.text_hash), own(s, c, *r))[1])
+    own = StoredVectors._encode
+    monkeypatch.setattr(StoredVectors, "_encode", lambda s, c, *r: (times.append(c.text_hash), own(s, c, *r))[1])
     told = encode(data, network, cache)
     assert len(times) > 9
     assert "0 encoded" in encode(data, network, cache)
 
     grid = read_folder(data, ReadOptions(cache=False)).grid
     config = choose_settings(grid, grid.cells, RunRequest(None, str(network))).config
-    made = FrozenEncoder(config.encoder, grid.inventory.languages, cache)
+    made = StoredVectors(config.encoder, cache)
     needed, missing = words_to_encode(grid, grid.cells, made, grid)
     assert needed > 0
     assert missing == 0
     assert not list((cache / "features").glob(".*"))
-    alone = FrozenEncoder(config.encoder, grid.inventory.languages, cache=False)
+    alone = StoredVectors(config.encoder, cache=False)
     corpora = Encodings(made, config.encoder, all_texts(grid)).corpora
     assert f"{len(corpora)} corpora, {sum(corpus.n_words for corpus in corpora.values()):,} words" in told
     for corpus in corpora.values():
-        np.testing.assert_allclose(made.vectors(corpus), alone.vectors(corpus), rtol=2e-3, atol=2e-3)
+        np.testing.assert_allclose(made.of(corpus), alone.of(corpus), rtol=2e-3, atol=2e-3)
 
 
 def test_parts_are_left_to_whoever_comes_first(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -77,12 +77,12 @@ def test_parts_are_left_to_whoever_comes_first(data: Path, tmp_path: Path, monke
     monkeypatch.setattr(frozen, "PART_WORDS", 40)
     grid = read_folder(data, ReadOptions(cache=False)).grid
     config = choose_settings(grid, grid.cells, RunRequest(None, str(network))).config
-    made = FrozenEncoder(config.encoder, grid.inventory.languages, cache)
+    made = StoredVectors(config.encoder, cache)
     jobs = Encodings(made, config.encoder, all_texts(grid))
     first, *others = jobs.jobs
     job = jobs.jobs[first]
     assert pickle.loads(pickle.dumps(job.work))(1, None) == {"n_words": job.amount}
-    monkeypatch.setattr(FrozenEncoder, "_encode", lambda *_: pytest.fail("it was encoded twice"))
+    monkeypatch.setattr(StoredVectors, "_encode", lambda *_: pytest.fail("it was encoded twice"))
     assert job.work(1, None) == {"n_words": job.amount}
     assert set(Encodings(made, config.encoder, all_texts(grid)).jobs) == set(others)
 
@@ -116,9 +116,9 @@ def test_a_study_encodes_every_text_once(tmp_path: Path, monkeypatch: pytest.Mon
     [jobs] = encoding_jobs(study, list(study.plan.jobs.values()))
     assert any("-1" in name[-2:] for name in jobs.jobs)  # some texts have several parts
     encoded: list[tuple[str, int]] = []
-    own = FrozenEncoder._encode
+    own = StoredVectors._encode
     monkeypatch.setattr(
-        FrozenEncoder, "_encode", lambda s, c, *r: (encoded.append((c.text_hash, c.n_words)), own(s, c, *r))[1]
+        StoredVectors, "_encode", lambda s, c, *r: (encoded.append((c.text_hash, c.n_words)), own(s, c, *r))[1]
     )
     assert not run_study(study, tmp_path / "run", InlineExecutor())
     assert len(encoded) == len(set(encoded))
@@ -134,7 +134,7 @@ def test_two_workers_encode_every_text_once(tmp_path: Path):
     study = over(bert(tmp_path / "bert"), tmp_path / "two")
     [jobs] = encoding_jobs(study, list(study.plan.jobs.values()))
     assert not run_study(study, tmp_path / "run", LocalExecutor(ExecutionSettings(jobs=2)))
-    entries = jobs.encoder.cache.entries()
+    entries = jobs.stored.cache.entries()
     assert sum(int(entry.about["rows"]) for entry in entries) == jobs.n_words
     assert not encoding_jobs(study, list(study.plan.jobs.values()))[0].jobs
     run_study(over(tmp_path / "bert", tmp_path / "one"), tmp_path / "inline", InlineExecutor())

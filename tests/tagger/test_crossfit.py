@@ -9,7 +9,7 @@ import pytest
 
 import crossfill
 from crossfill import checkpoint
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import build_encoder
 from crossfill.grid.cells import Cell, Grid
 from crossfill.tagger import crossfit
 from crossfill.tagger.crossfit import compare_held_out, cross_fit, folds

@@ -17,7 +17,7 @@ import crossfill
 from crossfill import checkpoint
 from crossfill.cli.app import app
 from crossfill.encoders import hub
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import build_encoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.errors import CheckpointError, ConfigError
 from crossfill.methods.registry import build_model

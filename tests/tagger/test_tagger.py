@@ -8,7 +8,7 @@ import pytest
 
 import crossfill
 from crossfill.data.labels import iob2
-from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.encoders.frozen import StoredVectors
 from crossfill.errors import ConfigError, DataError
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
@@ -148,9 +148,9 @@ def test_a_frozen_encoder_passes_once_for_all_cells_and_keeps_nothing(tmp_path: 
     tagger = crossfill.load(out)
     passes = []
     monkeypatch.setattr(
-        FrozenEncoder,
+        StoredVectors,
         "_encode",
-        lambda *given, own=FrozenEncoder._encode: (passes.append(1), own(*given))[1],
+        lambda *given, own=StoredVectors._encode: (passes.append(1), own(*given))[1],
     )
     several = list(tagger.tag_cells(TEXTS, ["pos/fin", "ner/wol", "pos/wol"]))
     assert len(passes) == 1

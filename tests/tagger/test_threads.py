@@ -57,5 +57,5 @@ def test_threads_share_a_network_that_stops_at_a_layer(tmp_path: Path):
     settings = {"mode": "frozen", "layer": 1, "max_pieces": 60, "overlap": 20}
     config = FEW.change({f"encoder.pretrained.{name}": value for name, value in settings.items()})
     tagger = crossfill.train(GRID, encoder=str(encoder), config=config, cache=False)
-    tagger.model.encoder.cache.folder = None
+    tagger.model.encoder.stored.cache.folder = None
     assert hammered(tagger, list(GRID.cells[:1]), rounds=1) == 0

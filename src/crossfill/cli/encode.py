@@ -41,8 +41,7 @@ def encode(
     command again does only what is missing.
     """
     from crossfill.data.folder import ReadOptions
-    from crossfill.encoders.build import build_encoder
-    from crossfill.encoders.frozen import FrozenEncoder
+    from crossfill.encoders.base import build_encoder
     from crossfill.errors import EncoderError
     from crossfill.executors.base import (
         ExecutionSettings,
@@ -62,13 +61,13 @@ def encode(
     request = RunRequest(None, encoder, None, config, vectors_beside(data), parse_assignments(change or ()))
     grid = read_to_train(data, ReadOptions(task or (), seed, max_train, folder))
     chosen = choose_settings(grid, grid.cells, request).config
-    network = build_encoder(chosen, grid.inventory.languages, folder)
-    if not isinstance(network, FrozenEncoder):
+    stored = build_encoder(chosen, grid.inventory.languages, folder).stored
+    if stored is None:
         raise EncoderError(
             f"encoder '{chosen.encoder.name}': expected one that stays frozen, as features of one that trains cannot "
             "be kept; name a pretrained one with --encoder, or --set encoder.pretrained.mode=frozen"
         )
-    encoding = Encodings(network, chosen.encoder, all_texts(grid))
+    encoding = Encodings(stored, chosen.encoder, all_texts(grid))
     settings = ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
 
     def ended(event: Finished | Failed) -> str:
@@ -79,13 +78,13 @@ def encode(
     with resumable():
         totals = run_jobs(encoding.jobs, build_executor(settings), QUIET.get(), ended)
         for text in encoding.missing if not totals.failed else ():
-            network.vectors(encoding.corpora[text])  # parts of an earlier command, which are not put together yet
+            stored.of(encoding.corpora[text])  # parts of an earlier command, which are not put together yet
     if totals.failed:
         lines = [f"  {message.splitlines()[0]}" for message in totals.failed.values()]
         raise EncoderError(failed_jobs(len(encoding.jobs), "parts", lines))
     pace = f" at {totals.words_per_second:,.0f} words/s" if totals.words else ""
     typer.echo(
-        f"{network.cache.folder}: {len(encoding.corpora):,} corpora, {encoding.n_words:,} words; "
+        f"{stored.cache.folder}: {len(encoding.corpora):,} corpora, {encoding.n_words:,} words; "
         f"{totals.words:,} encoded{pace}",
         err=True,
     )

@@ -1,36 +1,58 @@
 """Interface of encoders: a corpus is prepared once, then any of its sentences give one vector per word."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from crossfill.config import SentencePooling
-from crossfill.errors import DataError
+from crossfill.config import Config, SentencePooling
+from crossfill.errors import DataError, EncoderError
 from crossfill.grid.sentence import Corpus
 from crossfill.grid.task import Unit
 
+if TYPE_CHECKING:
+    from crossfill.encoders.frozen import StoredVectors
+    from crossfill.encoders.huggingface import Source, WordEncoder
+
+
+Kind = TypeVar("Kind", bound="Inputs")
+
 
 class Inputs(ABC):
-    """A corpus prepared for an encoder."""
+    """A corpus prepared for an encoder: tensors whose rows belong to sentences, one sentence after the other."""
 
     lengths: Int[Tensor, "sentences"]
     """Words per sentence."""
 
     @abstractmethod
-    def take(self, sentences: Int[Tensor, "chosen"]) -> "Inputs":
+    def rows(self) -> Mapping[str, Int[Tensor, "sentences"] | None]:
+        """Name all tensors, each with the number of its rows in every sentence; none: one row each."""
+
+    def take(self: Kind, sentences: Int[Tensor, "chosen"]) -> Kind:
         """Take the inputs of these sentences, in this order."""
 
-    @abstractmethod
-    def followed_by(self, others: "Sequence[Inputs]") -> "Inputs":
+        def rows_of(tensor: Tensor, counts: Int[Tensor, "sentences"] | None) -> Tensor:
+            if counts is None:
+                return tensor[sentences]
+            return tensor[ranges((counts.cumsum(0) - counts)[sentences], counts[sentences])]
+
+        return self._with({name: rows_of(getattr(self, name), counts) for name, counts in self.rows().items()})
+
+    def followed_by(self: Kind, others: "Sequence[Inputs]") -> Kind:
         """Concatenate these inputs with others of the same encoder."""
+        parts = [self, *(expect(other, type(self)) for other in others)]
+        return self._with({name: torch.cat([getattr(part, name) for part in parts]) for name in self.rows()})
 
-
-Kind = TypeVar("Kind", bound=Inputs)
+    def _with(self: Kind, tensors: Mapping[str, Tensor]) -> Kind:
+        changed = copy.copy(self)  # what was checked before is not checked again
+        vars(changed).update(tensors)
+        return changed
 
 
 def expect(inputs: Inputs, kind: type[Kind]) -> Kind:
@@ -51,10 +73,20 @@ class Encoder(nn.Module, ABC):
     """What attention looks for in a sentence; none with other poolings."""
     is_centred: bool = False
     """Whether features of a word are those of the language that its sentence is prepared or `recentred` as."""
+    source: "Source | None" = None
+    """The pretrained model that it is made of, if any."""
+    stored: "StoredVectors | None" = None
+    """The vectors that it reads from a cache, if its network stays frozen."""
 
     def __init__(self) -> None:
         super().__init__()
         self.register_parameter("query", None)
+
+    def with_pooling(self, sentences: SentencePooling) -> "Encoder":
+        """Make vectors of sentences this way from now on; attention starts as the mean."""
+        self.sentences = sentences
+        self.query = nn.Parameter(torch.zeros(self.n_features)) if sentences == "attention" else None
+        return self
 
     def pool(
         self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], unit: Unit
@@ -84,6 +116,51 @@ class Encoder(nn.Module, ABC):
     def with_language(self, language: str, text: Corpus) -> "Encoder":  # noqa: ARG002
         """Return an encoder that knows one more language by this text of it; all others stay as they are."""
         return self
+
+    def on_states(
+        self,
+        weight: Float[Tensor, "labels features"],  # noqa: ARG002
+        bias: Float[Tensor, "labels"],  # noqa: ARG002
+        language: str,  # noqa: ARG002
+    ) -> "tuple[WordEncoder, Float[Tensor, 'labels states'], Float[Tensor, 'labels']]":
+        """Rewrite W x + b over features as W s + b over the states s of a pretrained network, and return that, too."""
+        raise EncoderError(f"expected an encoder over a pretrained network, got {type(self).__name__}")
+
+
+def build_encoder(
+    config: Config,
+    languages: Sequence[str],
+    cache: Path | bool = True,
+    quiet: bool = True,
+    weights: bool = True,
+    source: "Source | None" = None,
+) -> Encoder:
+    """Build the encoder that the config names, reproducibly for a given seed.
+
+    `cache` is the folder for its features, or whether to use the default one. Without `weights`, a trainable encoder is
+    built without pretrained weights, for those of a trained model to be loaded into. `source` is the pretrained model,
+    if it was found before.
+    """
+    torch.manual_seed(config.training.seed)
+    settings = config.encoder
+    if settings.surface and (settings.name == "compact" or settings.pretrained.mode != "frozen"):
+        raise EncoderError(
+            "encoder.surface: expected a frozen pretrained encoder, got one that trains and learns these itself; "
+            "set encoder.pretrained.mode=frozen or encoder.surface=false"
+        )
+    if settings.name == "compact":
+        from crossfill.encoders.compact import CompactEncoder
+
+        encoder: Encoder = CompactEncoder(settings)
+    elif settings.pretrained.mode == "frozen":
+        from crossfill.encoders.frozen import FrozenEncoder
+
+        encoder = FrozenEncoder(settings, languages, cache, quiet, source)
+    else:
+        from crossfill.encoders.finetuned import FinetunedEncoder
+
+        encoder = FinetunedEncoder(settings, cache, quiet, weights, source)
+    return encoder.with_pooling(settings.sentences)
 
 
 def ranges(starts: Int[Tensor, "n"], lengths: Int[Tensor, "n"]) -> Int[Tensor, "total"]:
@@ -119,7 +196,7 @@ def pool(
         vectors[lengths > 0] = words[(lengths.cumsum(0) - 1)[lengths > 0]]
     else:
         rows = torch.repeat_interleave(lengths, output_size=len(words))
-        shares = _shares(words, rows, lengths, query) if sentences == "attention" else 1 / lengths[rows].to(words)
+        shares = 1 / lengths[rows].to(words) if query is None else _softmax(words @ query.to(words), rows, len(lengths))
         vectors = vectors.index_add(0, rows, words * shares.unsqueeze(1))
     if unit is Unit.SENTENCE:
         return vectors
@@ -127,20 +204,14 @@ def pool(
     return torch.cat([u, v, (u - v).abs(), u * v], dim=1)
 
 
-def _shares(
-    words: Float[Tensor, "words features"],
-    rows: Int[Tensor, "words"],
-    lengths: Int[Tensor, "sentences"],
-    query: Float[Tensor, "features"] | None,
+def _softmax(
+    scores: Float[Tensor, "words"], sentence_of: Int[Tensor, "words"], n_sentences: int
 ) -> Float[Tensor, "words"]:
-    """Compute softmax(x · q) over the words of each sentence."""
-    if query is None:
-        raise ValueError("attention: expected a query, got none")
-    scores = words @ query.to(words)
-    highest = scores.detach().new_full((len(lengths),), -torch.inf)
-    highest = highest.scatter_reduce(0, rows, scores.detach(), "amax")
-    weights = (scores - highest[rows]).exp()
-    return weights / weights.new_zeros(len(lengths)).index_add(0, rows, weights)[rows]
+    """Compute the softmax of scores over the words of each sentence."""
+    highest = scores.detach().new_full((n_sentences,), -torch.inf)
+    highest = highest.scatter_reduce(0, sentence_of, scores.detach(), "amax")
+    weights = (scores - highest[sentence_of]).exp()
+    return weights / weights.new_zeros(n_sentences).index_add(0, sentence_of, weights)[sentence_of]
 
 
 def sentences_of(items: Int[Tensor, "items"], unit: Unit) -> Int[Tensor, "sentences"]:

@@ -2,7 +2,6 @@
 
 import zlib
 from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from crossfill.config import EncoderConfig
-from crossfill.encoders.base import Encoder, Inputs, expect, ranges
+from crossfill.encoders.base import Encoder, Inputs, expect
 from crossfill.grid.sentence import Corpus
 
 LONGEST_NGRAM = 4
-WORDS_KEPT, LONGEST_KEPT = 200_000, 64
+CACHED_WORDS, LONGEST_CACHED = 200_000, 64
 """Number of words whose n-grams are cached, and the most characters that such a word may have."""
 
 
@@ -28,20 +27,10 @@ class CompactInputs(Inputs):
     ngrams_per_word: Int[Tensor, "words"]
     lengths: Int[Tensor, "sentences"]
 
-    def take(self, sentences: Int[Tensor, "chosen"]) -> "CompactInputs":
-        first_words = self.lengths.cumsum(0) - self.lengths
-        words = ranges(first_words[sentences], self.lengths[sentences])
-        first_ngrams = self.ngrams_per_word.cumsum(0) - self.ngrams_per_word
-        ngrams = ranges(first_ngrams[words], self.ngrams_per_word[words])
-        return CompactInputs(self.ngrams[ngrams], self.ngrams_per_word[words], self.lengths[sentences])
-
-    def followed_by(self, others: Sequence[Inputs]) -> "CompactInputs":
-        parts = [self, *(expect(other, CompactInputs) for other in others)]
-        return CompactInputs(
-            torch.cat([part.ngrams for part in parts]),
-            torch.cat([part.ngrams_per_word for part in parts]),
-            torch.cat([part.lengths for part in parts]),
-        )
+    def rows(self) -> dict[str, Int[Tensor, "sentences"] | None]:
+        words = torch.repeat_interleave(self.lengths)
+        ngrams = torch.zeros_like(self.lengths).index_add(0, words, self.ngrams_per_word)
+        return {"ngrams": ngrams, "ngrams_per_word": self.lengths, "lengths": None}
 
 
 class CompactEncoder(Encoder):
@@ -57,7 +46,8 @@ class CompactEncoder(Encoder):
         self.dropout = nn.Dropout(config.dropout)
 
     def prepare(self, corpus: Corpus, language: str = "") -> CompactInputs:  # noqa: ARG002
-        words = [_hashed_ngrams(word, self.buckets) for word in corpus.words]
+        # very long words are not cached: a client could fill the memory of a server with these
+        words = [(_cached_ngrams if len(w) <= LONGEST_CACHED else _ngrams)(w, self.buckets) for w in corpus.words]
         return CompactInputs(
             torch.tensor([ngram for word in words for ngram in word], dtype=torch.long),
             torch.tensor([len(word) for word in words], dtype=torch.long),
@@ -87,18 +77,11 @@ def neighbours(
     return moved * inside.unsqueeze(-1)
 
 
-def _hashed_ngrams(word: str, buckets: int) -> array:
-    """Hash the character n-grams of `<word>`, markers included, and the whole word.
-
-    They are cached, except for very long words: a client could fill the memory of a server with these.
-    """
-    return (_kept_ngrams if len(word) <= LONGEST_KEPT else _ngrams)(word, buckets)
-
-
 def _ngrams(word: str, buckets: int) -> array:
+    """Hash the character n-grams of `<word>`, markers included, and the whole word."""
     marked = f"<{word}>"
     ngrams = {marked[i : i + n] for n in range(1, LONGEST_NGRAM + 1) for i in range(len(marked) - n + 1)} | {marked}
     return array("L", sorted(zlib.crc32(ngram.encode("utf-8", "surrogatepass")) % buckets for ngram in ngrams))
 
 
-_kept_ngrams = lru_cache(maxsize=WORDS_KEPT)(_ngrams)
+_cached_ngrams = lru_cache(maxsize=CACHED_WORDS)(_ngrams)

@@ -1,13 +1,12 @@
 """Precomputed features in place of an encoder, and dropout on features."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from crossfill.encoders.base import Encoder, Inputs, expect, ranges
+from crossfill.encoders.base import Encoder, Inputs, expect
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus
 
@@ -18,12 +17,8 @@ class FeatureInputs(Inputs):
 
     features: Float[Tensor, "words features"]
     lengths: Int[Tensor, "sentences"]
-    checked: bool = False
-    """Whether the features are known to be finite, so that batches of them need no further check."""
 
     def __post_init__(self) -> None:
-        if self.checked:
-            return
         if len(self.features) != int(self.lengths.sum()):
             raise DataError(f"expected {int(self.lengths.sum())} word vectors, got {len(self.features)}")
         finite = torch.isfinite(self.features).all(dim=-1)
@@ -35,15 +30,8 @@ class FeatureInputs(Inputs):
                 f"first in sentence {sentence + 1}; encode the corpus again"
             )
 
-    def take(self, sentences: Int[Tensor, "chosen"]) -> "FeatureInputs":
-        starts = self.lengths.cumsum(0) - self.lengths
-        words = ranges(starts[sentences], self.lengths[sentences])
-        return FeatureInputs(self.features[words], self.lengths[sentences], checked=True)
-
-    def followed_by(self, others: Sequence[Inputs]) -> "FeatureInputs":
-        parts = [self, *(expect(other, FeatureInputs) for other in others)]
-        features, lengths = torch.cat([p.features for p in parts]), torch.cat([p.lengths for p in parts])
-        return FeatureInputs(features, lengths, checked=True)
+    def rows(self) -> dict[str, Int[Tensor, "sentences"] | None]:
+        return {"features": self.lengths, "lengths": None}
 
 
 class FeatureEncoder(Encoder):

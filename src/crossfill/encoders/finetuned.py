@@ -25,6 +25,8 @@ class FinetunedEncoder(Encoder):
     per corpus and cached on disk in float32.
     """
 
+    source: Source
+
     def __init__(
         self,
         config: EncoderConfig,
@@ -39,7 +41,7 @@ class FinetunedEncoder(Encoder):
         """
         super().__init__()
         self.config, self.quiet = config.pretrained, quiet
-        self.source = source or Source.find(config.name, weights)
+        self.source = source or Source.find(config.name, weights)  # pyright: ignore[reportIncompatibleVariableOverride]
         self.words = WordEncoder(self.source, self.config)
         self.cache = FeatureCache(cache if weights else False)  # the cache identifies encoders by their weights
         self.mix = LayerMix(self.source.n_layers + 1) if self.config.layer == "mix" else None
@@ -76,6 +78,15 @@ class FinetunedEncoder(Encoder):
         if self.mix is not None:
             vectors = self.mix(vectors.unflatten(1, (-1, self.n_features)))
         return self.dropout(vectors)
+
+    def on_states(
+        self,
+        weight: Float[Tensor, "labels features"],
+        bias: Float[Tensor, "labels"],
+        language: str,  # noqa: ARG002
+    ) -> tuple[WordEncoder, Float[Tensor, "labels states"], Float[Tensor, "labels"]]:
+        """Fold the mix of layers into W."""
+        return self.words.eval(), weight if self.mix is None else self.mix.on_layers(weight), bias
 
     def _freeze(self) -> None:
         """Freeze all parameters but those of layers from `freeze_below` up and of a final norm."""

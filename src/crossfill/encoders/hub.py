@@ -4,28 +4,39 @@ import json
 import os
 import re
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from crossfill.encoders.encoder_checks import check_index, check_settings_files, first_line, loading
 from crossfill.errors import EncoderError
 from crossfill.files import default_cache, write_atomically, write_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-_WANTED = ["*.json", "*.safetensors", "*.model", "*.txt"]
+READ = (".json", ".safetensors", ".model", ".txt")
+"""Endings of files that are read."""
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_INDEX = "model.safetensors.index.json"
 _LARGEST = 2**24
 """Bound on the sizes of a model."""
 _SECONDS_TO_SETTLE = 2.0
 _SPARE_ROWS = 0.1
 """Share of embedding rows that may be padding; a tokenizer that leaves more of them unused is another model's."""
+_NO_CODE = "code of the folder is never run; delete the key if transformers knows the model's type"
+_REFUSED = {
+    "auto_map": _NO_CODE,
+    "trust_remote_code": _NO_CODE,
+    "quantization_config": "quantised weights need code of their own",
+    "transformers_weights": "weights are read from model.safetensors alone",
+}
+_ATTENTION = ("_attn_implementation", "_attn_implementation_internal", "attn_implementation")
+_KNOWN_ATTENTION = (None, "eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention")
 
 
 class Origin(NamedTuple):
@@ -44,6 +55,22 @@ class Origin(NamedTuple):
         return cls("/".join(name), commit)
 
 
+@contextmanager
+def loading(what: str) -> Iterator[None]:
+    """Turn every failure of a loader into an EncoderError that begins with `what`."""
+    try:
+        yield
+    except EncoderError:
+        raise
+    except Exception as error:
+        raise EncoderError(f"{what}; {first_line(error)}") from None
+
+
+def first_line(error: BaseException | None) -> str:
+    """Return the beginning of an error's message, or its type if it has none."""
+    return str(error).strip().partition("\n")[0][:300] or type(error).__name__
+
+
 def find_folder(name: str, weights: bool = True) -> Path:
     """Find the folder of a model: the path itself, else the copy in the local hub cache, else a download from the hub.
 
@@ -59,7 +86,7 @@ def find_folder(name: str, weights: bool = True) -> Path:
 
     problem: Exception | None = None
     repository, _, revision = name.partition("@")
-    wanted = _WANTED if weights else [pattern for pattern in _WANTED if pattern != "*.safetensors"]
+    wanted = [f"*{ending}" for ending in READ if weights or ending != ".safetensors"]
     for offline in (True, False):
         try:
             folder = snapshot_download(
@@ -196,30 +223,60 @@ def new_network(settings: "PreTrainedConfig") -> "PreTrainedModel":
 def carry(folder: Path, target: Path, weights: bool) -> None:
     """Copy the encoder files that a model needs: settings and tokenizer, and optionally the weights."""
     target.mkdir(parents=True, exist_ok=True)
+    endings = (".json", ".safetensors") if weights else (".json",)
     for path in sorted(folder.iterdir()):
-        needed = path.suffix == ".safetensors" if weights else False
-        if needed or path.name in _TOKENIZERS or path.suffix == ".json" or path.name == "merges.txt":
+        if path.suffix in endings or path.name in (*_TOKENIZERS, "merges.txt"):
             write_atomically(target / path.name, path.read_bytes())
 
 
 def _check_folder(folder: Path, weights: bool = True) -> None:
+    """Refuse a folder that lacks a part, or asks for more than a network of transformers, such as its own code."""
     if not folder.is_dir():
         raise EncoderError(f"encoder '{folder}': expected a folder with config.json, model.safetensors and a tokenizer")
     names = {path.name for path in folder.iterdir()}
+    listed = ", ".join(sorted(names)[:8]) or "nothing"
     if "config.json" not in names:
-        raise EncoderError(f"encoder '{folder}': expected config.json in it, found {_shown(names)}")
+        raise EncoderError(f"encoder '{folder}': expected config.json in it, found {listed}")
     if weights and not any(name.endswith(".safetensors") for name in names):
         pickled = sorted(name for name in names if name.endswith((".bin", ".pt", ".pth", ".ckpt")))
-        reason = f"only {', '.join(pickled)}, which can run code when it is loaded" if pickled else _shown(names)
+        reason = f"only {', '.join(pickled)}, which can run code when it is loaded" if pickled else listed
         raise EncoderError(
             f"encoder '{folder}': expected weights as safetensors, found {reason}; "
             "save the model again with save_pretrained, which writes safetensors"
         )
     if not names.intersection(_TOKENIZERS):
-        raise EncoderError(f"encoder '{folder}': expected a tokenizer (tokenizer.json), found {_shown(names)}")
-    check_settings_files(folder)
-    check_index(folder)
+        raise EncoderError(f"encoder '{folder}': expected a tokenizer (tokenizer.json), found {listed}")
+    if "adapter_config.json" in names:
+        raise EncoderError(f"encoder '{folder}': expected a whole model, got an adapter; merge it into its model first")
+    for path in (folder / name for name in ("config.json", "tokenizer_config.json") if name in names):
+        for settings in _objects(_read_object(path)):
+            for key, reason in _REFUSED.items():
+                if settings.get(key):
+                    raise EncoderError(f"{path}: expected no {key}: {reason}")
+            for key in _ATTENTION:
+                if settings.get(key) not in _KNOWN_ATTENTION:
+                    raise EncoderError(f"{path}: {key}: expected sdpa or eager, got {str(settings[key])[:60]!r}")
+    if _INDEX in names:
+        path = folder / _INDEX
+        files = _read_object(path).get("weight_map")
+        if not isinstance(files, dict):
+            raise EncoderError(f"{path}: expected weight_map, names of tensors and of their files")
+        for name in {str(name) for name in files.values()}:
+            if Path(name).name != name or not name.endswith(".safetensors") or "\\" in name:
+                raise EncoderError(f"{path}: expected .safetensors files of this folder, got {name[:100]!r}")
 
 
-def _shown(names: set[str]) -> str:
-    return ", ".join(sorted(names)[:8]) or "nothing"
+def _read_object(path: Path) -> dict[str, Any]:
+    with loading(f"{path}: expected a JSON object"):
+        value = json.loads(path.read_bytes())
+        if not isinstance(value, dict):
+            raise EncoderError(f"{path}: expected a JSON object, got {type(value).__name__}")
+        return value
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """List all objects in a JSON value, at any depth."""
+    if isinstance(value, dict):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _objects(part)

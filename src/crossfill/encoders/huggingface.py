@@ -108,6 +108,11 @@ class LayerMix(nn.Module):
     def forward(self, states: Float[Tensor, "words layers features"]) -> Float[Tensor, "words features"]:
         return self.gamma * torch.einsum("k,wkf->wf", self.weights.softmax(0), states)
 
+    def on_layers(self, weight: Float[Tensor, "labels features"]) -> Float[Tensor, "labels layers_and_features"]:
+        """Rewrite W over mixed features as one over the states of all layers, concatenated."""
+        shares = self.gamma * self.weights.softmax(0)
+        return (shares[None, :, None] * weight[:, None, :]).flatten(1)
+
 
 class _Tap(nn.Module):
     """Placeholder layer: records its input, and returns it or other states in its place."""

@@ -17,8 +17,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from crossfill.encoders.alignment import NO_PIECE, align, rebuild, windows
-from crossfill.encoders.base import Inputs, expect, ranges
-from crossfill.encoders.encoder_checks import loading
+from crossfill.encoders.base import Inputs, ranges
+from crossfill.encoders.hub import loading
 from crossfill.errors import EncoderError
 from crossfill.grid.sentence import Corpus
 
@@ -50,39 +50,13 @@ class PieceInputs(Inputs):
     states: Float[Tensor, "pieces features"] | None = None
     """States of the pieces after the frozen lower layers of the encoder, if they were computed before."""
 
-    @property
-    def n_without_piece(self) -> int:
-        """Number of words that the tokenizer produced no piece for: their vector is zero."""
-        return int((self.first == NO_PIECE).sum())
-
-    def take(self, sentences: Int[Tensor, "chosen"]) -> "PieceInputs":
-        words = ranges(_starts(self.lengths)[sentences], self.lengths[sentences])
-        pieces = ranges(_starts(self.pieces_per_sentence)[sentences], self.pieces_per_sentence[sentences])
-        windows = ranges(_starts(self.windows_per_sentence)[sentences], self.windows_per_sentence[sentences])
-        return PieceInputs(
-            self.ids[pieces],
-            self.pieces_per_window[windows],
-            self.windows_per_sentence[sentences],
-            self.pieces_per_sentence[sentences],
-            self.first[words],
-            self.last[words],
-            self.lengths[sentences],
-            None if self.states is None else self.states[pieces],
-        )
-
-    def followed_by(self, others: Sequence[Inputs]) -> "PieceInputs":
-        parts = [self, *(expect(other, PieceInputs) for other in others)]
-        states = [part.states for part in parts if part.states is not None]
-        return PieceInputs(
-            torch.cat([part.ids for part in parts]),
-            torch.cat([part.pieces_per_window for part in parts]),
-            torch.cat([part.windows_per_sentence for part in parts]),
-            torch.cat([part.pieces_per_sentence for part in parts]),
-            torch.cat([part.first for part in parts]),
-            torch.cat([part.last for part in parts]),
-            torch.cat([part.lengths for part in parts]),
-            torch.cat(states) if len(states) == len(parts) else None,
-        )
+    def rows(self) -> dict[str, Int[Tensor, "sentences"] | None]:
+        return {
+            **dict.fromkeys(("ids", "states") if self.states is not None else ("ids",), self.pieces_per_sentence),
+            "pieces_per_window": self.windows_per_sentence,
+            **dict.fromkeys(("first", "last"), self.lengths),
+            **dict.fromkeys(("windows_per_sentence", "pieces_per_sentence", "lengths")),
+        }
 
     def with_states(self, states: Float[Tensor, "pieces features"]) -> "PieceInputs":
         """Add the states of the frozen lower layers to the inputs."""

@@ -8,7 +8,6 @@ import copy
 import unicodedata
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -16,7 +15,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from crossfill.encoders.base import Inputs, expect, ranges
 from crossfill.encoders.features import Dropout
 from crossfill.grid.sentence import Corpus
 
@@ -40,31 +38,6 @@ NAMES = (*FORM, *PLACE, *COUNT)
 """What each number is, in order."""
 
 
-@dataclass(frozen=True)
-class SurfaceInputs(Inputs):
-    """The form and place of every word of a corpus, and the counter of its frequency."""
-
-    forms: Float[Tensor, "words forms"]
-    buckets: Int[Tensor, "words"]
-    lengths: Int[Tensor, "sentences"]
-
-    @classmethod
-    def of(cls, corpus: Corpus) -> "SurfaceInputs":
-        vocabulary, codes = corpus.words.vocabulary, np.array(corpus.words.codes)
-        buckets = np.array([bucket(word) for word in vocabulary], dtype=np.int64)[codes]
-        return cls(*map(torch.from_numpy, (forms(corpus), buckets, corpus.lengths)))
-
-    def take(self, sentences: Int[Tensor, "chosen"]) -> "SurfaceInputs":
-        words = ranges((self.lengths.cumsum(0) - self.lengths)[sentences], self.lengths[sentences])
-        return SurfaceInputs(self.forms[words], self.buckets[words], self.lengths[sentences])
-
-    def followed_by(self, others: Sequence[Inputs]) -> "SurfaceInputs":
-        parts = [self, *(expect(other, SurfaceInputs) for other in others)]
-        return SurfaceInputs(
-            *(torch.cat([getattr(part, name) for part in parts]) for name in ("forms", "buckets", "lengths"))
-        )
-
-
 class Surface(nn.Module):
     """dropout(SCALE (s − mean of the language)), s the surface of a word."""
 
@@ -78,20 +51,22 @@ class Surface(nn.Module):
         self.register_buffer("mean", torch.zeros(n_languages, len(NAMES)))
         self.dropout = Dropout(DROPOUT)
 
-    def forward(self, inputs: SurfaceInputs, rows: Int[Tensor, "words"]) -> Float[Tensor, "words surface"]:
-        """Compute the surface of each word as one of the language in this row."""
-        return self.dropout(SCALE * (self._surface(inputs, rows) - self.mean[rows]))
+    def forward(
+        self, forms: Float[Tensor, "words forms"], buckets: Int[Tensor, "words"], rows: Int[Tensor, "words"]
+    ) -> Float[Tensor, "words surface"]:
+        """Compute the surface of each word as one of the language in this row, by its form and its counter."""
+        return self.dropout(SCALE * (self._surface(forms, buckets, rows) - self.mean[rows]))
 
     @torch.no_grad()
     def fit(self, row: int, corpora: Sequence[Corpus]) -> None:
         """Count words, and average surfaces, on a language's unlabelled text."""
-        parts = [SurfaceInputs.of(corpus) for corpus in corpora if len(corpus)]
-        if not parts:
+        texts = [corpus for corpus in corpora if len(corpus)]
+        if not texts:
             return
-        text = parts[0].followed_by(parts[1:])
-        self.counts[row] = text.buckets.bincount(minlength=BUCKETS).to(self.counts)
-        rows = torch.full_like(text.buckets, row).to(self.mean.device)
-        self.mean[row] = self._surface(text, rows).mean(0)
+        buckets = torch.cat([word_buckets(text) for text in texts])
+        self.counts[row] = buckets.bincount(minlength=BUCKETS).to(self.counts)
+        rows = torch.full_like(buckets, row).to(self.mean.device)
+        self.mean[row] = self._surface(torch.cat([word_forms(text) for text in texts]), buckets, rows).mean(0)
 
     def with_language(self, text: Corpus) -> "Surface":
         """Copy the surface with one more language, of which there is this text; all others stay as they are."""
@@ -101,17 +76,25 @@ class Surface(nn.Module):
         grown.fit(len(self.counts), [text])
         return grown
 
-    def _surface(self, inputs: SurfaceInputs, rows: Int[Tensor, "words"]) -> Float[Tensor, "words surface"]:
-        known = inputs.forms.to(self.mean)
+    def _surface(
+        self, forms: Float[Tensor, "words forms"], buckets: Int[Tensor, "words"], rows: Int[Tensor, "words"]
+    ) -> Float[Tensor, "words surface"]:
+        known = forms.to(self.mean)
         totals = self.counts.sum(1).to(self.mean)
-        share = self.counts[rows, inputs.buckets.to(rows.device)] / totals[rows].clamp(min=1)
+        share = self.counts[rows, buckets.to(rows.device)] / totals[rows].clamp(min=1)
         rare_name = known[:, NAMES.index("upper, not first")] * (share < 5e-4)
         frequency = (share + 1e-6).log10() / 3 + 1.5  # −0.5 for a word that was never counted, 1.5 for every word
         numbers = torch.stack([frequency, (share == 0).float(), (share > 5e-3).float(), rare_name], 1)
         return torch.cat([known, numbers * (totals[rows] > 0)[:, None]], 1)
 
 
-def forms(corpus: Corpus) -> Float[np.ndarray, "words forms"]:
+def word_buckets(corpus: Corpus) -> Int[Tensor, "words"]:
+    """Find the counter of every word."""
+    buckets = np.array([bucket(word) for word in corpus.words.vocabulary], dtype=np.int64)
+    return torch.from_numpy(buckets[np.array(corpus.words.codes)])
+
+
+def word_forms(corpus: Corpus) -> Float[Tensor, "words forms"]:
     """Compute the form and place of every word."""
     vocabulary, codes = corpus.words.vocabulary, corpus.words.codes
     of_form = np.array([form(word) for word in vocabulary], dtype=np.float32).reshape(len(vocabulary), len(FORM))[codes]
@@ -125,7 +108,7 @@ def forms(corpus: Corpus) -> Float[np.ndarray, "words forms"]:
         np.where(first, 0, np.roll(closing, 1)), np.where(last, 0, np.roll(closing, -1)),
         before, after, after * upper, before * upper,
     )  # fmt: skip
-    return np.column_stack([of_form, *place]).astype(np.float32)
+    return torch.from_numpy(np.column_stack([of_form, *place]).astype(np.float32))
 
 
 @lru_cache(maxsize=2**16)

@@ -13,8 +13,6 @@ from crossfill.adaptation.cell import adapt_cell
 from crossfill.adaptation.heads import generated_prior, without_adapted
 from crossfill.config import SentencePooling
 from crossfill.encoders import hub
-from crossfill.encoders.finetuned import FinetunedEncoder
-from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.encoders.huggingface import WordEncoder
 from crossfill.errors import ExportError
 from crossfill.files import write_atomically
@@ -59,12 +57,12 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
     A frozen encoder's centring x = (v − m) / s and a layer mix x = γ Σₖ aₖ vₖ are affine: W and b include them.
     """
     encoder = without_adapted(tagger.model).encoder
-    if not isinstance(encoder, FrozenEncoder | FinetunedEncoder):
+    if encoder.source is None:
         raise ExportError(
             f"expected a pretrained encoder, got {tagger.config.encoder.name}: it reads hashed n-grams, which no "
             "tokenizer of other software makes; train over a pretrained one"
         )
-    if isinstance(encoder, FrozenEncoder) and encoder.surface is not None:
+    if encoder.n_features != encoder.source.size:
         raise ExportError(
             "expected a model that reads its encoder's vectors alone, got one that also reads the surface of words, "
             "which other software does not compute; train one to export with --set encoder.surface=false"
@@ -86,17 +84,7 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
     weight, bias = head.parameters[0, :, :-1].float(), head.parameters[0, :, -1].float()
     if encoder.query is not None:  # read as one more row of the head, what it reads of the encoder's states is the same
         weight, bias = torch.cat([weight, encoder.query.detach().float()[None]]), functional.pad(bias, (0, 1))
-    if encoder.mix is not None:
-        shares = encoder.mix.gamma * encoder.mix.weights.softmax(0)
-        weight = (shares[None, :, None] * weight[:, None, :]).flatten(1)
-    if isinstance(encoder, FrozenEncoder):
-        words = WordEncoder(encoder.source, encoder.config).eval()
-        if encoder.config.centring != "none":
-            row = encoder.languages.index(cell.language)
-            weight = weight / encoder.scale[row]
-            bias = bias - weight @ encoder.mean[row]
-    else:
-        words = encoder.words.eval()
+    words, weight, bias = encoder.on_states(weight, bias, cell.language)
     labels = tagger.model.inventory.task(cell.task).labels
     query = None if encoder.query is None else weight[-1]  # its constant cancels in the softmax
     weight, bias = weight[: len(labels)], bias[: len(labels)]

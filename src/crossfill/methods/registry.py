@@ -13,8 +13,7 @@ from torch import Tensor
 
 from crossfill import methods
 from crossfill.config import Config
-from crossfill.encoders.base import Encoder
-from crossfill.encoders.build import build_encoder
+from crossfill.encoders.base import Encoder, build_encoder
 from crossfill.errors import ConfigError, unknown
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.model import HeadSource, Model, hidden_layers

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crossfill.config import EncoderConfig
-from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.encoders.frozen import StoredVectors
 from crossfill.executors.base import WorkerJob
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
@@ -28,24 +28,24 @@ class Encodings:
     The order is random: commands that share a cache rarely encode the same part at the same time.
     """
 
-    def __init__(self, encoder: FrozenEncoder, config: EncoderConfig, corpora: Iterable[Corpus]) -> None:
-        self.encoder = encoder
+    def __init__(self, stored: StoredVectors, config: EncoderConfig, corpora: Iterable[Corpus]) -> None:
+        self.stored = stored
         self.corpora = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}
-        self.missing = {text for text, corpus in self.corpora.items() if not encoder.is_cached(corpus)}
+        self.missing = {text for text, corpus in self.corpora.items() if not stored.is_stored(corpus)}
         """Hashes of the corpora that were not in the cache at first."""
         self.left: dict[str, set[str]] = {}
         """The jobs that are not finished, of each missing corpus."""
-        cache = encoder.cache.folder is not None and encoder.cache.folder.parent.absolute()
+        cache = stored.cache.folder is not None and stored.cache.folder.parent.absolute()
         jobs: dict[str, WorkerJob] = {}
         for text in self.missing:
-            parts = encoder.parts(self.corpora[text])
+            parts = stored.parts(self.corpora[text])
             whole = len(parts) == 1
             named = {
-                f"{encoder.settings_hash}-{text[:16]}-{i}": WorkerJob(
+                f"{stored.settings_hash}-{text[:16]}-{i}": WorkerJob(
                     partial(encode_part, config, cache, part.text(), whole), "Encoding", part.n_words, "words"
                 )
                 for i, part in enumerate(parts)
-                if whole or not encoder.is_cached(part, whole=False)
+                if whole or not stored.is_stored(part, whole=False)
             }
             self.left[text] = set(named)
             jobs |= named
@@ -62,7 +62,7 @@ class Encodings:
             if name in left:
                 left.remove(name)
                 if not left:
-                    self.encoder.vectors(self.corpora[text])
+                    self.stored.of(self.corpora[text])
 
 
 def all_texts(grid: Grid) -> Iterator[Corpus]:
@@ -105,12 +105,10 @@ def encode_part(
     import torch
 
     torch.set_num_threads(threads)
-    encoder = _encoder(config, cache)  # pyright: ignore[reportArgumentType]  # settings are frozen
-    if not encoder.is_cached(corpus, whole):
-        encoder.store(corpus, whole, report)
+    stored = _stored(config, cache)  # pyright: ignore[reportArgumentType]  # settings are frozen
+    if not stored.is_stored(corpus, whole):
+        stored.store(corpus, whole, report)
     return {"n_words": corpus.n_words}
 
 
-@lru_cache(maxsize=1)
-def _encoder(config: EncoderConfig, cache: Path | bool) -> FrozenEncoder:
-    return FrozenEncoder(config, (), cache)
+_stored = lru_cache(maxsize=1)(StoredVectors)  # kept by a worker from job to job

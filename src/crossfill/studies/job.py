@@ -189,7 +189,7 @@ def _encoder(job: StudyJob, grid: Grid) -> "Encoder | None":
     if encoder.pretrained.mode == "frozen" and not trains:
         languages = grid.inventory.languages
         return _frozen_encoder(encoder, languages, job.data.cache)  # pyright: ignore[reportArgumentType]  # settings are frozen
-    from crossfill.encoders.build import build_encoder
+    from crossfill.encoders.base import build_encoder
 
     return build_encoder(job.config, grid.inventory.languages, Path(job.data.cache) if job.data.cache else True)
 
@@ -197,12 +197,11 @@ def _encoder(job: StudyJob, grid: Grid) -> "Encoder | None":
 @lru_cache(maxsize=4)
 def _frozen_encoder(settings: "EncoderConfig", languages: tuple[str, ...], cache: str | None) -> "Encoder":
     """Return a frozen encoder, cached by a worker with its open feature files, as training never changes it."""
-    from crossfill.encoders.build import with_pooling
     from crossfill.encoders.frozen import FrozenEncoder
 
     encoder = FrozenEncoder(settings, languages, Path(cache) if cache else True)
-    encoder.keep_open = True
-    return with_pooling(encoder, settings.sentences)
+    encoder.stored.keep_open = True
+    return encoder.with_pooling(settings.sentences)
 
 
 def _posteriors(model: "Model", config: "Config", languages: Collection[str]) -> dict[str, Any] | None:

@@ -82,7 +82,7 @@ def run_study(checked: CheckedStudy, run: Path, executor: Executor, quiet: bool 
 
 def encoding_jobs(checked: CheckedStudy, todo: Sequence[StudyJob]) -> list[Encodings]:
     """Return the jobs that encode the text of others over frozen encoders, once for each setting of the encoder."""
-    from crossfill.encoders.frozen import FrozenEncoder
+    from crossfill.encoders.frozen import StoredVectors
 
     alike: dict[tuple[Any, ...], StudyJob] = {}
     for job in todo:
@@ -90,17 +90,17 @@ def encoding_jobs(checked: CheckedStudy, todo: Sequence[StudyJob]) -> list[Encod
         if settings.name != "compact" and settings.pretrained.mode == "frozen":
             seen = job.seen, job.unseen, job.folds, job.config.training.selection, job.few_shot is not None
             alike.setdefault((settings.model_dump_json(), job.data.cache, job.config.method, *seen), job)
-    encoders: dict[tuple[str, str | None], FrozenEncoder] = {}
+    opened: dict[tuple[str, str | None], StoredVectors] = {}
     texts: dict[str, dict[str, Corpus]] = {}
-    named: dict[str, tuple[FrozenEncoder, EncoderConfig]] = {}
+    named: dict[str, tuple[StoredVectors, EncoderConfig]] = {}
     for (settings, cache, *_), job in alike.items():
-        if (settings, cache) not in encoders:
-            encoders[settings, cache] = FrozenEncoder(job.config.encoder, (), Path(cache) if cache else True)
-        encoder = encoders[settings, cache]
+        if (settings, cache) not in opened:
+            opened[settings, cache] = StoredVectors(job.config.encoder, Path(cache) if cache else True)
+        stored = opened[settings, cache]
         corpora = texts_of_job(job, checked.grid.only(job.languages))
-        texts.setdefault(encoder.settings_hash, {}).update({corpus.text_hash: corpus for corpus in corpora})
-        named.setdefault(encoder.settings_hash, (encoder, job.config.encoder))
-    return [Encodings(encoder, settings, texts[name].values()) for name, (encoder, settings) in named.items()]
+        texts.setdefault(stored.settings_hash, {}).update({corpus.text_hash: corpus for corpus in corpora})
+        named.setdefault(stored.settings_hash, (stored, job.config.encoder))
+    return [Encodings(stored, settings, texts[name].values()) for name, (stored, settings) in named.items()]
 
 
 def _worker_jobs(todo: Sequence[StudyJob], encodings: Sequence[Encodings], run: Path) -> dict[str, WorkerJob]:

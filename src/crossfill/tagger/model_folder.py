@@ -15,8 +15,8 @@ from crossfill.adaptation.heads import adapted_cells, without_adapted
 from crossfill.adaptation.storage import save_adapted
 from crossfill.config import Config
 from crossfill.encoders import hub
-from crossfill.encoders.build import build_encoder
-from crossfill.encoders.encoder_checks import READ, first_line
+from crossfill.encoders.base import build_encoder
+from crossfill.encoders.hub import READ, first_line
 from crossfill.errors import CheckpointError
 from crossfill.evaluation.results import CellResult
 from crossfill.files import write_json

@@ -16,7 +16,7 @@ from crossfill.adaptation.storage import load_adapted
 from crossfill.config import Config
 from crossfill.data.codes import find_cell, find_language_in
 from crossfill.data.labels import task_name
-from crossfill.encoders.encoder_checks import first_line
+from crossfill.encoders.hub import first_line
 from crossfill.errors import CheckpointError, ConfigError, DataError
 from crossfill.evaluation.expected import Expectations, load_expected, save_expected
 from crossfill.evaluation.results import CellResult

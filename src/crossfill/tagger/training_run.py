@@ -12,9 +12,7 @@ from crossfill import checkpoint
 from crossfill.config import Config
 from crossfill.data.codes import find_cell
 from crossfill.data.folder import load_grid
-from crossfill.encoders.base import Encoder
-from crossfill.encoders.build import build_encoder
-from crossfill.encoders.frozen import FrozenEncoder
+from crossfill.encoders.base import Encoder, build_encoder
 from crossfill.errors import DataError
 from crossfill.evaluation.expected import FEWEST_CELLS, Expectations, save_expected
 from crossfill.evaluation.results import CellResult
@@ -39,6 +37,7 @@ from crossfill.training.loop import Progression
 from crossfill.training.processes import is_first_process, is_only_process, leave
 
 if TYPE_CHECKING:
+    from crossfill.encoders.frozen import StoredVectors
     from crossfill.encoders.huggingface import Source
 
 AUTO = "auto"
@@ -142,15 +141,15 @@ class TrainingRun:
         """The settings of each method that is compared: of several for `auto`, else of one."""
         find_method(first.config.method)
         self.encoder = self._build_encoder(first.source)
-        self.stays_frozen = isinstance(self.encoder, FrozenEncoder) and not n_parameters(self.encoder)
+        self.stays_frozen = self.encoder.stored is not None and not n_parameters(self.encoder)
         parts = folds(seen, seed=first.config.training.seed)
         most = max(Counter(cell.task for part in parts for cell in part).values(), default=0)
         self.n_folds, self.can_hold_out = len(parts), most >= FEWEST_CELLS
         usual = self.stays_frozen and bool(self.unseen) and is_only_process()
         wanted = request.method == AUTO or (usual if request.expect is None else request.expect)
         self.holds_out = self.can_hold_out and wanted
-        if self.holds_out and isinstance(self.encoder, FrozenEncoder):
-            self.encoder.keep_open = True
+        if self.holds_out and self.encoder.stored is not None:
+            self.encoder.stored.keep_open = True
 
     def announcement(self, scored: Grid | None) -> Iterator[str]:
         """Say what was chosen, and what will be done: the settings that matter, and the cells."""
@@ -174,8 +173,8 @@ class TrainingRun:
         yield f"{_cells(self.seen)} seen, {n_words:,} training words; {to_fill}"
         if find_method(config.method).language_vectors is not None and (note := bridge_note(self.seen)):
             yield note
-        if isinstance(self.encoder, FrozenEncoder):
-            needed, missing = words_to_encode(self.grid, self.seen, self.encoder, scored)
+        if self.encoder.stored is not None:
+            needed, missing = words_to_encode(self.grid, self.seen, self.encoder.stored, scored)
             yield f"{missing:,} words to encode, and {needed - missing:,} in the cache already"
         if self.holds_out:
             yield f"seen cells held out in turn: {self.n_folds * len(self.configs)} trainings before the last one"
@@ -235,7 +234,9 @@ def _cells(cells: Collection[Cell]) -> str:
     return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
 
 
-def words_to_encode(grid: Grid, seen: Collection[Cell], encoder: FrozenEncoder, scored: Grid | None) -> tuple[int, int]:
+def words_to_encode(
+    grid: Grid, seen: Collection[Cell], stored: "StoredVectors", scored: Grid | None
+) -> tuple[int, int]:
     """Count the words that a run encodes to centre, train, select and score, and those that are not in its cache."""
     corpora = []
     for cell in grid.cells:
@@ -246,5 +247,5 @@ def words_to_encode(grid: Grid, seen: Collection[Cell], encoder: FrozenEncoder, 
     if scored is not None:
         corpora += [corpus for cell in scored.cells for corpus in scored.evaluation(cell, cell in seen).values()]
     distinct = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}
-    missing = sum(corpus.n_words for corpus in distinct.values() if not encoder.is_cached(corpus))
+    missing = sum(corpus.n_words for corpus in distinct.values() if not stored.is_stored(corpus))
     return sum(corpus.n_words for corpus in distinct.values()), missing

@@ -7,13 +7,13 @@ Studio (`data`, `annotations`; or its short form, `text` and `label`), and words
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
 from crossfill.data.reading import FileNotes, ReadingHints, check_printable, decode
 from crossfill.data.segmentation import TextSpan, cut_with_spans, sentences_with_spans, spans_of
-from crossfill.data.text_tables import as_row, find_columns, read_item
+from crossfill.data.text_tables import as_row, find_columns, read_item, read_words
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit
@@ -28,11 +28,21 @@ def parse(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNo
 
     A word in which a span begins or ends is split there. Words that the file gives are never split.
     """
-    for number, item in _objects(data, where, notes):
+    lines = decode(data, where)
+    values: Iterable[tuple[int, Any]] = ((n, line) for n, line in enumerate(lines, start=1) if line.strip())
+    if data.lstrip()[:1] == b"[":
+        try:
+            values = enumerate(json.loads("\n".join(lines)), start=1)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: expected a list of JSON objects, got invalid JSON: {error}; fix it") from None
+    for number, value in values:
         split: list[str] = []
         try:
-            sentence = _item(item, task, hints.language, hints.labels)
-            sentences = [sentence] if sentence else _sentences(item, task, hints.language, split)
+            item = _object(value)
+            if item.get("answer", "accept") != "accept":  # Prodigy keeps what was rejected or ignored
+                continue
+            sentence = _item(item, task, hints)
+            sentences = [sentence] if sentence else _sentences(item, task, hints, split)
             printable = [check_printable(sentence) for sentence in sentences]
         except DataError as error:
             notes(number, str(error))
@@ -46,54 +56,37 @@ def render(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  #
     """Write a JSON object on every line: words, labels, text, offsets, and spans if the task has any."""
     lines = []
     for sentence in corpus:
-        if sentence.unit is not Unit.WORD:
-            lines.append(json.dumps({**as_row(sentence), "task": task}, ensure_ascii=False))
-            continue
-        values: dict[str, Any] = {
-            "text": sentence.text,
-            "words": sentence.words,
-            "offsets": sentence.offsets,
-            "labels": sentence.labels,
-        }
-        if spans := spans_of(sentence.labels, sentence.offsets):
-            values["spans"] = [span._asdict() for span in spans]
-        lines.append(json.dumps(values | {"task": task}, ensure_ascii=False))
-    return "".join(f"{line}\n" for line in lines).encode()
+        values: dict[str, Any] = dict(as_row(sentence))
+        if sentence.unit is Unit.WORD:
+            values = {"text": sentence.text, "words": sentence.words, "offsets": sentence.offsets}
+            values["labels"] = sentence.labels
+            if spans := spans_of(sentence.labels, sentence.offsets):
+                values["spans"] = [span._asdict() for span in spans]
+        lines.append(json.dumps(values | {"task": task}, ensure_ascii=False) + "\n")
+    return "".join(lines).encode()
 
 
-def _objects(data: bytes, where: str, on_bad_line: FileNotes) -> Iterator[tuple[int, dict[str, Any]]]:
-    lines = decode(data, where)
-    if data.lstrip()[:1] == b"[":
-        try:
-            values = json.loads("\n".join(lines))
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: expected a list of JSON objects, got invalid JSON: {error}; fix it") from None
-        numbered = enumerate(values, start=1)
-    else:
-        numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    for number, value in numbered:
-        try:
-            item = json.loads(value) if isinstance(value, str) else value
-        except (ValueError, RecursionError) as error:
-            on_bad_line(number, f"expected a JSON object, got invalid JSON: {error}; fix that line")
-            continue
-        if isinstance(item, dict):
-            yield number, item
-        else:
-            on_bad_line(number, f"expected a JSON object, got {type(item).__name__}; put words and labels in an object")
+def _object(value: Any) -> dict[str, Any]:
+    try:
+        item = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"expected a JSON object, got invalid JSON: {error}; fix that line") from None
+    if not isinstance(item, dict):
+        raise DataError(f"expected a JSON object, got {type(item).__name__}; put words and labels in an object")
+    return item
 
 
-def _item(item: dict[str, Any], task: str, language: str, names: Sequence[str]) -> Sentence | None:
+def _item(item: dict[str, Any], task: str, hints: ReadingHints) -> Sentence | None:
     """Read the sentence or pair of an object that has one label; none if it labels words."""
     columns = find_columns((name for name, value in item.items() if _is_one(value)), task)
-    if columns is None or item.get("answer", "accept") != "accept":
+    if columns is None:
         return None
     label: Any = item[columns.label]
     if isinstance(label, list):
         if "words" in item or "tokens" in item:  # a sentence of one word
             return None
         label = label[0]
-    return read_item([item[name] for name in columns.texts], label, names, language)
+    return read_item([item[name] for name in columns.texts], label, hints.labels, hints.language)
 
 
 def _is_one(value: Any) -> bool:
@@ -103,16 +96,13 @@ def _is_one(value: Any) -> bool:
     return isinstance(value, str | int | None)
 
 
-def _sentences(item: dict[str, Any], task: str, language: str, split: list[str]) -> Iterable[Sentence]:
+def _sentences(item: dict[str, Any], task: str, hints: ReadingHints, split: list[str]) -> Iterable[Sentence]:
     """Read the sentences of an object, and add the words that are split to a list."""
-    if item.get("answer", "accept") != "accept":  # Prodigy keeps what was rejected or ignored
-        return ()
     given: Any = item.get("words", item.get("tokens"))
-    labels = next((item[key] for key in (f"{task}_tags", "labels", "tags") if _is_strings(item.get(key))), None)
-    if _is_strings(given) and labels is not None:
-        if len(labels) != len(given):
-            raise DataError(f"expected {len(given)} labels, one for each word, got {len(labels)}; complete them")
-        return [Sentence(tuple(given), tuple(labels), _spaces(item, given))]
+    lists = (item.get(key) for key in (f"{task}_tags", "labels", "tags"))
+    labels = next((tags for tags in lists if isinstance(tags, list) and all(type(t) in (str, int) for t in tags)), None)
+    if labels is not None and isinstance(given, list) and all(isinstance(word, str) for word in given):
+        return [read_words(given, labels, _spaces(item.get("offsets"), len(given)), hints.labels)]
     text, spans = _annotated(item)
     if isinstance(given, list) and given:
         bounds = [(_number(token, _STARTS), _number(token, _ENDS)) for token in given if isinstance(token, dict)]
@@ -121,7 +111,7 @@ def _sentences(item: dict[str, Any], task: str, language: str, split: list[str])
                 'expected labels for "tokens", or tokens with their start and end in "text", got neither; add them'
             )
         return [cut_with_spans(text, bounds, spans)]
-    return sentences_with_spans(text, spans, language, split)
+    return sentences_with_spans(text, spans, hints.language, split)
 
 
 def _annotated(item: dict[str, Any]) -> tuple[str, list[TextSpan]]:
@@ -179,18 +169,12 @@ def _number(value: dict[str, Any], names: tuple[str, ...]) -> int:
     return item
 
 
-def _spaces(item: dict[str, Any], words: list[str]) -> tuple[bool, ...]:
+def _spaces(offsets: Any, n_words: int) -> list[bool]:
     """Tell whether a space follows each word, by the offsets of the words if they are given."""
-    offsets = item.get("offsets")
-    if not isinstance(offsets, list) or len(offsets) != len(words):
-        return ()
+    if not isinstance(offsets, list) or len(offsets) != n_words:
+        return []
     if not all(isinstance(pair, list) and len(pair) == 2 and all(type(n) is int for n in pair) for pair in offsets):
         raise DataError(
             "expected offsets as [start, end] of every word, in characters of the text, got others; correct them"
         )
-    spaces = (*(after[0] > before[1] for before, after in pairwise(offsets)), True)
-    return () if all(spaces) else spaces
-
-
-def _is_strings(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
+    return [*(after[0] > before[1] for before, after in pairwise(offsets)), True]

@@ -73,78 +73,6 @@ def read_conllu(data: bytes, where: str, task: str, hints: ReadingHints = NO_HIN
     return replace(composed_reading(corpus), notes=checked)
 
 
-def read_columns(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
-    """Read words and labels from token columns; span tags of any scheme and case become IOB2.
-
-    A table with a header and a sentence or a pair in every row is read as such: see `text_tables`.
-    """
-    lines, notes = decode(data, where), FileNotes(where)
-    if text_tables.holds_items(lines, task, hints):
-        return _collected(text_tables.parse(lines, where, task, hints, notes), task, notes)
-    rows = bio.TokenRows.of(lines)
-    columns = bio.choose_columns(rows, task, hints, where)
-    reading = _collected(bio.tagged_sentences(rows, columns, where, notes), task, notes)
-    corpus = reading.corpus
-    words, prefix = bio.without_prefix(corpus.words)
-    if prefix:
-        corpus = Corpus(words, corpus.labels, corpus.spaces, corpus.offsets)
-        reading = replace(
-            reading, corpus=corpus, changes=(*reading.changes, ("note", f"prefix {prefix} taken off every word"))
-        )
-    return replace(reading, columns=columns.how)
-
-
-def read_comma_separated(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
-    """Read sentences or pairs with their labels from a table with a header, whose columns commas separate."""
-    notes = FileNotes(where)
-    return _collected(text_tables.parse(decode(data, where), where, task, hints, notes, ","), task, notes)
-
-
-def labelled(corpus: Corpus, task: str) -> Reading:
-    """Bring a corpus into its normal form: span tags of any scheme and case become IOB2, words NFC."""
-    if corpus.unit is not Unit.WORD or not len(corpus.labels):
-        return composed_reading(corpus)
-    changes: list[tuple[Level, str]] = []
-    upper = recased(corpus.labels.counts(), task)
-    labels = corpus.labels.map(lambda tag: upper.get(tag, tag)) if upper else corpus.labels
-    values = list(labels)
-    tags = [values[start:end] for start, end in pairwise(corpus.offsets.tolist())]
-    kind = scheme(tags)
-    if kind not in ("none", "IOB2"):
-        labels = Column.of(chain.from_iterable(map(iob2, tags)))
-    if kind == "mixed":
-        changes.append(("warning", "suspicious scheme: some tags fit no scheme, read as conlleval would"))
-    elif kind == "none" and task == "ner":
-        changes.append(("warning", "suspicious scheme: expected IOB tags (B-PER, I-PER, O), got other labels"))
-    elif kind not in ("none", "IOB2"):
-        changes.append(("note", f"{kind} tags rewritten as IOB2"))
-    if upper:
-        changes.append(("note", "tags rewritten in upper case"))
-    reading = composed_reading(Corpus(corpus.words, labels, corpus.spaces, corpus.offsets))
-    return replace(reading, changes=(*changes, *reading.changes))
-
-
-def composed_reading(corpus: Corpus) -> Reading:
-    """Return the corpus with its words in composed form (NFC)."""
-    composed = corpus.composed()
-    return Reading(composed, () if composed is corpus else (("note", "words composed (NFC)"),))
-
-
-def _collected(sentences: Iterable[Sentence], task: str, notes: FileNotes) -> Reading:
-    corpus = Corpus.from_sentences(sentences)
-    return replace(labelled(corpus, task), notes=notes.checked(len(corpus)))
-
-
-def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable[Sentence]]) -> Reader:
-    """Make a reader of a function that yields the sentences of a file."""
-
-    def read(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
-        notes = FileNotes(where)
-        return _collected(parse(data, where, task, hints, notes), task, notes)
-
-    return read
-
-
 def _from_misc(parsed: Sequence[conllu.ConlluSentence], task: str) -> Reading | None:
     """Read labels in MISC under the name of the task (`NER=B-PER`), as `data convert` writes them, if there are any.
 
@@ -158,6 +86,65 @@ def _from_misc(parsed: Sequence[conllu.ConlluSentence], task: str) -> Reading | 
     return labelled(corpus, task) if labels else None
 
 
+def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable[Sentence]]) -> Reader:
+    """Make a reader of a function that yields the sentences of a file."""
+
+    def read(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
+        notes = FileNotes(where)
+        corpus = Corpus.from_sentences(parse(data, where, task, hints, notes))
+        return replace(labelled(corpus, task), notes=notes.checked(len(corpus)), columns=notes.columns)
+
+    return read
+
+
+def _parse_columns(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterable[Sentence]:
+    """Read a word and its tag from each line, or a sentence or a pair: see `bio` and `text_tables`."""
+    lines = decode(data, where)
+    if text_tables.holds_items(lines, task, hints):
+        return text_tables.parse(lines, where, task, hints, notes)
+    table = bio.TokenTable.of(lines, where, task, hints)
+    notes.columns = table.how
+    return table.sentences(notes)
+
+
+def _parse_csv(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterable[Sentence]:
+    return text_tables.parse(decode(data, where), where, task, hints, notes, ",")
+
+
+def labelled(corpus: Corpus, task: str) -> Reading:
+    """Bring a corpus into its normal form: span tags of any scheme and case become IOB2, words NFC without prefix."""
+    if corpus.unit is not Unit.WORD or not len(corpus.labels):
+        return composed_reading(corpus)
+    changes: list[tuple[Level, str]] = []
+    upper = recased(corpus.labels.counts(), task)
+    labels = corpus.labels.map(lambda tag: upper.get(tag, tag)) if upper else corpus.labels
+    values = list(labels)
+    tags = [values[start:end] for start, end in pairwise(corpus.offsets.tolist())]
+    kind = scheme(tags)
+    if kind == "mixed":
+        changes.append(("warning", "suspicious scheme: some tags fit no scheme, read as conlleval would"))
+    elif kind == "none" and task == "ner":
+        changes.append(("warning", "suspicious scheme: expected IOB tags (B-PER, I-PER, O), got other labels"))
+    elif kind not in ("none", "IOB2"):
+        changes.append(("note", f"{kind} tags rewritten as IOB2"))
+    if upper:
+        changes.append(("note", "tags rewritten in upper case"))
+    if kind not in ("none", "IOB2"):
+        labels = Column.of(chain.from_iterable(map(iob2, tags)))
+    composed = composed_reading(Corpus(corpus.words, labels, corpus.spaces, corpus.offsets))
+    words, prefix = bio.without_prefix(composed.corpus.words)
+    changes += composed.changes
+    if prefix:
+        changes.append(("note", f"prefix {prefix} taken off every word"))
+    return Reading(Corpus(words, labels, corpus.spaces, corpus.offsets), tuple(changes))
+
+
+def composed_reading(corpus: Corpus) -> Reading:
+    """Return the corpus with its words in composed form (NFC)."""
+    composed = corpus.composed()
+    return Reading(composed, () if composed is corpus else (("note", "words composed (NFC)"),))
+
+
 COLUMNS = (".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll")
 PLAIN = (".tsv", ".csv", ".txt", "", ".json")
 """Suffixes of corpora only if the file is named after a split."""
@@ -166,10 +153,9 @@ TEXT = (*JSON, *PLAIN, ".parquet", ".arrow")
 """Suffixes of files whose text may have to be cut into words, by the rules of its language."""
 READERS: dict[str, Reader] = {
     ".conllu": read_conllu,
-    ".parquet": _reader(arrow_tables.parse_parquet),
-    ".arrow": _reader(arrow_tables.parse_arrow),
+    **dict.fromkeys((".parquet", ".arrow"), _reader(arrow_tables.parse)),
     ".spacy": _reader(docbin.parse),
-    **dict.fromkeys((*COLUMNS, *PLAIN), read_columns),
-    ".csv": read_comma_separated,
+    **dict.fromkeys((*COLUMNS, *PLAIN), _reader(_parse_columns)),
+    ".csv": _reader(_parse_csv),
     **dict.fromkeys(JSON, _reader(json_corpora.parse)),
 }

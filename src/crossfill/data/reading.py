@@ -114,6 +114,8 @@ class FileNotes:
     where: str
     bad: list[tuple[int, str]] = field(default_factory=list)
     split: list[tuple[int, str]] = field(default_factory=list)
+    columns: str = ""
+    """Which columns are words and tags; empty if there are no others and no header."""
 
     def __call__(self, line: int, problem: str) -> None:
         """Leave out the sentence of a bad line."""

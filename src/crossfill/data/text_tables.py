@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossfill.data.labels import is_ner
-from crossfill.data.reading import OnBadLine, ReadingHints
+from crossfill.data.reading import OnBadLine, ReadingHints, check_printable
 from crossfill.data.segmentation import split_words
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
@@ -37,35 +37,6 @@ class ItemColumns:
     @property
     def unit(self) -> Unit:
         return Unit.PAIR if len(self.texts) == 2 else Unit.SENTENCE
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """A table with the number of the line on which each row begins."""
-
-    header: list[str]
-    first: int
-    """The line of the header."""
-    rows: list[tuple[int, list[str]]]
-
-    @classmethod
-    def of(cls, lines: Sequence[str], separator: str, where: str) -> "TextTable":
-        """Read the table in these lines, whose first that is not blank is the header.
-
-        In files that are separated by tabs, quotes are often just quotes: they are taken for those of CSV only if
-        writing the rows again gives the same lines.
-        """
-        if separator == ",":
-            try:
-                rows = _csv_rows(lines, separator)
-            except csv.Error as error:
-                raise DataError(f"{where}: expected comma-separated values, got {error}; correct its quotes") from None
-        else:
-            rows = [(n, line.split(separator)) for n, line in enumerate(lines, start=1) if line.strip()]
-            if any('"' in line for line in lines):
-                rows = _unquoted(lines, separator) or rows
-        header = [name.strip() for name in rows[0][1]] if rows else []
-        return cls(header, rows[0][0] if rows else 1, rows[1:])
 
 
 def find_columns(names: Iterable[str], task: str) -> ItemColumns | None:
@@ -102,22 +73,31 @@ def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
 def parse(
     lines: Sequence[str], where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine, separator: str = "\t"
 ) -> Iterator[Sentence]:
-    """Yield the sentences or pairs of a table."""
-    table = TextTable.of(lines, separator, where)
-    columns = ItemColumns(hints.texts, hints.label) if hints.texts else find_columns(table.header, task)
+    """Yield the sentences or pairs of a table, whose first line that is not blank is the header."""
+    (first, names), *rows = table_rows(lines, separator, where) or [(1, [])]
+    header = [name.strip() for name in names]
+    columns = ItemColumns(hints.texts, hints.label) if hints.texts else find_columns(header, task)
+    shown = ", ".join(header)[:80] or "nothing"
     if columns is None:
         raise DataError(
-            f"{where}:{table.first}: expected a header that names a column of text ({', '.join(TEXT_NAMES[:3])}) or "
-            f"two ({' and '.join(PAIR_NAMES[0])}), and one of labels ({', '.join(LABEL_NAMES[:3])}); got "
-            f"{', '.join(table.header)[:80] or 'nothing'}; rename them, or name them in columns.txt as text=1 label=2"
+            f"{where}:{first}: expected a header that names a column of text ({', '.join(TEXT_NAMES[:3])}) or two "
+            f"({' and '.join(PAIR_NAMES[0])}), and one of labels ({', '.join(LABEL_NAMES[:3])}); got {shown}; rename "
+            "them, or name them in columns.txt as text=1 label=2"
         )
-    places = [_place(name, table, where) for name in (*columns.texts, columns.label)]
-    for number, row in table.rows:
+    places = []
+    for name in (*columns.texts, columns.label):
+        counted = name.isdecimal() and 1 <= int(name) <= len(header)
+        if name not in header and not counted:
+            raise DataError(
+                f"{where}:{first}: expected a column '{name[:40]}', as columns.txt says; got {shown}; correct "
+                "columns.txt"
+            )
+        places.append(header.index(name) if name in header else int(name) - 1)
+    for number, row in rows:
         try:
-            if len(row) != len(table.header):
+            if len(row) != len(header):
                 raise DataError(
-                    f"expected {len(table.header)} columns, as the header has, got {len(row)}; put text with tabs in "
-                    "quotes"
+                    f"expected {len(header)} columns, as the header has, got {len(row)}; put text with tabs in quotes"
                 )
             *texts, label = (row[place] for place in places)
             yield read_item(texts, label, hints.labels, hints.language)
@@ -155,6 +135,26 @@ def read_label(value: Any, names: Sequence[str]) -> str:
     return names[int(text)]
 
 
+def read_words(words: Any, tags: Any, spaces: Any, names: Sequence[str]) -> Sentence:
+    """Make a sentence of lists of words and tags; `names` are those of tags that are numbers."""
+    if not (isinstance(words, list) and isinstance(tags, list) and len(words) == len(tags)):
+        raise DataError("expected a list of words and a list of as many labels, got others; complete them")
+    if not all(isinstance(word, str) for word in words):
+        raise DataError("expected words as strings, got others; correct them")
+    labels = []
+    for tag in tags:
+        if isinstance(tag, str):
+            labels.append(tag)
+        elif type(tag) is int and 0 <= tag < len(names):
+            labels.append(names[tag])
+        elif type(tag) is int and not names:
+            raise DataError(f"expected names of tags, got a number ({tag}); list the names in labels.txt next to it")
+        else:
+            raise DataError(f"expected tags from 0 to {len(names) - 1}, got {str(tag)[:20]}; complete the names")
+    known = isinstance(spaces, list) and len(spaces) == len(words) and None not in spaces and not all(spaces)
+    return check_printable(Sentence(tuple(words), tuple(labels), tuple(spaces) if known else ()))
+
+
 def as_row(sentence: Sentence) -> Mapping[str, str]:
     """Return an item as it is written: text and label, or premise, hypothesis and label."""
     texts = [part.text for part in sentence.sentences]
@@ -175,8 +175,33 @@ def _written(rows: Iterable[Sequence[str]], separator: str, quoting: Any) -> str
     return out.getvalue()
 
 
+def table_rows(lines: Sequence[str], separator: str, where: str) -> list[tuple[int, list[str]]]:
+    """Read the rows of a table, and the lines on which they begin; blank lines are left out.
+
+    In files that are separated by tabs, quotes are often just quotes: they are taken for those of CSV only if writing
+    the rows again gives the same lines.
+    """
+    if separator == ",":
+        try:
+            return _csv_rows(lines, separator)
+        except csv.Error as error:
+            raise DataError(f"{where}: expected comma-separated values, got {error}; correct its quotes") from None
+    plain = [(n, line.split(separator)) for n, line in enumerate(lines, start=1) if line.strip()]
+    if not any('"' in line for line in lines):
+        return plain
+    try:
+        rows = _csv_rows(lines, separator)
+    except csv.Error:
+        return plain
+    if len(rows) < len(plain) and len({len(row) for _, row in plain}) == 1:  # each line is a row
+        return plain
+    text = "".join("".join(lines).split())  # lines that are blank make no difference
+    cells = [row for _, row in rows]
+    same = ("".join(_written(cells, separator, how).split()) == text for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    return rows if any(same) else plain
+
+
 def _csv_rows(lines: Sequence[str], separator: str) -> list[tuple[int, list[str]]]:
-    """Read rows whose cells may be in quotes, and the lines on which they begin; blank lines are left out."""
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
     rows, start = [], 0
     for row in reader:
@@ -184,30 +209,3 @@ def _csv_rows(lines: Sequence[str], separator: str) -> list[tuple[int, list[str]
             rows.append((start + 1, row))
         start = reader.line_num
     return rows
-
-
-def _unquoted(lines: Sequence[str], separator: str) -> list[tuple[int, list[str]]] | None:
-    """Read rows as CSV; none if the quotes in them are just quotes."""
-    plain = [line for line in lines if line.strip()]
-    try:
-        rows = _csv_rows(lines, separator)
-    except csv.Error:
-        return None
-    if len(rows) < len(plain) and len({line.count(separator) for line in plain}) == 1:  # each line is a row
-        return None
-    cells = [row for _, row in rows]
-    text = "".join("".join(lines).split())  # lines that are blank make no difference
-    same = ("".join(_written(cells, separator, how).split()) == text for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-    return rows if any(same) else None
-
-
-def _place(name: str, table: TextTable, where: str) -> int:
-    """Find the place of a column that is named, or counted from 1."""
-    if name in table.header:
-        return table.header.index(name)
-    if name.isdecimal() and 1 <= int(name) <= len(table.header):
-        return int(name) - 1
-    raise DataError(
-        f"{where}:{table.first}: expected a column '{name[:40]}', as columns.txt says; got "
-        f"{', '.join(table.header)[:80]}; correct columns.txt"
-    )

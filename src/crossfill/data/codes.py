@@ -10,31 +10,16 @@ from crossfill.data.labels import task_name
 from crossfill.errors import DataError, unknown
 from crossfill.grid.cells import Cell
 
-# codes that ISO 639 maps to a macrolanguage, or to another variety than the corpora that use them
-_VARIETIES = {"ku": "kmr", "gn": "gun", "kv": "kpv", "arc": "aii"}
-
-# codes of Wikipedia editions, which WikiANN uses, and withdrawn codes that ISO 639-3 does not list
-_EDITIONS = {
-    "bat-smg": "sgs",
-    "be-tarask": "bel",
-    "be-x-old": "bel",
-    "bh": "bho",
-    "cbk-zam": "cbk",
-    "fiu-vro": "vro",
-    "in": "ind",
-    "iw": "heb",
-    "ji": "yid",
-    "map-bms": "jav",
-    "mo": "ron",
-    "nds-nl": "nds",
-    "roa-rup": "rup",
-    "roa-tara": "nap",
-    "sh": "hbs",
-    "simple": "eng",
-    "zh-classical": "lzh",
-    "zh-min-nan": "nan",
-    "zh-yue": "yue",
-}
+# codes that ISO 639 maps to a macrolanguage, or to another variety than the corpora that use them; codes of Wikipedia
+# editions, which WikiANN uses, and withdrawn codes that ISO 639-3 does not list
+_VARIETIES = dict(
+    re.findall(
+        r"(\S+)=(\S+)",
+        "ku=kmr gn=gun kv=kpv arc=aii bat-smg=sgs be-tarask=bel be-x-old=bel bh=bho cbk-zam=cbk fiu-vro=vro in=ind "
+        "iw=heb ji=yid map-bms=jav mo=ron nds-nl=nds roa-rup=rup roa-tara=nap sh=hbs simple=eng zh-classical=lzh "
+        "zh-min-nan=nan zh-yue=yue",
+    )
+)
 # codes of ISO 639-2 for groups of close languages, in which corpora are published (AmericasNLI)
 _GROUPS = {"nah": "Nahuatl", "oto": "Otomi"}
 _PRIVATE = re.compile(r"q[a-t][a-z]")  # qaa to qtz: UD uses them for code-switching and unlisted languages
@@ -45,19 +30,15 @@ _REGION_OR_SCRIPT = re.compile(r"([a-z]{2,3})-(?:[a-z]{2}|[a-z]{4}|[0-9]{3})")
 def find_language(code: str) -> str | None:
     """Find the ISO 639-3 code for `wo`, `wol`, `zh_yue`, `sr-Latn` and the like; none if it is not a language code."""
     folded = code.lower().replace("_", "-")
-    if special := _VARIETIES.get(folded) or _EDITIONS.get(folded):
-        return special
+    if folded in _VARIETIES:
+        return _VARIETIES[folded]
     if variant := _REGION_OR_SCRIPT.fullmatch(folded):
         return find_language(variant[1])
-    if len(folded) == 2:
-        entry = pycountry.languages.get(alpha_2=folded)
-    elif len(folded) == 3:
-        if is_private(folded) or folded in _GROUPS:
-            return folded
-        entry = pycountry.languages.get(alpha_3=folded) or pycountry.languages.get(bibliographic=folded)
-    else:
-        return None
-    return entry.alpha_3 if entry else None
+    if is_private(folded) or folded in _GROUPS:
+        return folded
+    kinds = {2: ("alpha_2",), 3: ("alpha_3", "bibliographic")}.get(len(folded), ())
+    entries = (pycountry.languages.get(**{kind: folded}) for kind in kinds)
+    return next((entry.alpha_3 for entry in entries if entry), None)
 
 
 def language_code(code: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from crossfill.data.labels import UPOS, is_ner
 from crossfill.data.reading import MOST_WORDS, OnBadLine, ReadingHints, check_printable
-from crossfill.data.segmentation import spans_of
+from crossfill.data.segmentation import TextSpan, spans_of, tags_of
 from crossfill.errors import DataError, missing_package
 from crossfill.grid.sentence import Corpus, Sentence
 
@@ -74,9 +74,10 @@ def render(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
 
 def _sentences(document: "Doc", task: str) -> Iterator[Sentence]:
     labels = _labels(document, task)
+    is_space = [not token.text.strip() for token in document]
     begins = [token.i for token in document if token.is_sent_start and token.i]
     for start, end in pairwise([0, *begins, len(document)]):
-        tokens = [token for token in document[start:end] if token.text.strip()]
+        tokens = [token for token in document[start:end] if not is_space[token.i]]
         if len(tokens) > MOST_WORDS:
             raise DataError(
                 f"expected at most {MOST_WORDS:,} words in a sentence, got {len(tokens):,}; mark sentences in the "
@@ -84,13 +85,11 @@ def _sentences(document: "Doc", task: str) -> Iterator[Sentence]:
             )
         if tokens:
             words, tags = tuple(token.text for token in tokens), tuple(labels[token.i] for token in tokens)
-            spaces = tuple(_space_after(document, token.i, end) for token in tokens)
+            spaces = tuple(
+                document.has_unknown_spaces or bool(token.whitespace_) or is_space[token.i + 1 : end][:1] == [True]
+                for token in tokens
+            )
             yield check_printable(Sentence(words, tags, () if all(spaces[:-1]) else spaces))
-
-
-def _space_after(document: "Doc", i: int, end: int) -> bool:
-    next_is_space = i + 1 < end and not document[i + 1].text.strip()
-    return document.has_unknown_spaces or bool(document[i].whitespace_) or next_is_space
 
 
 def _labels(document: "Doc", task: str) -> list[str]:
@@ -106,24 +105,15 @@ def _labels(document: "Doc", task: str) -> list[str]:
     if is_ner(task) and all(token.ent_iob or not token.text.strip() for token in document):
         return [f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O" for token in document]
     if (name := next((name for name in (task, "sc") if name in document.spans), None)) is not None:
-        return _span_tags([(span.start, span.end, span.label_) for span in document.spans[name]], len(document))
+        bounds = [(token.idx, token.idx + len(token)) for token in document]
+        spans = [TextSpan(span.start_char, span.end_char, span.label_) for span in document.spans[name]]
+        return list(tags_of(bounds, spans, document.text))
     if any(token.tag for token in document):
         return [token.tag_ or "_" for token in document]
     place = (
         "doc.ents" if is_ner(task) else {"pos": "token.pos_", "xpos": "token.tag_"}.get(task, f'doc.spans["{task}"]')
     )
     raise DataError(f"expected {task} in {place}, got a document without; annotate it, or leave it out")
-
-
-def _span_tags(spans: list[tuple[int, int, str]], n_words: int) -> list[str]:
-    tags = ["O"] * n_words
-    for start, end, label in sorted(spans):
-        if not (0 <= start < end <= n_words and label):
-            raise DataError(f"expected labelled spans within {n_words} words, got {start} to {end}; correct it")
-        if any(tag != "O" for tag in tags[start:end]):
-            raise DataError(f"expected spans that do not overlap, got {start} to {end} over another; keep one of them")
-        tags[start:end] = [f"B-{label}", *[f"I-{label}"] * (end - start - 1)]
-    return tags
 
 
 def _check_installed() -> None:

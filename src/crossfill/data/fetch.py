@@ -21,17 +21,12 @@ Progress = Callable[[int, int | None], None]
 _CHUNK = 1 << 18
 _SECONDS = 60  # without an answer
 _LINDAT = "https://lindat.mff.cuni.cz/repository/server/api/core/bitstreams/handle/11234"
-UD_RELEASES = {  # release: its handle at LINDAT
-    "2.4": "1-2988",
-    "2.5": "1-3105",
-    "2.7": "1-3424",
-    "2.8": "1-3687",
-    "2.9": "1-4611",
-    "2.10": "1-4758",
-    "2.16": "1-5901",
-    "2.17": "1-6036",
-    "2.18": "1-6149",
-}
+UD_RELEASES = dict(  # release: its handle at LINDAT
+    re.findall(
+        r"(\S+)=(\S+)",
+        "2.4=1-2988 2.5=1-3105 2.7=1-3424 2.8=1-3687 2.9=1-4611 2.10=1-4758 2.16=1-5901 2.17=1-6036 2.18=1-6149",
+    )
+)
 PAPER_RELEASE = "2.4"
 _WIKIANN = "https://s3.amazonaws.com/datasets.huggingface.co/wikiann/1.1.0/panx_dataset.zip"
 
@@ -51,19 +46,14 @@ def ud(release: str = PAPER_RELEASE) -> OfficialCorpus:
     """Universal Dependencies, a whole release, from LINDAT; each treebank has its own licence."""
     if release not in UD_RELEASES:
         raise DataError(unknown("UD release", release, UD_RELEASES))
-    return OfficialCorpus(
-        "ud",
-        f"{_LINDAT}/{UD_RELEASES[release]}/ud-treebanks-v{release}.tgz",
-        _unpack_treebanks,
-        "each treebank's own licence is in its LICENSE.txt",
-    )
+    url = f"{_LINDAT}/{UD_RELEASES[release]}/ud-treebanks-v{release}.tgz"
+    return OfficialCorpus("ud", url, _unpack_treebanks, "each treebank's own licence is in its LICENSE.txt")
 
 
 def wikiann() -> OfficialCorpus:
     """WikiANN (Pan et al. 2017) in the balanced splits of Rahimi et al. 2019: one file with an archive per language."""
-    return OfficialCorpus(
-        "wikiann", _WIKIANN, _unpack_wikiann, "derived from Wikipedia, CC BY-SA; cite Pan et al. 2017"
-    )
+    licence = "derived from Wikipedia, CC BY-SA; cite Pan et al. 2017"
+    return OfficialCorpus("wikiann", _WIKIANN, _unpack_wikiann, licence)
 
 
 SOURCES: dict[str, Callable[[], OfficialCorpus]] = {"ud": ud, "wikiann": wikiann}

@@ -20,6 +20,7 @@ from crossfill.errors import DataError, unknown, unreadable
 from crossfill.files import default_cache
 from crossfill.grid.cells import SPLITS, Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.task import Unit
 
 TEXT_FOLDER = "text"
 """The folder of unlabelled text, `text/<language>/*.txt`: enough to give a language without any corpus a place."""
@@ -87,21 +88,25 @@ def read_folder(
     store = default_cache() if options.cache is True else options.cache or None
     wanted = tuple(task_name(task) for task in options.tasks)
     sources, unread = find_sources(root, store)
-    unread += _not_asked_for(sources, wanted, root)
-    texts, about_texts = read_texts(root)
+    not_asked = Counter((source.home, source.task) for source in sources if not tasks_in(source, wanted))
+    for (home, task), n in sorted(not_asked.items()):
+        text = f"{n:,} {'file' if n == 1 else 'files'} of {task}: not asked for"
+        unread.append(Message("unread", str(home.relative_to(root)), text))
+    texts, problems = read_texts(root)
     unread = [problem for problem in unread if problem.where != TEXT_FOLDER or not texts]
     names = corpus_names(sources, root)
-    problems: list[Message] = list(about_texts)
     readings: dict[tuple[Cell, str], list[tuple[SourceFile, Reading]]] = {}
     for source in watch(sources):
         for task in tasks_in(source, wanted):
             cell, place = Cell(task, source.language), str(source.path.relative_to(root))
             try:
                 reading = read_source(source, task, f"{cell} {place}", root, store)
-                if options.strict:
-                    _check_strict(reading, f"{cell} {place}")
+                bad = next((note for note in reading.notes if note[0] == "warning" and note[1]), None)
+                if bad and options.strict:
+                    problem = f"{bad[2].removeprefix('sentence left out: ')} (without strict, its sentence is left out)"
+                    raise DataError(f"{cell} {place}:{bad[1]}: {problem}")
             except DataError as error:
-                problems.append(_error(error))
+                problems.append(as_message(error))
                 continue
             files = readings.setdefault((cell, names[source]), [])
             shown = any(reading.columns == other.columns for _, other in files)  # columns once for files that are alike
@@ -114,11 +119,18 @@ def read_folder(
         if problem := _unusable(cell, name, files, root):
             problems.append(problem)
             continue
-        splits, notes = _splits(cell, name, files, seed)
-        problems += notes
+        parts: dict[str, list[Corpus]] = defaultdict(list)
+        for source, reading in files:
+            parts[source.split].append(reading.corpus)
+        if "whole" in parts:
+            whole = Corpus.joined(parts["whole"])
+            splits = Splits(name, *eighty_ten_ten(whole, seed))
+            note = f"{name} comes without splits: {len(whole):,} sentences parted 80–10–10 by seed {seed}"
+            problems.append(Message("note", str(cell), note))
+        else:
+            splits = Splits(name, *(Corpus.joined(parts[split]) for split in SPLITS))
         corpora[cell] = (*corpora.get(cell, ()), splits)
-    corpora, other_units = messages.with_one_unit(corpora)
-    problems += other_units
+    problems += _drop_other_units(corpora)
     corpora, reports = separate_evaluation_text(corpora)
     problems += messages.about_leakage(reports, corpora)
     limited = {cell: _capped(several, options.max_train, seed) for cell, several in corpora.items()}
@@ -144,14 +156,14 @@ def read_texts(root: Path) -> tuple[dict[str, Corpus], list[Message]]:
     problems: list[Message] = []
     for home in sorted(path for path in root.glob(f"{TEXT_FOLDER}/*") if path.is_dir()):
         where, language = f"{TEXT_FOLDER}/{home.name}", find_language(home.name)
-        files = sorted(path for path in home.iterdir() if path.name.lower().endswith((".txt", ".txt.gz")))
         if language is None:
             problems.append(Message("warning", where, "not read: expected a folder named by an ISO 639 code"))
             continue
+        files = sorted(path for path in home.iterdir() if path.name.lower().endswith((".txt", ".txt.gz")))
         try:
             corpus = read_text(files, language)
         except DataError as error:
-            problems.append(_error(error))
+            problems.append(as_message(error))
             continue
         if len(corpus):
             texts[language] = corpus
@@ -163,17 +175,17 @@ def read_texts(root: Path) -> tuple[dict[str, Corpus], list[Message]]:
 
 def read_text(files: Iterable[Path], language: str) -> Corpus:
     """Read the sentences of files of plain text, at most `MOST_SENTENCES`."""
-    return Corpus.from_text(islice(_sentences(files, language), MOST_SENTENCES))
 
+    def sentences() -> Iterator[Sentence]:
+        for path in files:
+            try:
+                content = path.read_bytes()
+            except OSError as error:
+                raise unreadable(path, error) from None
+            content = unpacked(content, str(path)) if content.startswith(GZIP) else content
+            yield from split_text("\n".join(decode(content, str(path))), language)
 
-def _sentences(files: Iterable[Path], language: str) -> Iterator[Sentence]:
-    for path in files:
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise unreadable(path, error) from None
-        content = unpacked(content, str(path)) if content.startswith(GZIP) else content
-        yield from split_text("\n".join(decode(content, str(path))), language)
+    return Corpus.from_text(islice(sentences(), MOST_SENTENCES))
 
 
 def tasks_in(source: SourceFile, wanted: Sequence[str]) -> list[str]:
@@ -188,10 +200,11 @@ def corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, 
     homes: dict[tuple[str, str, str], set[Path]] = defaultdict(set)
     for source in sources:
         homes[source.task, source.language, source.corpus].add(source.home)
+    several = {key for key, folders in homes.items() if len(folders) > 1}
     return {
-        source: source.corpus
-        if len(homes[source.task, source.language, source.corpus]) == 1
-        else str(source.home.relative_to(root))
+        source: str(source.home.relative_to(root))
+        if (source.task, source.language, source.corpus) in several
+        else source.corpus
         for source in sources
     }
 
@@ -226,28 +239,10 @@ def read_file(path: Path, cell: Cell) -> Reading:
     return read_source(source, cell.task, str(path), absolute.parent)
 
 
-def _error(error: DataError) -> Message:
+def as_message(error: DataError) -> Message:
+    """Say what an error says, with its place apart."""
     where, _, message = str(error).partition(": ")
     return Message("error", where, message)
-
-
-def _check_strict(reading: Reading, where: str) -> None:
-    """Refuse a file with bad lines."""
-    for level, line, text in reading.notes:
-        if level == "warning" and line:
-            problem = text.removeprefix("sentence left out: ")
-            raise DataError(f"{where}:{line}: {problem} (without strict, its sentence is left out)")
-
-
-def _not_asked_for(sources: Sequence[SourceFile], wanted: Sequence[str], root: Path) -> list[Message]:
-    """Make one line for each folder of a task that was not asked for."""
-    left = Counter((source.home, source.task) for source in sources if not tasks_in(source, wanted))
-    return [
-        Message(
-            "unread", str(home.relative_to(root)), f"{n:,} {'file' if n == 1 else 'files'} of {task}: not asked for"
-        )
-        for (home, task), n in sorted(left.items())
-    ]
 
 
 def _unusable(cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]], root: Path) -> Message | None:
@@ -264,19 +259,21 @@ def _unusable(cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]]
     return None
 
 
-def _splits(
-    cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]], seed: int
-) -> tuple[Splits, list[Message]]:
-    """Make the splits of one corpus, and a note if they had to be drawn."""
-    parts: dict[str, list[Corpus]] = defaultdict(list)
-    for source, reading in files:
-        parts[source.split].append(reading.corpus)
-    if "whole" not in parts:
-        return Splits(name, *(Corpus.joined(parts[split]) for split in SPLITS)), []
-    whole = Corpus.joined(parts["whole"])
-    train, dev, test = eighty_ten_ten(whole, seed)
-    note = f"{name} comes without splits: {len(whole):,} sentences parted 80–10–10 by seed {seed}"
-    return Splits(name, train, dev, test), [Message("note", str(cell), note)]
+def _drop_other_units(corpora: dict[Cell, tuple[Splits, ...]]) -> list[Message]:
+    """Drop cells whose labels have another unit than those of most cells of their task; an error for each."""
+    units = {
+        cell: next((c.unit for splits in several for c in splits.parts.values() if len(c)), Unit.WORD)
+        for cell, several in corpora.items()
+    }
+    errors = []
+    for cell, unit in units.items():
+        counts = Counter(unit for other, unit in units.items() if other.task == cell.task)
+        usual = max(sorted(counts), key=counts.__getitem__)
+        if unit is not usual:
+            del corpora[cell]
+            message = f"expected labels of {usual}s, as other corpora of {cell.task} have; got labels of {unit}s; "
+            errors.append(Message("error", str(cell), message + "give it a task of its own"))
+    return errors
 
 
 def _capped(corpora: Iterable[Splits], max_train: int | None, seed: int) -> tuple[Splits, ...]:

@@ -9,7 +9,6 @@ from crossfill.errors import DataError
 
 Scheme = Literal["IOB2", "IOB1", "IO", "BIOES", "BILOU", "BMES", "mixed", "none"]
 """How a corpus encodes spans; `mixed`: IOB2 with spans that begin with I- or stray labels; `none`: plain labels."""
-
 UPOS = frozenset(re.findall(r"\w+", "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"))
 """The parts of speech of Universal Dependencies."""
 

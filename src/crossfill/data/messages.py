@@ -1,45 +1,26 @@
 """What a person should know about a data folder: files not read, what reading changed, and data that looks wrong."""
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Literal
-
-import numpy as np
 
 from crossfill.data.labels import UPOS
 from crossfill.data.splits import LeakageReport
 from crossfill.grid import text_keys
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import EMPTY, Corpus
-from crossfill.grid.task import Unit
 
 Level = Literal["error", "warning", "recognised", "note", "unread"]
 """`error`: data that had to be left out; `warning`: data that looks wrong; `recognised`: which columns were
 read, of more than two; `note`: what reading changed; `unread`: files that are no corpora, or not asked for."""
-KNOWN_FOLDERS = {
-    "typology": "typological vectors, which say how similar languages are",
-    "text": "unlabelled text",
-}
-"""Folders at the top of a data folder that hold no corpora."""
-MOST_DUPLICATES = 0.05
-"""Largest share, without a warning, of sentences that repeat an earlier one of the same split."""
-MOST_OTHER_SCRIPT = 0.1
-"""Largest share, without a warning, of letters outside a cell's main script."""
-MOST_OTHER_LABELS = 0.1
-"""Largest share, without a warning, of words whose part of speech is none of UD's."""
-MOST_MISSING = 0.05
-"""Largest share, without a warning, of words that are `_`, as in treebanks distributed without their text."""
-
-_ABOUT = re.compile(
-    r"(?:readme|licen[cs]e|changelog|contributing|citation|manifest|stats)\b.*|.*\.(?:md|html?|pdf|xml|bib)",
-    re.IGNORECASE,
-)
-_ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|tar\.gz|7z|rar|bz2|xz|zst)", re.IGNORECASE)
+MOST_DUPLICATES = 0.05  # largest share, without a warning, of sentences that repeat another of the same split
+MOST_OTHER_SCRIPT = 0.1  # of letters outside a cell's main script
+MOST_OTHER_LABELS = 0.1  # of words whose part of speech is none of UD's
+MOST_MISSING = 0.05  # of words that are `_`, as in treebanks distributed without their text
 _MOST_NAMED = 3  # files of one kind in one folder that are named one by one
 _SHOWN_WORDS = 8
 # scripts that count as one because they are used together
@@ -58,25 +39,6 @@ class Message:
         return f"{self.where}: {self.text}"
 
 
-def skip_reason(path: Path, suffix: str, named: bool, in_language: bool) -> tuple[Level, str]:
-    """Say why a file is not read, as a warning if name (`named` after a split) and place look like a corpus."""
-    if _ABOUT.fullmatch(path.name):
-        return "unread", "documentation"
-    if _ARCHIVE.fullmatch(path.name):
-        return ("warning" if in_language else "unread"), "an archive: unpack it to have it read"
-    if suffix == ".txt" and path.with_suffix(".conllu").exists():
-        return "unread", "plain text of the treebank next to it"
-    if suffix in (".txt", ""):
-        return "unread", "not named after a split (train, dev, test, surplus) in a folder <task>/<language>"
-    if suffix == ".tsv":
-        level: Level = "warning" if in_language else "unread"
-        return level, "not read: rename it after its split (train, dev, test), or to .bio if it has none"
-    if named and in_language:
-        remedy = "convert it to .conllu, or to word<TAB>tag in .bio"
-        return "warning", f"not read: no corpus by its ending {suffix}; {remedy}"
-    return "unread", "no corpus by its ending"
-
-
 def about_leakage(reports: Iterable[LeakageReport], corpora: Mapping[Cell, Sequence[Splits]]) -> list[Message]:
     """Say which sentences were left out or moved because they are evaluation text; warn where none are left."""
     problems = []
@@ -84,25 +46,25 @@ def about_leakage(reports: Iterable[LeakageReport], corpora: Mapping[Cell, Seque
         cell, left_out = report.cell, report.left_out
         splits = next(splits for splits in corpora[cell] if splits.name == report.corpus)
         named = f" ({splits.name})" if len(corpora[cell]) > 1 else ""
-        messages = [
-            f"{n:,} {what} {_sentences(n)} left out: {held_out} text of {_tasks(report)}{named}"
-            for n, what, held_out in (
-                (left_out["train"] + left_out["surplus"], "training", "dev or test"),
-                (left_out["dev"], "dev", "test"),
-                (left_out["test"], "test", "test"),
-            )
-            if n
-        ]
+        *others, last = sorted(report.tasks - {cell.task}) or [cell.task]
+        tasks = f"{', '.join(others)} and {last}" if others else last
+        counts = (
+            ("training", left_out["train"] + left_out["surplus"], "dev or test"),
+            ("dev", left_out["dev"], "test"),
+            ("test", left_out["test"], "test"),
+        )
+        for split, n, held_out in counts:
+            if n:
+                sentences = "sentence" if n == 1 else "sentences"
+                text = f"{n:,} {split} {sentences} left out: {held_out} text of {tasks}{named}"
+                problems.append(Message("note", str(cell), text))
         if moved := report.moved:
             n_test = len(splits.test)
-            messages.append(
-                f"{moved:,} of {moved + n_test:,} test sentences train, {n_test:,} evaluate{named}: the text is also "
-                "test text of another corpus of the language"
-            )
-        problems += [Message("note", str(cell), message) for message in messages]
+            text = f"{moved:,} of {moved + n_test:,} test sentences train, {n_test:,} evaluate{named}: the text is "
+            problems.append(Message("note", str(cell), text + "also test text of another corpus of the language"))
         if not any(map(len, splits.parts.values())):
-            message = f"{splits.name} left out: all its text is dev or test text of {_tasks(report)}"
-            problems.append(Message("warning", str(cell), f"{message}; give corpora of one text the same splits"))
+            text = f"{splits.name} left out: all its text is dev or test text of {tasks}; give corpora of one text the "
+            problems.append(Message("warning", str(cell), text + "same splits"))
     return problems
 
 
@@ -135,41 +97,26 @@ def grouped_messages(problems: Iterable[Message]) -> list[Message]:
 def check_grid(grid: Grid) -> list[Message]:
     """Warn about data that looks wrong, and about languages whose tasks are written in different scripts."""
     warnings = []
-    main_scripts: dict[str, dict[str, list[str]]] = {}
+    tasks_by_script: dict[str, dict[str, list[str]]] = {}
     for cell, corpora in grid.corpora.items():
         letters: Counter[str] = Counter()
         for splits in corpora:
-            scripts = _scripts(splits)
+            scripts: Counter[str] = Counter()
+            points = Counter("".join(word for corpus in splits.parts.values() for word in corpus.words))
+            for character, n in sorted(points.items()):
+                scripts[_script(character)] += n
+            del scripts[""]
             letters += scripts
             where = str(cell) if len(corpora) == 1 else f"{cell} ({splits.name})"
             texts = (*_odd_labels(cell, splits), *_odd_text(splits, scripts))
             warnings += [Message("warning", where, text) for text in texts]
         for script, _ in letters.most_common(1):
-            main_scripts.setdefault(cell.language, {}).setdefault(script, []).append(cell.task)
-    for language, tasks_in in sorted(main_scripts.items()):
-        if len(tasks_in) > 1:
-            shown = "; ".join(f"{', '.join(tasks)} in {script}" for script, tasks in tasks_in.items())
+            tasks_by_script.setdefault(cell.language, {}).setdefault(script, []).append(cell.task)
+    for language, scripts_of in sorted(tasks_by_script.items()):
+        if len(scripts_of) > 1:
+            shown = "; ".join(f"{', '.join(tasks)} in {script}" for script, tasks in scripts_of.items())
             warnings.append(Message("warning", language, f"different scripts: {shown}"))
     return warnings
-
-
-def with_one_unit(
-    corpora: Mapping[Cell, tuple[Splits, ...]],
-) -> tuple[dict[Cell, tuple[Splits, ...]], list[Message]]:
-    """Keep the cells of each task with the unit that most of them have; an error for each of the others."""
-    units = {
-        cell: next((c.unit for splits in several for c in splits.parts.values() if len(c)), Unit.WORD)
-        for cell, several in corpora.items()
-    }
-    errors = []
-    for cell, unit in units.items():
-        counts = Counter(unit for other, unit in units.items() if other.task == cell.task)
-        usual = max(sorted(counts), key=counts.__getitem__)
-        if unit is not usual:
-            message = f"expected labels of {usual}s, as other corpora of {cell.task} have; got labels of {unit}s; "
-            errors.append(Message("error", str(cell), message + "give it a task of its own"))
-    refused = {error.where for error in errors}
-    return {cell: several for cell, several in corpora.items() if str(cell) not in refused}, errors
 
 
 def _odd_labels(cell: Cell, splits: Splits) -> Iterable[str]:
@@ -208,24 +155,11 @@ def _odd_text(splits: Splits, letters: Counter[str]) -> Iterable[str]:
         yield "mixed scripts: " + ", ".join(f"{script} {n / letters.total():.0%}" for script, n in common)
 
 
-def _scripts(splits: Splits) -> Counter[str]:
-    """Count letters by script."""
-    letters: Counter[str] = Counter()
-    for corpus in splits.parts.values():
-        points = np.frombuffer("".join(corpus.words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
-        values, counts = np.unique(points, return_counts=True)
-        for point, n in zip(values.tolist(), counts.tolist(), strict=True):
-            if script := _script(point):
-                letters[script] += n
-    return letters
-
-
 @cache
-def _script(point: int) -> str | None:
-    """Name the script of a letter by the first word of its Unicode name; none for other characters."""
-    letter = chr(point)
+def _script(letter: str) -> str:
+    """Name the script of a letter by the first word of its Unicode name; empty for other characters."""
     if not unicodedata.category(letter).startswith("L"):
-        return None
+        return ""
     name = unicodedata.name(letter, "").split(" ")[0]
     return _WRITING.get(name, name.title() if name != "CJK" else name)
 
@@ -233,13 +167,3 @@ def _script(point: int) -> str | None:
 def _listed(labels: Sequence[str]) -> str:
     shown = ", ".join(labels[:6])
     return f"{shown} and {len(labels) - 6} more" if len(labels) > 6 else shown
-
-
-def _tasks(report: LeakageReport) -> str:
-    """Name the tasks that evaluate on what was left out, the corpus's own only if there is no other."""
-    tasks = sorted(report.tasks - {report.cell.task}) or [report.cell.task]
-    return tasks[0] if len(tasks) == 1 else f"{', '.join(tasks[:-1])} and {tasks[-1]}"
-
-
-def _sentences(n: int) -> str:
-    return "sentence" if n == 1 else "sentences"

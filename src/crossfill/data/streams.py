@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from crossfill.data.bio import split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
 from crossfill.data.labels import LabelColumn, split_tag
-from crossfill.data.reading import MOST_WORDS, blocks, stream
+from crossfill.data.reading import MOST_WORDS, Block, blocks, stream
 from crossfill.data.segmentation import split_at_spaces, split_text, split_words
 from crossfill.data.text_tables import PAIR_NAMES, find_columns
 from crossfill.errors import DataError, unknown
@@ -76,18 +76,13 @@ def read_items(
     If the `unit` is a pair, text has its two sentences on a line with a tab between, and JSON has them as `premise` and
     `hypothesis`. `first` is the number of the first line, if what is read is a part of a file.
     """
-    if unit is Unit.PAIR:
-        if form not in ("text", "jsonl"):
-            raise DataError(f"{where}: expected pairs as text (premise<TAB>hypothesis) or jsonl, got {form}")
-        items = _pairs(file, where, form, language, cutting, first)
-    elif form == "text":
-        items = _text(file, where, language, cutting, first)
-    elif form == "conllu":
-        items = _conllu(file, where, first)
-    elif form == "bio":
-        items = _columns(file, where, first)
+    if unit is Unit.PAIR and form not in ("text", "jsonl"):
+        raise DataError(f"{where}: expected pairs as text (premise<TAB>hypothesis) or jsonl, got {form}")
+    if form in ("conllu", "bio"):
+        parts = blocks(stream(file, where, first=first), 3 * MOST_WORDS, where, first)
+        items = _conllu(parts, where) if form == "conllu" else _columns(parts, where)
     else:
-        items = _json_lines(file, where, language, cutting, first)
+        items = _lines(file, where, form, language, cutting, unit, first)
     for item in items:
         yield check_length(item, where)
 
@@ -102,11 +97,26 @@ def check_length(item: Item, where: str) -> Item:
     return item
 
 
-def _text(file: BufferedIOBase, where: str, language: str, cutting: Cutting, first: int) -> Iterator[Item]:
+def _lines(
+    file: BufferedIOBase, where: str, form: Format, language: str, cutting: Cutting, unit: Unit, first: int
+) -> Iterator[Item]:
+    """Yield what is on each line: text, a pair, or an object of JSON."""
     for number, line in enumerate(stream(file, where, keep_ends=True, first=first), start=first):
         text = line.removesuffix("\n").removesuffix("\r")
-        if cutting != "raw" or text.strip():
-            yield from _cut(text, language, cutting, {"line": number}, line[len(text) :])
+        if form == "text" and unit is not Unit.PAIR:
+            if cutting != "raw" or text.strip():
+                yield from _cut(text, language, cutting, {"line": number}, line[len(text) :])
+            continue
+        if not text.strip():
+            continue
+        try:
+            fields = _object(text) if form == "jsonl" else {}
+            if unit is Unit.PAIR:
+                yield _pair(text, fields, number, language, cutting)
+            else:
+                yield from row_items(fields, language, cutting)
+        except DataError as error:
+            raise DataError(f"{where}:{number}: {error}") from None
 
 
 def _cut(text: str, language: str, cutting: Cutting, fields: dict[str, Any], end: str) -> Iterator[Item]:
@@ -136,16 +146,16 @@ def _sentences(text: str, language: str, cutting: Cutting) -> Iterator[Sentence]
         start = end + 1
 
 
-def _conllu(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
+def _conllu(parts: Iterable[Block], where: str) -> Iterator[Item]:
     label = LabelColumn("pos")  # any column will do: the labels are not used
-    for parsed in parse_blocks(blocks(stream(file, where, first=first), 3 * MOST_WORDS, where, first), where):
+    for parsed in parse_blocks(parts, where):
         sentence = parsed.sentence(label)
         yield Item(Sentence(sentence.words, (), sentence.spaces), conllu=parsed)
 
 
-def _columns(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
+def _columns(parts: Iterable[Block], where: str) -> Iterator[Item]:
     """Yield the first column of each line; tags, if there are any, are not read."""
-    for start, lines in blocks(stream(file, where, first=first), 3 * MOST_WORDS, where, first):
+    for start, lines in parts:
         if start == 1:
             _refuse_table(lines, where)
         words = []
@@ -154,10 +164,9 @@ def _columns(file: BufferedIOBase, where: str, first: int) -> Iterator[Item]:
             tagged = len(columns) == 2 or columns[-1] == "O" or split_tag(columns[-1]) is not None
             if line.startswith("-DOCSTART-") or (not words and line.startswith("# ") and not tagged):  # a comment
                 continue
-            word = columns[0]
-            if not word:
+            if not columns[0]:
                 raise DataError(f"{where}:{number}: expected a word in the first column, got nothing; write the word")
-            words.append(word)
+            words.append(columns[0])
         if words:
             yield Item(Sentence(tuple(words)))
 
@@ -172,16 +181,6 @@ def _refuse_table(lines: Sequence[str], where: str) -> None:
             f"{where}:1: expected a word a line, got a table of {columns.unit}s ({', '.join(header)[:80]}); write its "
             f"{' and '.join(columns.texts)} to a text file, a {columns.unit} a line, and tag that with --lines"
         )
-
-
-def _json_lines(file: BufferedIOBase, where: str, language: str, cutting: Cutting, first: int) -> Iterator[Item]:
-    for number, line in enumerate(stream(file, where, first=first), start=first):
-        if not line.strip():
-            continue
-        try:
-            yield from row_items(_object(line), language, cutting)
-        except DataError as error:
-            raise DataError(f"{where}:{number}: {error}") from None
 
 
 def _object(line: str) -> dict[str, Any]:
@@ -213,43 +212,33 @@ def row_items(item: dict[str, Any], language: str, cutting: Cutting = "raw") -> 
 
 def _given(words: tuple[str, ...], item: dict[str, Any]) -> Sentence:
     """Make the sentence of a JSON object's words, placed in its `text` by `offsets`, or by the words themselves."""
-    spaces, text = item.get("spaces", []), item.get("text")
+    spaces, text, starts = item.get("spaces", []), item.get("text"), None
     if not (isinstance(spaces, list) and all(isinstance(space, bool) for space in spaces)):
         raise DataError("expected spaces as a list of true and false")
-    if not isinstance(text, str):
-        return Sentence(words, (), tuple(spaces))
-    starts = _starts(item["offsets"], len(words)) if "offsets" in item else _places(words, text)
-    if starts is None:
+    if isinstance(text, str):
+        starts = _starts(item["offsets"], len(words)) if "offsets" in item else _places(words, text)
+    if not isinstance(text, str) or starts is None:
         return Sentence(words, (), tuple(spaces))
     placed = Sentence(words, (), tuple(spaces), text, starts)
     return placed if spaces else Sentence.cut(text, placed.offsets)
 
 
-def _pairs(
-    file: BufferedIOBase, where: str, form: Format, language: str, cutting: Cutting, start: int
-) -> Iterator[Item]:
-    """Yield a pair for every line that is not blank."""
-    for number, line in enumerate(stream(file, where, first=start), start=start):
-        if not line.strip():
-            continue
-        try:
-            fields = _object(line) if form == "jsonl" else {}
-            both = next(((a, b) for a, b in PAIR_NAMES if a in fields and b in fields), ())
-            texts = [fields[name] for name in both] if form == "jsonl" else line.split("\t")
-            if len(texts) != 2 or not all(isinstance(text, str) and text.strip() for text in texts):
-                wanted = '"premise" and "hypothesis"' if form == "jsonl" else "premise<TAB>hypothesis"
-                raise DataError(f"expected two sentences, {wanted}; got {line[:60]}")
-            first, second = (next(_sentences(text, language, cutting)) for text in texts)
-            rest = {name: value for name, value in fields.items() if name not in both}
-            yield Item(Sentence.pair(first, second), fields=rest or {"line": number})
-        except DataError as error:
-            raise DataError(f"{where}:{number}: {error}") from None
+def _pair(line: str, fields: dict[str, Any], number: int, language: str, cutting: Cutting) -> Item:
+    """Make a pair of two texts with a tab between, or of the fields of a JSON object."""
+    names = next((both for both in PAIR_NAMES if {*both} <= fields.keys()), ())
+    texts = [fields[name] for name in names] if fields else line.split("\t")
+    if len(texts) != 2 or not all(isinstance(text, str) and text.strip() for text in texts):
+        wanted = '"premise" and "hypothesis"' if fields else "premise<TAB>hypothesis"
+        raise DataError(f"expected two sentences, {wanted}; got {line[:60]}")
+    first, second = (next(_sentences(text, language, cutting)) for text in texts)
+    rest = {name: value for name, value in fields.items() if name not in names}
+    return Item(Sentence.pair(first, second), fields=rest or {"line": number})
 
 
 def _starts(offsets: Any, n_words: int) -> tuple[int, ...]:
-    pairs = [pair for pair in offsets if isinstance(pair, list)] if isinstance(offsets, list) else []
-    whole = all(len(pair) == 2 and all(type(place) is int for place in pair) for pair in pairs)
-    if not whole or len(pairs) != n_words:
+    pairs = offsets if isinstance(offsets, list) else []
+    whole = all(isinstance(pair, list) and list(map(type, pair)) == [int, int] for pair in pairs)
+    if not isinstance(offsets, list) or not whole or len(pairs) != n_words:
         raise DataError("expected offsets as a list of [start, end], one per word, in characters of the text")
     return tuple(start for start, _ in pairs)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, text_tables
-from crossfill.data.folder import corpus_names, read_file, read_source, tasks_in
+from crossfill.data.folder import as_message, corpus_names, read_file, read_source, tasks_in
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import SourceFile, find_sources
 from crossfill.data.messages import Message
@@ -128,8 +128,7 @@ def convert_folder(
             try:
                 reading = read_source(source, task, place, root)
             except DataError as error:
-                where, _, message = str(error).partition(": ")
-                problems.append(Message("error", where, message))
+                problems.append(as_message(error))
                 continue
             problems += reading.messages(place, Cell(task, source.language))
             path = out / f"{_place(source, task, names[source])}{suffix}"

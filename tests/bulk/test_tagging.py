@@ -177,7 +177,7 @@ def test_elsewhere(model: Path):
     [
         (["-", "--jobs", "2", "--out", "o"], "got standard input"),
         (["no*such", "--out", "o"], "expected files to read, found none"),
-        (["x/a.txt", "y/a.txt", "--out", "o"], "expected inputs with different names"),
+        (["x/a.txt", "y/a.txt", "--out", "o"], "expected files whose names differ before their endings"),
         (["x/a.txt", "x/a.conllu", "--out", "o"], "expected files whose names differ before their endings"),
         (["x/a.txt", "--jobs", "1", "--format", "text", "--out", "o"], "unknown format of tagged shards 'text'"),
         (["x/empty.txt", "--jobs", "1", "--out", "o"], "got 1 empty files"),

@@ -1,7 +1,7 @@
 """Files to tag, by path or by address (any that fsspec knows, such as s3://bucket/news/*.jsonl), and their shards.
 
-A shard is a file, or a row group of a Parquet file. It has the size and a digest of its bytes as they were planned: if
-they are others when it is tagged, the file has changed meanwhile, and the shard fails.
+A shard is a file, or a row group of a Parquet file, with a digest of its bytes: if they are others when it is tagged,
+the file has changed meanwhile, and the shard fails.
 """
 
 import json
@@ -13,10 +13,10 @@ from hashlib import blake2b
 from io import BufferedIOBase, BytesIO
 from pathlib import Path, PurePosixPath
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from crossfill.data.arrow_tables import opened_parquet
-from crossfill.data.reading import LONGEST_LINE, MOST_WORDS, unpacked
+from crossfill.data.reading import LONGEST_LINE, unpacked
 from crossfill.data.streams import Cutting, Format, Item, check_length, format_of, read_items, row_items
 from crossfill.errors import DataError
 from crossfill.files import replacing
@@ -30,11 +30,6 @@ SourceFormat = Format | Literal["parquet"]
 OnBadRecord = Callable[[int, str, str], None]
 """Called with the line (or row) where a bad record begins, what is wrong with it, and its first characters."""
 _PATTERN = re.compile(r"[*?\[]")
-_BLOCKS: tuple[SourceFormat, ...] = ("conllu", "bio")
-"""Formats whose records end at a blank line, not at each line."""
-_LONGEST_BLOCK = 3 * MOST_WORDS * 1000
-_PIECE = 2**16
-"""Bytes that are read at a time."""
 _SHOWN = 1000
 """Bytes of a bad record that are shown."""
 
@@ -65,9 +60,9 @@ class Address:
     def opened(self) -> Iterator[BufferedIOBase]:
         """Open the file for reading."""
         with self._resolved() as (files, path):
-            file = files.open(path, "rb") if self.local is None else Path(path).open("rb")  # noqa: SIM115
+            file = cast("BufferedIOBase", files.open(path, "rb"))
         with file:
-            yield cast("BufferedIOBase", file)
+            yield file
 
     def read(self) -> bytes | None:
         """Read all bytes of the file; None if there is no such file."""
@@ -168,18 +163,18 @@ def find_shards(address: Address, name: str, form: SourceFormat) -> list[Shard]:
     stem = str(PurePosixPath(name.removesuffix(".gz")).with_suffix(""))
     with address.opened() as file:
         if form != "parquet":
-            content = _contents(file)
-            return [Shard(stem, str(address), form, *content)] if content.bytes else []
+            n_bytes, digest, n_lines = _contents(file)
+            return [Shard(stem, str(address), form, n_bytes, digest, max(1, n_lines))] if n_bytes else []
         if name.endswith(".gz"):
             raise DataError(f"{address}: expected a Parquet file as it is, got one packed with gzip; unpack it")
         shards, first = [], 1
         with opened_parquet(file, str(address)) as table:
             n_groups = table.num_row_groups
             for group in range(n_groups):
-                own = stem if n_groups == 1 else f"{stem}-{group + 1:05}-of-{n_groups:05}"
-                content = _contents(file, *_extent(table, group))
+                part = stem if n_groups == 1 else f"{stem}-{group + 1:05}-of-{n_groups:05}"
+                n_bytes, digest, _ = _contents(file, *_extent(table, group))
                 n_rows = table.metadata.row_group(group).num_rows
-                shards.append(Shard(own, str(address), form, content.bytes, content.digest, n_rows, group, first))
+                shards.append(Shard(part, str(address), form, n_bytes, digest, n_rows, group, first))
                 first += n_rows
         return shards
 
@@ -187,74 +182,65 @@ def find_shards(address: Address, name: str, form: SourceFormat) -> list[Shard]:
 def read_shard(
     shard: Shard, language: str, cutting: Cutting, on_bad_record: OnBadRecord, unit: Unit = Unit.WORD
 ) -> Iterator[tuple[int, Item]]:
-    """Yield the sentences of a shard, each with the line (or row) where its record begins.
-
-    DataError at the end if its bytes are not those that were planned.
-    """
-    form = shard.form
-    with Address(shard.file).opened() as file:
-        if form == "parquet":
-            with opened_parquet(file, shard.file) as table:
-                if shard.group < table.num_row_groups:
-                    rows = (row for part in table.iter_batches(row_groups=[shard.group]) for row in part.to_pylist())
-                    yield from _row_items(rows, shard, language, cutting, on_bad_record)
-                    content = _contents(file, *_extent(table, shard.group))
-                    _check(shard, content.bytes, content.digest)
-                    return
-            _check(shard, 0, "")  # a group fewer
-            return
-        hashing = _HashingReader(file)
-        if shard.file.endswith(".gz"):
-            records = _records(BytesIO(unpacked(hashing.read(), shard.file)), form)
-        else:
-            records = _records(hashing, form)
-        for line, record, n_bytes in records:
-            if n_bytes > len(record):
-                shown = record[:_SHOWN].decode(errors="replace")
-                on_bad_record(line, f"expected lines of at most {LONGEST_LINE:,} bytes, got {n_bytes:,}", shown)
-                continue
-            try:
-                items = list(read_items(BytesIO(record), shard.file, form, language, cutting, unit=unit, first=line))
-            except DataError as error:
-                on_bad_record(line, str(error), record[:_SHOWN].decode(errors="replace"))
+    """Yield the sentences of a shard, each with the line (or row) where its record begins."""
+    for number, record in _records(shard):
+        try:
+            if isinstance(record, dict):
+                items = [check_length(item, shard.file) for item in row_items(record, language, cutting)]
             else:
-                yield from ((line, item) for item in items)
-        _check(shard, hashing.n_bytes, hashing.digest.hexdigest())
+                form = cast("Format", shard.form)
+                file = BytesIO(record)
+                items = list(read_items(file, shard.file, form, language, cutting, unit=unit, first=number))
+        except DataError as error:
+            text = str(record) if isinstance(record, dict) else record[:_SHOWN].decode(errors="replace")
+            on_bad_record(number, str(error), text)
+        else:
+            yield from ((number, item) for item in items)
 
 
-class _HashingReader:
-    """A file that is hashed as it is read."""
+def _records(shard: Shard) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
+    """Yield the rows of a shard, or its lines or blocks of lines, each with its number, if its bytes are as planned."""
+    with Address(shard.file).opened() as file:
+        if shard.form == "parquet":
+            with opened_parquet(file, shard.file) as table:
+                is_there = shard.group < table.num_row_groups
+                _check(shard, file, _extent(table, shard.group) if is_there else (0, 0))
+                parts = table.iter_batches(row_groups=[shard.group])
+                for number, row in enumerate((row for part in parts for row in part.to_pylist()), start=shard.first):
+                    yield number, json.loads(json.dumps(row, default=str))  # dates as text, as JSON lines have them
+            return
+        _check(shard, file)
+        lines = _lines(BytesIO(unpacked(file.read(), shard.file)) if shard.file.endswith(".gz") else file)
+        first, record = 1, []
+        for number, line in enumerate(lines, start=1):
+            record.append(line)
+            if shard.form not in ("conllu", "bio") or not line.strip():  # in these, records end at a blank line
+                yield first, b"".join(record)
+                first, record = number + 1, []
+        if record:
+            yield first, b"".join(record)
 
-    def __init__(self, file: BufferedIOBase) -> None:
-        self.file, self.n_bytes, self.digest = file, 0, blake2b(digest_size=16)
 
-    def readline(self, size: int) -> bytes:
-        return self._note(self.file.readline(size))
-
-    def read(self) -> bytes:
-        return self._note(self.file.read())
-
-    def _note(self, piece: bytes) -> bytes:
-        self.n_bytes += len(piece)
-        self.digest.update(piece)
-        return piece
+def _lines(file: BufferedIOBase) -> Iterator[bytes]:
+    """Yield the lines of a file; of one that is too long, only so much that its reader refuses it."""
+    while line := file.readline(LONGEST_LINE + 1):
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            rest = file.readline(2**20)
+        yield line
 
 
-def _check(shard: Shard, n_bytes: int, digest: str) -> None:
+def _check(shard: Shard, file: BufferedIOBase, extent: tuple[int, int | None] = (0, None)) -> None:
+    n_bytes, digest, _ = _contents(file, *extent)
     if (n_bytes, digest) != (shard.bytes, shard.digest):
         raise DataError(
             f"{shard.file}: expected the {shard.bytes:,} bytes that were there when the run began, got others "
             f"({n_bytes:,} bytes): the file has changed; run the command again with --force"
         )
+    file.seek(0)
 
 
-class _Content(NamedTuple):
-    bytes: int
-    digest: str
-    lines: int
-
-
-def _contents(file: BufferedIOBase, start: int = 0, end: int | None = None) -> _Content:
+def _contents(file: BufferedIOBase, start: int = 0, end: int | None = None) -> tuple[int, str, int]:
     """Return the number of bytes of a file, or of a part of it, their hash, and the number of line ends."""
     digest, n_bytes, n_lines = blake2b(digest_size=16), 0, 0
     file.seek(start)
@@ -262,40 +248,7 @@ def _contents(file: BufferedIOBase, start: int = 0, end: int | None = None) -> _
         digest.update(block)
         n_bytes += len(block)
         n_lines += block.count(b"\n")
-    return _Content(n_bytes, digest.hexdigest(), max(1, n_lines))
-
-
-def _records(file: "_HashingReader | BytesIO", form: SourceFormat) -> Iterator[tuple[int, bytes, int]]:
-    """Yield the first line of each record, its first bytes (all, if it is not too long), and their number."""
-    most = _LONGEST_BLOCK if form in _BLOCKS else LONGEST_LINE + 2
-    first = line = 1
-    pieces, n_bytes, blank = [], 0, True
-    while piece := file.readline(_PIECE):
-        if n_bytes + len(piece) <= most:
-            pieces.append(piece)
-        n_bytes += len(piece)
-        blank = blank and not piece.strip()
-        if piece.endswith(b"\n"):
-            line += 1
-            if blank or form not in _BLOCKS:
-                yield first, b"".join(pieces), n_bytes
-                pieces, n_bytes, first = [], 0, line
-            blank = True
-    if n_bytes:
-        yield first, b"".join(pieces), n_bytes
-
-
-def _row_items(
-    rows: Iterator[dict[str, Any]], shard: Shard, language: str, cutting: Cutting, on_bad_record: OnBadRecord
-) -> Iterator[tuple[int, Item]]:
-    for number, row in enumerate(rows, start=shard.first):
-        try:
-            plain = json.loads(json.dumps(row, default=str))  # dates and the like as text, as JSON lines have them
-            items = [check_length(item, shard.file) for item in row_items(plain, language, cutting)]
-        except (DataError, ValueError) as error:
-            on_bad_record(number, str(error), str(row))
-        else:
-            yield from ((number, item) for item in items)
+    return n_bytes, digest.hexdigest(), n_lines
 
 
 def _extent(table: "ParquetFile", group: int) -> tuple[int, int]:

@@ -8,11 +8,10 @@ set-aside.jsonl      the bad records of all shards
 
 import json
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from crossfill.bulk.shards import Address, OnBadRecord, Shard, find_shards, read
 from crossfill.data.streams import Item
 from crossfill.errors import CrossfillError, DataError, OutputError
 from crossfill.executors.base import LOCK
-from crossfill.grid.cells import Cell
 from crossfill.grid.task import Unit
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.progress import Report
@@ -48,14 +46,6 @@ class TaggingPlan:
     """Model, cells and options: all that the taggings of a text depend on."""
     shards: Sequence[Shard]
 
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "format": _FORMAT,
-            "settings": dict(self.settings),
-            "shards": {shard.name: asdict(shard) for shard in self.shards},
-        }
-
     def outcome(self, shard: str) -> str:
         """Return the file of a shard's tagged text, in the output folder."""
         return f"{TAGGED}/{shard}{SUFFIXES[self.settings['form']]}"
@@ -63,21 +53,18 @@ class TaggingPlan:
 
 def plan_tagging(inputs: Sequence[str], settings: Mapping[str, Any], named: str | None) -> TaggingPlan:
     """Find the files and their shards; `named` is the format, if the ending is wrong."""
-    files: dict[str, Address] = {}
-    for text in inputs:
-        for name, address in Address.of(text).matches().items():
-            if files.setdefault(name, address) != address:
+    files = [entry for text in inputs for entry in Address.of(text).matches().items()]
+    shards: dict[str, Shard] = {}
+    for name, address in files:
+        for shard in find_shards(address, name, source_format(name, named)):
+            if (other := shards.setdefault(shard.name, shard).file) != shard.file:
                 raise DataError(
-                    f"expected inputs with different names, got {files[name]} and {address}; name the folder that both "
-                    "are in, or tag them one after the other"
+                    f"expected files whose names differ before their endings, got {other} and {shard.file}; name the "
+                    "folder that both are in, or tag them one after the other"
                 )
-    shards = [s for name, address in files.items() for s in find_shards(address, name, source_format(name, named))]
     if not shards:
         raise DataError(f"expected text to tag, got {len(files)} empty files; check the paths")
-    same = [name for name, n in Counter(shard.name for shard in shards).items() if n > 1]
-    if same:
-        raise DataError(f"expected files whose names differ before their endings, got several named {same[0]}")
-    return TaggingPlan(settings, shards)
+    return TaggingPlan(settings, list(shards.values()))
 
 
 def model_digest(model: str) -> str:
@@ -85,10 +72,9 @@ def model_digest(model: str) -> str:
     folder, digest = Path(model), blake2b(digest_size=16)
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name not in _NO_PART:
-            digest.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
             with path.open("rb") as file:
-                while block := file.read(2**24):
-                    digest.update(block)
+                content = file_digest(file, "sha256").hexdigest()
+            digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\0".encode())
     return digest.hexdigest()
 
 
@@ -97,28 +83,29 @@ def resume(plan: TaggingPlan, out: Address, force: bool) -> set[str]:
 
     A folder with something else in it is refused, unless `force` says to begin again.
     """
-    wanted, earlier, sizes = plan.as_dict(), _read(out / PLAN), out.sizes()
+    shards = {shard.name: asdict(shard) for shard in plan.shards}
+    wanted = {"format": _FORMAT, "settings": dict(plan.settings), "shards": shards}
+    earlier, sizes = _read(out / PLAN), out.sizes()
     others = sorted(name for name in sizes if name != LOCK)
     if earlier is None and others and not force:
         raise OutputError(
             f"{out}: expected a new or empty folder, found {others[0]} in it; name another with --out, or add --force"
         )
-    if earlier is not None and earlier != wanted and not force:
+    if earlier == wanted:
+        records = {name: _read(out / place) for name in shards if (place := f"{RECORDS}/{name}.json") in sizes}
+        return {name for name, record in records.items() if record and sizes.get(plan.outcome(name)) == record["bytes"]}
+    if earlier is not None and not force:
+        before = earlier.get("settings", {})
+        changed = [name for name, value in plan.settings.items() if before.get(name) != value]
         raise OutputError(
-            f"{out}: expected the run of this command, found one that differs in {_difference(earlier, wanted)}; name "
-            "another folder with --out, or add --force to begin again"
+            f"{out}: expected the run of this command, found one that differs in {', '.join(changed) or 'its inputs'}; "
+            "name another folder with --out, or add --force to begin again"
         )
-    if earlier != wanted:
-        for name in others if earlier is not None else ():
-            if name.startswith((f"{TAGGED}/", f"{RECORDS}/")) or name in (PLAN, SET_ASIDE):
-                (out / name).remove()
-        (out / PLAN).write(json.dumps(wanted, ensure_ascii=False, indent=1).encode() + b"\n")
-    finished = set()
-    for shard in plan.shards if earlier == wanted else ():
-        record = _read(out / RECORDS / f"{shard.name}.json") if f"{RECORDS}/{shard.name}.json" in sizes else None
-        if record is not None and sizes.get(plan.outcome(shard.name)) == record.get("bytes"):
-            finished.add(shard.name)
-    return finished
+    for name in others if earlier is not None else ():
+        if name.startswith((f"{TAGGED}/", f"{RECORDS}/")) or name in (PLAN, SET_ASIDE):
+            (out / name).remove()
+    (out / PLAN).write(json.dumps(wanted, ensure_ascii=False, indent=1).encode() + b"\n")
+    return set()
 
 
 def collect_records(plan: TaggingPlan, out: Address) -> tuple[int, int, int]:
@@ -143,32 +130,29 @@ def tag_shard(
     started, computed = time.monotonic(), time.process_time()
     form, distribution = settings["form"], settings["distribution"]
     tagger = _tagger(settings["model"], settings["encoder"])
-    cells = [tagger.cell(name) for name in settings["cells"]]
+    language = tagger.cell(settings["cells"][0]).language
     bad_records: list[dict[str, str]] = []
 
     def set_aside(line: int, problem: str, text: str) -> None:
         where = f"{shard.file}:{line}"
         bad_records.append({"where": where, "problem": problem[:_LONGEST], "text": text[:_LONGEST]})
 
-    items = read_shard(shard, cells[0].language, settings["cutting"], set_aside, Unit(settings["unit"]))
+    items = read_shard(shard, language, settings["cutting"], set_aside, Unit(settings["unit"]))
     n_sentences = n_words = n_bytes = 0
-    digest = blake2b(digest_size=16)
     with (out / TAGGED / f"{shard.name}{SUFFIXES[form]}").writing() as file:
-        for line, item, taggings in _tagged(tagger, items, cells, settings, set_aside):
-            header = render.header(taggings, distribution) if form == "bio" and not n_sentences else ""
-            n_sentences += 1
-            n_words += len(item.sentence)
-            text = header + render.tagged(form, item, taggings, distribution, f"{shard.name}-{n_sentences}")
-            file.write(content := text.encode())
-            digest.update(content)
-            n_bytes += len(content)
-            if report is not None:
-                report(line - shard.first, f"{n_words:,} words")
+        while part := list(islice(items, CHUNK_SENTENCES)):
+            for line, item, taggings in _tag(tagger, part, settings, set_aside):
+                header = render.header(taggings, distribution) if form == "bio" and not n_sentences else ""
+                n_sentences += 1
+                n_words += len(item.sentence)
+                text = header + render.tagged(form, item, taggings, distribution, f"{shard.name}-{n_sentences}")
+                n_bytes += file.write(text.encode())
+                if report is not None:
+                    report(line - shard.first, f"{n_words:,} words")
     record = {
         "sentences": n_sentences,
         "words": n_words,
         "bytes": n_bytes,
-        "digest": digest.hexdigest(),
         "seconds": round(time.monotonic() - started, 3),
         "cpu_seconds": round(time.process_time() - computed, 3),
         "set_aside": bad_records,
@@ -177,40 +161,27 @@ def tag_shard(
     return {"n_words": n_words}
 
 
-def _tagged(
-    tagger: Tagger,
-    items: Iterator[tuple[int, Item]],
-    cells: Sequence[Cell],
-    settings: Mapping[str, Any],
-    on_bad_record: OnBadRecord,
+def _tag(
+    tagger: Tagger, part: Sequence[tuple[int, Item]], settings: Mapping[str, Any], on_bad_record: OnBadRecord
 ) -> Iterator[tuple[int, Item, tuple[Tagging, ...]]]:
-    """Tag items, many with one pass through the encoder; those that cannot be tagged are bad records."""
-    samples, options = settings["samples"], TaggingOptions(**settings["options"])
-    while chunk := list(islice(items, CHUNK_SENTENCES)):
-        try:
-            tagged = list(tagger.tag_cells((item.sentence for _, item in chunk), cells, samples, options))
-        except CrossfillError:
-            for line, item in chunk:
-                try:
-                    [taggings] = tagger.tag_cells([item.sentence], cells, samples, options)
-                except CrossfillError as error:
-                    on_bad_record(line, str(error), item.sentence.text)
-                else:
-                    yield line, item, taggings
+    """Tag items with one pass through the encoder; if it fails, one by one, to set aside those at fault."""
+    cells, options = [tagger.cell(name) for name in settings["cells"]], TaggingOptions(**settings["options"])
+    try:
+        tagged = list(tagger.tag_cells((item.sentence for _, item in part), cells, settings["samples"], options))
+    except CrossfillError as error:
+        if len(part) > 1:
+            for one in part:
+                yield from _tag(tagger, [one], settings, on_bad_record)
         else:
-            yield from ((line, item, taggings) for (line, item), taggings in zip(chunk, tagged, strict=True))
+            line, item = part[0]
+            on_bad_record(line, str(error), item.sentence.text)
+    else:
+        yield from ((line, item, taggings) for (line, item), taggings in zip(part, tagged, strict=True))
 
 
 @lru_cache(maxsize=1)
 def _tagger(model: str, encoder: str | None) -> Tagger:
     return load(model, encoder)
-
-
-def _difference(earlier: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """What two plans differ in."""
-    old, new = earlier.get("settings", {}), wanted["settings"]
-    names = [name for name in new if old.get(name) != new[name]]
-    return ", ".join(names) or "its inputs"
 
 
 def _read(place: Address) -> Any:

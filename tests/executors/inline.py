@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from crossfill.executors.base import Event, Executor, JobQueue, Started, WorkerJob, attempt
+from crossfill.executors.base import Advanced, Event, Executor, JobQueue, WorkerJob, attempt
 
 
 class InlineExecutor(Executor):
@@ -12,5 +12,5 @@ class InlineExecutor(Executor):
         queue = JobQueue(jobs)
         while queue.ready:
             name = queue.take()
-            yield Started(name)
+            yield Advanced(name)
             yield from queue.end(attempt(name, jobs[name].work, 1))

@@ -12,13 +12,13 @@ import pytest
 
 from crossfill.executors.base import (
     RETRIES,
+    Advanced,
     Event,
     ExecutionSettings,
     Failed,
     Finished,
     Lost,
     Report,
-    Started,
     WorkerJob,
 )
 from crossfill.executors.local import LocalExecutor
@@ -53,7 +53,7 @@ def test_every_job_is_done_once_and_workers_are_kept():
     done = {event.job: event.result for event in events if isinstance(event, Finished)}
     assert {job: result["square"] for job, result in done.items()} == {f"job{i}": i * i for i in range(6)}
     assert len({result["worker"] for result in done.values()}) <= 2
-    assert sorted(event.job for event in events if isinstance(event, Started)) == sorted(done)
+    assert sorted(event.job for event in events if isinstance(event, Advanced)) == sorted(done)
 
 
 def test_a_failure_is_told_and_stops_nobody():
@@ -70,7 +70,7 @@ def test_a_lost_worker_loses_only_its_job():
     events, killed = [], False
     for event in LocalExecutor(ExecutionSettings(jobs=1)).run(queued(jobs)):
         events.append(event)
-        if isinstance(event, Started) and not killed:
+        if isinstance(event, Advanced) and not killed:
             killed = True
             while not (workers := children(os.getpid())):  # a busy machine may not have begun with it
                 time.sleep(0.01)
@@ -93,9 +93,9 @@ def test_a_job_waits_for_those_that_it_needs_and_fails_with_them():
     after = {"job0": ["job3"], "job1": ["job0", "job3", "done before"], "job4": ["job2"]}
     events = list(LocalExecutor(ExecutionSettings(jobs=2)).run(queued(jobs, after)))
     order = [(type(event), event.job) for event in events]
-    assert order.index((Finished, "job3")) < order.index((Started, "job0"))
-    assert order.index((Finished, "job0")) < order.index((Started, "job1"))
-    assert (Started, "job4") not in order
+    assert order.index((Finished, "job3")) < order.index((Advanced, "job0"))
+    assert order.index((Finished, "job0")) < order.index((Advanced, "job1"))
+    assert (Advanced, "job4") not in order
     failed = {event.job: event.message for event in events if isinstance(event, Failed)}
     assert failed.keys() == {"job2", "job4"}
     assert failed["job4"] == f"a job that it needs has failed: {failed['job2']}"

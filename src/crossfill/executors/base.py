@@ -3,12 +3,12 @@
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -21,7 +21,6 @@ RETRIES = 3
 """How often a job is started again when its worker is lost."""
 LOCK = ".lock"
 """File of a folder that only one command at a time may run in."""
-_NEEDED = "a job that it needs has failed: "
 Work = Callable[[int, Report | None], dict[str, Any]]
 """Does a job: takes the number of threads and where to report progress; returns JSON values."""
 
@@ -55,47 +54,36 @@ class WorkerJob:
     """The jobs that have to be finished before it can start."""
 
 
-@dataclass(frozen=True)
-class Started:
-    """A worker has started a job."""
+class Advanced(NamedTuple):
+    """A job has started, at step 0, or got this far: the training step, or whatever else it counts."""
 
     job: str
+    step: int = 0
+    note: str = ""
 
 
-@dataclass(frozen=True)
-class Advanced:
-    """A job has got this far: the training step, or whatever else it counts."""
-
-    job: str
-    step: int
-    note: str
-
-
-@dataclass(frozen=True)
-class Finished:
+class Finished(NamedTuple):
     """A job is done."""
 
     job: str
     result: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Failed:
+class Failed(NamedTuple):
     """A job has failed, or its worker was lost too often."""
 
     job: str
     message: str
-    trace: str
+    trace: str = ""
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(NamedTuple):
     """A job's worker has died; the job is given to another."""
 
     job: str
 
 
-Event = Started | Advanced | Finished | Failed | Lost
+Event = Advanced | Finished | Failed | Lost
 
 
 class Executor(ABC):
@@ -130,14 +118,13 @@ class JobQueue:
     def end(self, event: Finished | Failed) -> list[Finished | Failed]:
         """Unblock the jobs that waited for one that has ended; returns its event, and those of jobs that fail now."""
         events = [event]
-        for name in [name for name, left in self.blocked.items() if event.job in left]:
-            if name in self.blocked and isinstance(event, Failed):
-                del self.blocked[name]
-                message = event.message if event.message.startswith(_NEEDED) else _NEEDED + event.message
-                events += self.end(Failed(name, message, event.trace))
-            elif name in self.blocked:
-                self.blocked[name].remove(event.job)
-                if not self.blocked[name]:
+        for ended in events:  # it grows: what waits for a job that fails now fails, too
+            for name in [name for name, left in self.blocked.items() if ended.job in left]:
+                self.blocked[name].remove(ended.job)
+                if isinstance(event, Failed):
+                    del self.blocked[name]
+                    events.append(Failed(name, f"a job that it needs has failed: {event.message}", event.trace))
+                elif not self.blocked[name]:
                     del self.blocked[name]
                     self.put_back(name)
         return events
@@ -187,11 +174,16 @@ class RunTotals:
         return self.words / max(self.seconds, 1e-9)
 
 
+def failure_line(event: Finished | Failed) -> str:
+    """Return the line that says that a job has failed; nothing if it has not."""
+    return f"{event.job}: failed: {event.message.splitlines()[0]}" if isinstance(event, Failed) else ""
+
+
 def run_jobs(
     jobs: Mapping[str, WorkerJob],
     executor: Executor,
     quiet: bool = True,
-    ended: Callable[[Finished | Failed], str] | None = None,
+    ended: Callable[[Finished | Failed], str] = failure_line,
 ) -> RunTotals:
     """Do all jobs, with a bar for each kind of work.
 
@@ -206,12 +198,10 @@ def run_jobs(
             if job.bar not in bars:
                 bars[job.bar] = _Bar([other for other in jobs.values() if other.bar == job.bar], display)
             match event:
-                case Started(name):
-                    bars[job.bar].update(name, 0)
                 case Advanced(name, step, note):
-                    bars[job.bar].update(name, step, note)
+                    bars[job.bar].show(name, step, note)
                 case Lost(name):
-                    bars[job.bar].update(name, 0)
+                    bars[job.bar].show(name, 0)
                     display.print(f"{name}: its worker was lost; it is started again")
                 case Finished(name) | Failed(name):
                     bars[job.bar].end(name, job.amount)
@@ -219,15 +209,10 @@ def run_jobs(
                         totals.words += event.result.get("n_words", 0)
                     else:
                         totals.failed[name] = event.message
-                    if line := (ended or failure_line)(event):
+                    if line := ended(event):
                         display.print(line)
     totals.seconds = time.monotonic() - started
     return totals
-
-
-def failure_line(event: Finished | Failed) -> str:
-    """Return the line that says that a job has failed; nothing if it has not."""
-    return f"{event.job}: failed: {event.message.splitlines()[0]}" if isinstance(event, Failed) else ""
 
 
 @contextmanager
@@ -244,26 +229,21 @@ def only_run(folder: Path, command: str) -> Iterator[None]:
 class _Bar:
     """Shows how far the jobs of one kind are, from when the first of them starts."""
 
-    def __init__(self, jobs: Collection[WorkerJob], display: ProgressBar) -> None:
-        first = next(iter(jobs))
-        self.unit, self.n_jobs, self.total = first.unit, len(jobs), sum(job.amount for job in jobs)
-        self.report = display.add(first.bar, self.total)
+    def __init__(self, jobs: Sequence[WorkerJob], display: ProgressBar) -> None:
+        self.unit, self.n_jobs, self.total = jobs[0].unit, len(jobs), sum(job.amount for job in jobs)
+        self.report = display.add(jobs[0].bar, self.total)
         self.running: dict[str, int] = {}
         self.done = self.n_done = 0
 
-    def update(self, name: str, amount: int, note: str = "") -> None:
-        """Show how far a running job is."""
-        self.running[name] = amount
-        self._show(note)
-
     def end(self, name: str, amount: int) -> None:
-        """Show that a job has ended."""
         self.running.pop(name, None)
         self.done += amount
         self.n_done += 1
-        self._show("")
+        self.show()
 
-    def _show(self, note: str) -> None:
+    def show(self, name: str = "", amount: int = 0, note: str = "") -> None:
+        if name:
+            self.running[name] = amount
         if self.n_jobs > 1:
             note = f"{self.unit}, {self.n_done} of {self.n_jobs} jobs done"
         self.report(min(self.done + sum(self.running.values()), self.total), note or self.unit)

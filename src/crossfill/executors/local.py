@@ -11,22 +11,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from crossfill.executors.base import (
-    RETRIES,
-    Advanced,
-    Event,
-    ExecutionSettings,
-    Executor,
-    Failed,
-    Finished,
-    JobQueue,
-    Lost,
-    Started,
-    Work,
-    WorkerJob,
-    attempt,
-    shares,
-)
+from crossfill.executors import base
+from crossfill.executors.base import RETRIES, Advanced, Failed, Finished, JobQueue, Lost
 
 _SECONDS_BETWEEN_REPORTS = 0.2
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -50,21 +36,21 @@ def accelerators() -> list[str]:
     return named or [str(i) for i in range(torch.accelerator.device_count())]
 
 
-class LocalExecutor(Executor):
+class LocalExecutor(base.Executor):
     """A pool of processes that replaces workers that die; each has the accelerators of its slot, and sees no others."""
 
-    def __init__(self, settings: ExecutionSettings) -> None:
+    def __init__(self, settings: base.ExecutionSettings) -> None:
         self.threads = settings.threads
         self.slots = settings.jobs or max(1, usable_cores() // settings.threads)
         devices = accelerators() if settings.gpus else []
         if devices:
-            self.slots = min(self.slots, shares(len(devices), settings.gpus))
+            self.slots = min(self.slots, base.shares(len(devices), settings.gpus))
         width = max(1, int(settings.gpus))
         starts = [int(slot * settings.gpus + 1e-9) for slot in range(self.slots)]
         self.devices = [",".join(devices[start : start + width]) for start in starts]
         """The accelerators of each slot; none of them on a machine without, where jobs compute on cores."""
 
-    def run(self, jobs: Mapping[str, WorkerJob]) -> Iterator[Event]:
+    def run(self, jobs: Mapping[str, base.WorkerJob]) -> Iterator[base.Event]:
         queue = JobQueue(jobs)
         losses: Counter[str] = Counter()
         workers = [_Worker(self.threads, devices) for devices in self.devices[: len(jobs)]]
@@ -77,24 +63,22 @@ class LocalExecutor(Executor):
                             workers[slot] = worker = _Worker(self.threads, self.devices[slot])
                         name = running[worker] = queue.take()
                         worker.send(name, jobs[name].work)
-                        yield Started(name)
+                        yield Advanced(name)
                 readable = wait([worker.pipe for worker in running])
-                for worker, name in [(worker, name) for worker, name in running.items() if worker.pipe in readable]:
+                for worker, name in [entry for entry in running.items() if entry[0].pipe in readable]:
                     event = worker.receive()
                     if isinstance(event, Advanced):
                         yield event
                         continue
                     del running[worker]
-                    if event is not None:
-                        yield from queue.end(event)
-                        continue
-                    losses[name] += 1
-                    if losses[name] > RETRIES:
-                        lost = f"its worker was lost {losses[name]} times; is memory short?"
-                        yield from queue.end(Failed(name, lost, ""))
-                    else:
+                    losses[name] += event is None
+                    if event is None and losses[name] > RETRIES:
+                        event = Failed(name, f"its worker was lost {losses[name]} times; is memory short?")
+                    if event is None:
                         queue.put_back(name)
                         yield Lost(name)
+                    else:
+                        yield from queue.end(event)
         finally:
             for worker in workers:
                 worker.stop()
@@ -110,7 +94,7 @@ class _Worker:
         self.process.start()
         theirs.close()
 
-    def send(self, name: str, work: Work) -> None:
+    def send(self, name: str, work: base.Work) -> None:
         """Send the worker a job; if the worker has just died, `receive` finds out."""
         with suppress(OSError):
             self.pipe.send((name, work))
@@ -151,7 +135,7 @@ def _work(pipe: Connection, threads: int, devices: str) -> None:
     with suppress(EOFError):
         while True:
             name, work = pipe.recv()
-            pipe.send(attempt(name, work, threads, report))
+            pipe.send(base.attempt(name, work, threads, report))
 
 
 def _leave_with_parent() -> None:

@@ -10,24 +10,14 @@ from importlib import import_module
 from typing import Any
 
 from crossfill.errors import ConfigError, missing_package
-from crossfill.executors.base import (
-    RETRIES,
-    Event,
-    ExecutionSettings,
-    Executor,
-    Failed,
-    JobQueue,
-    Started,
-    WorkerJob,
-    attempt,
-    shares,
-)
+from crossfill.executors import base
+from crossfill.executors.base import RETRIES, Advanced, Failed, JobQueue
 
 
-class RayExecutor(Executor):
+class RayExecutor(base.Executor):
     """Runs jobs as Ray tasks."""
 
-    def __init__(self, settings: ExecutionSettings) -> None:
+    def __init__(self, settings: base.ExecutionSettings) -> None:
         try:
             ray: Any = import_module("ray")
         except ModuleNotFoundError:
@@ -48,16 +38,16 @@ class RayExecutor(Executor):
                 reason = str(error).splitlines()[0] if str(error) else type(error).__name__
                 raise ConfigError(f"expected Ray to start on this machine; {reason}; run again, or use local") from None
 
-    def run(self, jobs: Mapping[str, WorkerJob]) -> Iterator[Event]:
+    def run(self, jobs: Mapping[str, base.WorkerJob]) -> Iterator[base.Event]:
         resources: dict[str, Any] = {"num_cpus": self.settings.threads, "num_gpus": self.settings.gpus}
-        task = self.ray.remote(**resources, max_retries=RETRIES)(attempt)
+        task = self.ray.remote(**resources, max_retries=RETRIES)(base.attempt)
         queue, running = JobQueue(jobs), {}
         try:
             while queue.ready or running:
                 while queue.ready and len(running) < self._slots():
                     name = queue.take()
                     running[task.remote(name, jobs[name].work, self.settings.threads)] = name
-                    yield Started(name)
+                    yield Advanced(name)
                 for reference in self.ray.wait(list(running), num_returns=1)[0]:
                     name = running.pop(reference)
                     try:
@@ -74,5 +64,5 @@ class RayExecutor(Executor):
         cores = int(resources.get("CPU", 1)) // self.settings.threads
         places = min(cores, self.settings.jobs or cores)
         if self.settings.gpus:
-            places = min(places, shares(resources.get("GPU", 0), self.settings.gpus))
+            places = min(places, base.shares(resources.get("GPU", 0), self.settings.gpus))
         return max(1, places)

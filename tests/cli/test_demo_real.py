@@ -10,7 +10,7 @@ from crossfill.cli.app import app
 from crossfill.cli.demo import DOUBTFUL, frequent_label_scores, show_filled
 from crossfill.data.parallel_corpus import parallel_grid
 from crossfill.grid.partition import random_halves
-from crossfill.studies.demo import demo_grid, real_demo_study, seen_cells, unseen_cells
+from crossfill.studies.demo import demo_cells, demo_study
 from crossfill.studies.run_folder import open_results
 from crossfill.tagger.tagger import load
 from tests.encoders.tiny import bert
@@ -35,21 +35,21 @@ def test_the_real_demo_prints_its_grid_its_scores_and_what_it_filled_in(finished
     assert "has read nothing but these sentences" in told
     results = open_results(out)
     assert results.methods == ["pf-lr", "jm"]
-    checked = real_demo_study()
+    seen, unseen = demo_cells(demo_study(real=True))
     for method in results.methods:
         found = results.cells(results.proper(method)[0])
-        assert {result.cell for result in found if not result.seen} == set(unseen_cells(checked))
-        assert {result.cell for result in found if result.seen} == set(seen_cells(checked))
+        assert {result.cell for result in found if not result.seen} == set(unseen)
+        assert {result.cell for result in found if result.seen} == set(seen)
     assert (out / "demo.png").is_file()
 
 
 def test_filled_cells_are_shown_word_by_word_with_wrong_and_doubtful_labels_marked(finished):
-    tagger, checked = load(finished[0] / "pf-lr"), real_demo_study()
+    tagger, checked = load(finished[0] / "pf-lr"), demo_study(real=True)
     console = Console(record=True, width=50)
-    (cell, *_) = unseen = unseen_cells(checked)
-    show_filled(console, tagger, demo_grid(checked), unseen, samples=3)
+    (cell, *_) = unseen = demo_cells(checked)[1]
+    show_filled(console, tagger, checked.grid.grid, unseen, samples=3)
     told = console.export_text()
-    sentence = demo_grid(checked)[cell][0].test[2]
+    sentence = checked.grid.grid[cell][0].test[2]
     tagging = tagger.tag(sentence, cell, 3)
     block = told.split(f"{cell} ")[1].split("\n\n")[0]
     for word, label, gold, sure in zip(
@@ -77,7 +77,7 @@ def test_one_label_for_all_words_scores_as_often_as_it_is_right():
 
 def test_a_pretrained_encoder_stays_frozen_under_the_settings_of_a_laptop(tmp_path):
     encoder = bert(tmp_path / "bert")
-    checked = real_demo_study(steps=3, encoder=str(encoder))
+    checked = demo_study(steps=3, real=True, encoder=str(encoder))
     assert len(checked.plan.jobs) == 2
     for job in checked.plan.jobs.values():
         assert (job.config.encoder.name, job.config.training.steps) == (str(encoder), 3)

@@ -1,7 +1,7 @@
 """`crossfill demo`: train and compare methods on an artificial grid, or on one of real languages, in about a minute."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from crossfill.data.synthetic import SyntheticGrid
     from crossfill.grid.cells import Cell, Grid
     from crossfill.prediction.tagging import Tagging
     from crossfill.studies.run_folder import StudyResults
@@ -63,7 +62,7 @@ def demo(
     from rich.console import Console
 
     from crossfill.report.score_figures import draw_demo
-    from crossfill.studies import demo as demos
+    from crossfill.studies.demo import demo_cells, demo_study, run_demo
     from crossfill.studies.run_folder import open_results
     from crossfill.tagger.tagger import load
 
@@ -74,28 +73,26 @@ def demo(
     server = web() if serve else None  # report a missing package now, not after the training
     console = Console(highlight=False)
     out = out or Path("demo-real" if real else "demo")
-    if real:
-        checked = demos.real_demo_study(seed, steps, encoder or "compact")
-    else:
-        checked = demos.demo_study(seed, steps, families)
-    grid, seen, unseen = demos.demo_grid(checked), demos.seen_cells(checked), demos.unseen_cells(checked)
-    artificial = None if real else demos.artificial_languages(checked)
-    _show_sizes(console, grid, seen, "artificial languages" if artificial else "languages")
-    if artificial:
-        _show_families(console, artificial, seen)
-    else:
-        _show_cells(console, grid, seen)
-    demos.run_demo(checked, out, QUIET.get())
+    checked = demo_study(seed, steps, families, real, encoder or "compact")
+    grid, (seen, unseen) = checked.grid.grid, demo_cells(checked)
+    n_words = sum(grid.training(cell).n_words for cell in seen)
+    console.print(
+        f"\n[bold]{len(grid.languages)} {'' if real else 'artificial '}languages × {len(grid.tasks)} tasks[/], "
+        f"{len(grid.cells)} cells: ■ {len(seen)} seen, □ {len(unseen)} unseen; {n_words:,} training words\n"
+    )
+    synthetic = checked.study.data.synthetic
+    _show_cells(console, grid, seen, synthetic.languages_per_family if synthetic else None)
+    run_demo(checked, out, QUIET.get())
     results = open_results(out)
     tagger = load(out / results.focus)
-    if artificial:
-        console.print(score_table(results, LEGEND))
-        console.print(correlation_table(results))
-        show_examples(console, tagger, artificial.grid, unseen, results.focus)
-    else:
+    if real:
         console.print(score_table(results, REAL_LEGEND, frequent_label_scores(grid, seen, unseen)))
         show_filled(console, tagger, grid, unseen, SAMPLES)
         show_doubt(console, tagger, grid, unseen)
+    else:
+        console.print(score_table(results, LEGEND))
+        console.print(correlation_table(results))
+        show_examples(console, tagger, grid, unseen)
     if real and encoder in (None, "compact"):
         console.print(
             "\nThe built-in encoder has read nothing but these sentences. To see what a pretrained one adds:\n"
@@ -108,44 +105,29 @@ def demo(
         run(out / results.focus, settings(port=0), None, True, lambda place: announce(place, open_page=True))
 
 
-def _show_sizes(console: "Console", grid: "Grid", seen: "Collection[Cell]", languages: str) -> None:
-    n_words = sum(grid.training(cell).n_words for cell in seen)
-    console.print(
-        f"\n[bold]{len(grid.languages)} {languages} × {len(grid.tasks)} tasks[/], {len(grid.cells)} cells: "
-        f"■ {len(seen)} seen, □ {len(grid.cells) - len(seen)} unseen; {n_words:,} training words\n"
-    )
-
-
-def _show_families(console: "Console", artificial: "SyntheticGrid", seen: "Collection[Cell]") -> None:
-    """Print which cells are seen, and which are left to fill, in families of languages."""
-    from crossfill.grid.cells import Cell
-
-    families: dict[str, list[str]] = {}
-    for language in artificial.languages:
-        families.setdefault(str(language.family), []).append(language.code)
-    for task in artificial.grid.tasks:
-        marks = ("".join(_mark(Cell(task, code) in seen) for code in codes) for codes in families.values())
-        console.print(f"  {task:>7} {' '.join(marks)}")
-    first, last = artificial.languages[0].code, artificial.languages[-1].code
-    console.print(f"  {'':>7} {len(families)} families, from {first} to {last}\n", style="dim")
-
-
-def _show_cells(console: "Console", grid: "Grid", seen: "Collection[Cell]") -> None:
-    """Print which cells are seen, and which are left to fill, by language."""
+def _show_cells(console: "Console", grid: "Grid", seen: "Collection[Cell]", per_family: int | None) -> None:
+    """Print which cells are seen, and which are left to fill: in families of languages, or by language."""
     from rich.table import Table
 
     from crossfill.grid.cells import Cell
 
+    languages = list(grid.languages)
+    marks = {
+        task: ["[green]■[/]" if Cell(task, language) in seen else "[dim]□[/]" for language in languages]
+        for task in grid.tasks
+    }
+    if per_family is not None:
+        starts = range(0, len(languages), per_family)
+        for task, of_task in marks.items():
+            console.print(f"  {task:>7} {' '.join(''.join(of_task[i : i + per_family]) for i in starts)}")
+        console.print(f"  {'':>7} {len(starts)} families, from {languages[0]} to {languages[-1]}\n", style="dim")
+        return
     table = Table.grid(padding=(0, 1))
-    table.add_row("", *grid.languages, style="dim")
-    for task in grid.tasks:
-        table.add_row(f"  {task}", *(f" {_mark(Cell(task, language) in seen)}" for language in grid.languages))
+    table.add_row("", *languages, style="dim")
+    for task, of_task in marks.items():
+        table.add_row(f"  {task}", *(f" {mark}" for mark in of_task))
     console.print(table)
     console.print()
-
-
-def _mark(seen: bool) -> str:
-    return "[green]■[/]" if seen else "[dim]□[/]"
 
 
 def _table(title: str, caption: str, *columns: str) -> "Table":
@@ -169,16 +151,15 @@ def score_table(results: "StudyResults", legend: str, frequent: Mapping[str, flo
     best = {task: max(means[task] for means in unseen.values()) for task in tasks}
     table = _table("Scores on unseen cells", legend, "method", *tasks, "mean", "seen cells", "seconds")
     for method in results.methods:
-        scores = [f"{100 * unseen[method][task]:.1f}" for task in tasks]
-        bold = [f"[bold]{s}[/]" if unseen[method][t] == best[t] else s for s, t in zip(scores, tasks, strict=True)]
+        scores = {task: f"{100 * unseen[method][task]:.1f}" for task in tasks}
+        bold = [f"[bold]{s}[/]" if unseen[method][task] == best[task] else s for task, s in scores.items()]
         means = (100 * sum(part[method].values()) / len(tasks) for part in (unseen, seen))
         measured = results.jobs[results.proper(method)[0].job]["measured"]
         seconds = measured["train_seconds"] + measured["evaluate_seconds"]
         table.add_row(method_label(method), *bold, *(f"{mean:.1f}" for mean in means), f"{seconds:.0f}")
     if frequent is not None:
-        mean = sum(frequent.values()) / len(tasks)
-        scores = (f"{100 * score:.1f}" for score in (*(frequent[task] for task in tasks), mean))
-        table.add_row("most frequent", *scores, "", "")
+        values = [*(frequent[task] for task in tasks), sum(frequent.values()) / len(tasks)]
+        table.add_row("most frequent", *(f"{100 * value:.1f}" for value in values), "", "")
     return table
 
 
@@ -215,18 +196,18 @@ def frequent_label_scores(grid: "Grid", seen: "Collection[Cell]", unseen: "Colle
     return means
 
 
-def show_examples(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequence[Cell]", method: str) -> None:
+def show_examples(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequence[Cell]") -> None:
     """Print one test sentence of an unseen cell of each task, as tagged."""
     from crossfill.report.rendering import method_label
     from crossfill.studies.demo import telling_sentence
 
-    console.print(f"\n[bold]Tagged by {method_label(method)} in cells it never saw[/]: ", end="")
+    console.print(f"\n[bold]Tagged by {method_label(tagger.config.method)} in cells it never saw[/]: ", end="")
     console.print("each word with its label and confidence; ✗ before the right label\n")
     for task in grid.tasks:
         cell = next(cell for cell in unseen if cell.task == task)
-        tagging = tagger.tag(telling_sentence(grid[cell][0].test), cell, SAMPLES)
         console.print(f"  {cell}", style="bold")
-        for line in word_lines(_with_confidence(tagging), console.width):
+        tagging = tagger.tag(telling_sentence(grid[cell][0].test), cell, SAMPLES)
+        for line in word_lines(_words(tagging, numbers=True), console.width):
             console.print(line)
 
 
@@ -244,9 +225,9 @@ def show_filled(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Seq
     for task in grid.tasks:
         cells = [cell for cell in unseen if cell.task == task]
         for cell in cells[:: -(-len(cells) // SHOWN_PER_TASK)]:
-            tagging = tagger.tag(grid[cell][0].test[number], cell, samples)
             console.print(f"  [bold]{cell}[/] {language_name(cell.language)}")
-            for line in word_lines(_with_marks(tagging), console.width):
+            tagging = tagger.tag(grid[cell][0].test[number], cell, samples)
+            for line in word_lines(_words(tagging, numbers=False), console.width):
                 console.print(line)
             console.print()
 
@@ -264,33 +245,22 @@ def show_doubt(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequ
         console.print(f"  {task}: {'; '.join(rates)}")
 
 
-def _with_confidence(tagging: "Tagging") -> "list[tuple[Text, ...]]":
-    """Put the label and the confidence of each word below it."""
+def _words(tagging: "Tagging", numbers: bool) -> "Iterator[tuple[Text, ...]]":
+    """Put the label of each word below it, with the right one if it is wrong; and confidences, or marks of doubt."""
     from rich.text import Text
 
-    columns = []
     rows = zip(tagging.sentence.words, tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True)
     for word, label, gold, sure in rows:
-        colour = "green" if sure > 0.9 else "yellow" if sure > 0.6 else "red"
         right = "" if label == gold else f" ✗{gold}"
-        columns.append((Text(word), Text(label + right, colour), Text(f"{sure:.2f}", colour)))
-    return columns
+        if numbers:
+            colour = "green" if sure > 0.9 else "yellow" if sure > 0.6 else "red"
+            yield Text(word), Text(label + right, colour), Text(f"{sure:.2f}", colour)
+        else:
+            colour = "yellow" if sure < DOUBTFUL else "green"
+            yield Text(word), Text(label + ("?" if sure < DOUBTFUL else "") + right, "red" if right else colour)
 
 
-def _with_marks(tagging: "Tagging") -> "list[tuple[Text, ...]]":
-    """Put the label of each word below it, marked if it is doubtful or wrong."""
-    from rich.text import Text
-
-    columns = []
-    rows = zip(tagging.sentence.words, tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True)
-    for word, label, gold, sure in rows:
-        marked = label + ("?" if sure < DOUBTFUL else "") + ("" if label == gold else f" ✗{gold}")
-        colour = "red" if label != gold else "yellow" if sure < DOUBTFUL else "green"
-        columns.append((Text(word), Text(marked, colour)))
-    return columns
-
-
-def word_lines(words: "Sequence[tuple[Text, ...]]", width: int) -> "Iterator[Table]":
+def word_lines(words: "Iterable[tuple[Text, ...]]", width: int) -> "Iterator[Table]":
     """Lay out the words of a sentence, each above what is said of it, in as many lines as the width asks for."""
     from rich.table import Table
 

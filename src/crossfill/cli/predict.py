@@ -1,11 +1,11 @@
 """`crossfill predict MODEL --cell ner/wol [FILE|-]`: tags with confidence."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from crossfill.data.streams import Item
     from crossfill.prediction.tagging import Span, Tagging
+
+    TaggedItems = Iterable[tuple[Item, Sequence[Tagging]]]
 
 FINDING = 0.5
 """Spans with a lower confidence are written as guesses, `(PER? 0.31 …)`, and not as findings, `[PER 0.82 …]`."""
@@ -84,92 +86,81 @@ def predict(
         options = TaggingOptions(alpha=alpha, abstain=abstain, prefer=prefer)
         at_once = 1 if path is None and stream.isatty() else CHUNK_SENTENCES
         tagged = tagger.tag_cells((item.sentence for item in to_tag), cells, samples, options, at_once)
-        n_tagged = 0
-        with writer(out, form, distribution) as write:
-            for item, taggings in zip(items, tagged, strict=True):
-                write(item, taggings)
-                n_tagged += 1
+        tagged_items = zip(items, tagged, strict=True)
+        if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
+        with nullcontext(sys.stdout) if out is None else out.open("w", encoding="utf-8", newline="") as target:
+            if form == "text":
+                n_tagged = _write_text(target, tagged_items)
+            else:
+                n_tagged = _write_records(target, tagged_items, form, distribution)
+            target.flush()
     if not n_tagged:
         typer.echo(f"{name}: nothing to tag: no sentence was found in it", err=True)
 
 
-@contextmanager
-def writer(out: Path | None, form: str, whole: bool) -> "Iterator[Callable[[Item, Sequence[Tagging]], None]]":
-    """Give a function that writes one tagged sentence after the other, `whole` with every label's probability."""
-    from rich.console import Console
-
+def _write_records(target: TextIO, tagged_items: "TaggedItems", form: str, whole: bool) -> int:
+    """Write one tagged sentence after the other, `whole` with every label's probability; return how many there were."""
     from crossfill.tagger import render
 
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-    target = sys.stdout if out is None else out.open("w", encoding="utf-8", newline="")
-    running = RunningText(Console(file=target, highlight=False))
-    n_written = 0
-
-    def write(item: "Item", taggings: "Sequence[Tagging]") -> None:
-        nonlocal n_written
-        if form == "text":
-            running.write(item, taggings)
-        elif item.sentence or form != "conllu":
-            header = render.header(taggings, whole) if form == "bio" and not n_written else ""
-            text = header + render.tagged(form, item, taggings, whole, n_written + 1)
-            target.write(visible(text) if target.isatty() else text)
-        else:
-            return
+    n_items = n_written = 0
+    for item, taggings in tagged_items:
+        n_items += 1
+        if not item.sentence and form == "conllu":
+            continue
+        header = render.header(taggings, whole) if form == "bio" and not n_written else ""
         n_written += 1
+        text = header + render.tagged(form, item, taggings, whole, n_written)
         if target.isatty():
+            target.write(visible(text))
             target.flush()
-
-    try:
-        yield write
-        running.flush()
-    finally:
-        target.flush() if out is None else target.close()
+        else:
+            target.write(text)
+    return n_items
 
 
-class RunningText:
-    """Writes text as it was, with labels and confidences put into it.
+def _write_text(target: TextIO, tagged_items: "TaggedItems") -> int:
+    """Write text as it was, with labels and confidences put into it, line by line; return its number of sentences.
 
     With several cells, each line is written once for every cell, after the cell's name.
     """
+    from rich.console import Console
 
-    def __init__(self, console: "Console") -> None:
-        self.console = console
-        self._line: list[tuple[Item, Sequence[Tagging]]] = []
-
-    def write(self, item: "Item", taggings: "Sequence[Tagging]") -> None:
-        """Add a sentence to its line; the line is written when it ends."""
-        self._line.append((item, taggings))
+    console, n_items = Console(file=target, highlight=False), 0
+    line: list[tuple[Item, Sequence[Tagging]]] = []
+    for item, taggings in tagged_items:
+        n_items += 1
+        line.append((item, taggings))
         if item.after:
-            self.flush()
+            _print_line(console, line)
+            line = []
+    if line:  # the last line of a text may have no line end
+        _print_line(console, line)
+    return n_items
 
-    def flush(self) -> None:
-        """Write what is left of the current line: the last line of a text may have no line end."""
-        items, taggings_of = [item for item, _ in self._line], [taggings for _, taggings in self._line]
-        self._line = []
-        if not any(item.sentence for item in items):
-            self._print([(item.after, "") for item in items])
-            return
-        several = len(taggings_of[0]) > 1
-        for taggings in zip(*taggings_of, strict=True):  # of one cell
-            line = [(f"{taggings[0].cell}  ", "bold")] if several else []
-            for item, tagging in zip(items, taggings, strict=True):
-                line += [(item.before, ""), *pieces(tagging), (item.after, "")]
-            if several and not items[-1].after:
-                line.append(("\n", ""))
-            self._print(line)
 
-    def _print(self, line: Sequence[Piece]) -> None:
-        from rich.segment import Segment, Segments
-        from rich.style import Style
-        from rich.text import Text
+def _print_line(console: "Console", line: "Sequence[tuple[Item, Sequence[Tagging]]]") -> None:
+    from rich.segment import Segment, Segments
+    from rich.style import Style
+    from rich.text import Text
 
-        if self.console.file.isatty():  # lines are broken between words
-            shown = [(visible(text.replace("\r\n", "\n")), style) for text, style in line]
-            self.console.print(Text.assemble(*shown, end=""), end="")
-        else:  # not a character is changed
-            segments = [Segment(text, Style.parse(style)) for text, style in line]
-            self.console.print(Segments(segments), soft_wrap=True, end="")
+    if any(item.sentence for item, _ in line):
+        text: list[Piece] = []
+        several = len(line[0][1]) > 1
+        for i, first in enumerate(line[0][1]):
+            text += [(f"{first.cell}  ", "bold")] if several else []
+            for item, taggings in line:
+                text += [(item.before, ""), *pieces(taggings[i]), (item.after, "")]
+            if several and not line[-1][0].after:
+                text.append(("\n", ""))
+    else:
+        text = [(item.after, "") for item, _ in line]
+    if console.file.isatty():  # lines are broken between words
+        shown = [(visible(piece.replace("\r\n", "\n")), style) for piece, style in text]
+        console.print(Text.assemble(*shown, end=""), end="")
+        console.file.flush()
+    else:  # not a character is changed
+        console.print(Segments(Segment(piece, Style.parse(style)) for piece, style in text), soft_wrap=True, end="")
 
 
 def pieces(tagging: "Tagging") -> Iterator[Piece]:

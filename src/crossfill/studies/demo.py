@@ -1,12 +1,10 @@
 """The demos: small studies on half the cells of an artificial grid, or of a grid of real languages."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from crossfill.checkpoint import EXAMPLES
-from crossfill.data.synthetic import SyntheticGrid, synthetic_grid
 from crossfill.errors import StudyError
 from crossfill.executors.base import build_executor
 from crossfill.files import write_json
@@ -23,49 +21,33 @@ REAL_CONFIG = Path("configs/demo-real.yaml")
 N_EXAMPLES = 3
 
 
-def demo_study(seed: int = 0, steps: int | None = None, families: int | None = None) -> CheckedStudy:
-    """Return the demo's study; `seed` seeds the grid, the partition and the models."""
-    changes = {"config.training.steps": steps, "data.synthetic.families": families}
-    return check_study(_seeded(CONFIG, changes, seed), str(CONFIG))
-
-
-def real_demo_study(seed: int = 0, steps: int | None = None, encoder: str = "compact") -> CheckedStudy:
-    """Return the study of the demo in real languages; `seed` seeds the partition and the models.
+def demo_study(
+    seed: int = 0, steps: int | None = None, families: int | None = None, real: bool = False, encoder: str = "compact"
+) -> CheckedStudy:
+    """Return the study of a demo; `seed` seeds the artificial grid, the partition and the models.
 
     A pretrained encoder stays frozen, under the settings of the `laptop` preset.
     """
-    values = _seeded(REAL_CONFIG, {"config.training.steps": steps}, seed)
-    checked = check_study(values, str(REAL_CONFIG))
+    config = REAL_CONFIG if real else CONFIG
+    changes = {"config.training.steps": steps, "data.synthetic.families": families, "data.seed": seed, "seeds": [seed]}
+    given = {name: value for name, value in changes.items() if value is not None}
+    values = change_values(read_settings(config), given)
+    values["partitions"] = [part | {"seed": seed} for part in values["partitions"]]
+    checked = check_study(values, str(config))
     if encoder == "compact":
         return checked
-    grid, seen = demo_grid(checked), seen_cells(checked)
+    seen, _ = demo_cells(checked)
     changes = {} if steps is None else {"training.steps": steps}
     for method in values["methods"]:
         request = RunRequest(method=method, encoder=encoder, preset="laptop", changes=changes)
-        values["methods"][method] = choose_settings(grid, seen, request).config.model_dump(mode="json")
-    return check_study(values, str(REAL_CONFIG))
+        values["methods"][method] = choose_settings(checked.grid.grid, seen, request).config.model_dump(mode="json")
+    return check_study(values, str(config))
 
 
-def demo_grid(checked: CheckedStudy) -> Grid:
-    """Return the grid of a demo."""
-    return checked.grid.grid
-
-
-def seen_cells(checked: CheckedStudy) -> tuple[Cell, ...]:
-    """Return the cells that a demo trains on; all of its methods see the same."""
-    return tuple(sorted(map(Cell.parse, next(iter(checked.plan.jobs.values())).seen)))
-
-
-def unseen_cells(checked: CheckedStudy) -> tuple[Cell, ...]:
-    """Return the cells that a demo fills in."""
-    return tuple(sorted(map(Cell.parse, next(iter(checked.plan.jobs.values())).unseen)))
-
-
-def artificial_languages(checked: CheckedStudy) -> SyntheticGrid:
-    """Return the demo's artificial grid, with the true settings of its languages."""
-    if checked.study.data.synthetic is None:
-        raise StudyError(f"{CONFIG}: expected a study of artificial languages")
-    return synthetic_grid(checked.study.data.synthetic, checked.study.data.seed)
+def demo_cells(checked: CheckedStudy) -> tuple[list[Cell], list[Cell]]:
+    """Return the cells that a demo trains on, and those that it fills in, which are the same for all methods."""
+    job = next(iter(checked.plan.jobs.values()))
+    return sorted(map(Cell.parse, job.seen)), sorted(map(Cell.parse, job.unseen))
 
 
 def run_demo(checked: CheckedStudy, run: Path, quiet: bool) -> None:
@@ -77,7 +59,7 @@ def run_demo(checked: CheckedStudy, run: Path, quiet: bool) -> None:
     failed = run_study(checked, run, build_executor(checked.study.execution), quiet)
     if failed:
         raise StudyError("\n".join(failed.values()))
-    examples = _example_texts(demo_grid(checked))
+    examples = _example_texts(checked.grid.grid)
     for job in jobs:
         trained, model = job_folder(run, job.id) / TRAINING, run / job.config.method
         if trained.is_dir():
@@ -92,17 +74,10 @@ def telling_sentence(sentences: Sequence[Sentence]) -> Sentence:
     return max(short or sentences, key=lambda sentence: len(set(sentence.labels)))
 
 
-def _seeded(config: Path, changes: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    values = change_values(read_settings(config), {name: value for name, value in changes.items() if value is not None})
-    values = change_values(values, {"data.seed": seed, "seeds": [seed]})
-    values["partitions"] = [part | {"seed": seed} for part in values["partitions"]]
-    return values
-
-
 def _example_texts(grid: Grid) -> dict[str, list[str]]:
     """Return a few test sentences of each language, to try the model on."""
-    texts = {}
-    for language in grid.languages:
-        cell = next(cell for cell in grid.cells if cell.language == language)
-        texts[language] = [s.text for s in grid[cell][0].test if 6 <= len(s) <= 12][:N_EXAMPLES]
-    return texts
+    first_cells = {cell.language: cell for cell in reversed(grid.cells)}
+    return {
+        language: [s.text for s in grid[first_cells[language]][0].test if 6 <= len(s) <= 12][:N_EXAMPLES]
+        for language in grid.languages
+    }

@@ -1,4 +1,4 @@
-"""`crossfill adapt MODEL LABELLED --cell ner/wol`: a handful of labelled sentences → a better cell, in seconds."""
+"""`crossfill adapt` and `crossfill add-language`: a better cell from a few sentences, a new language from text."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -88,3 +88,25 @@ def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path) -> None:
             f"{cell}: expected sentences that are not in the test data of {data}, got {len(seen)} that are, such as "
             f"'{words} …'; leave them out, or scores there will mean nothing"
         )
+
+
+def add_language(
+    model: ModelFolder,
+    language: Annotated[str, typer.Option(help="Code of the language, as swe.")],
+    text: Annotated[Path, typer.Option(help="Plain text of the language; some hundred sentences are enough.")],
+    out: Annotated[Path | None, typer.Option(help="Folder to write. [default: the model's own]")] = None,
+) -> None:
+    """Add a language of which there is only unlabelled text: every task of the model can then be tagged in it."""
+    from crossfill.data.codes import language_code, language_name
+    from crossfill.data.folder import read_text
+    from crossfill.tagger.model_folder import grow_folder
+    from crossfill.tagger.tagger import load
+
+    code = language_code(language)
+    tagger = load(model, cache=True)
+    corpus = read_text([text], code)
+    tagger.add_language(code, corpus)
+    folder = grow_folder(model, out, tagger.model, tagger.config)
+    cells = ", ".join(str(cell) for cell in tagger.cells if cell.language == code)
+    typer.echo(f"{folder}: {language_name(code)}, placed by {len(corpus):,} sentences; {cells} can be tagged now")
+    typer.echo("no cell of this language has been seen: expect the lowest scores of all cells")

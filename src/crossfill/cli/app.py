@@ -12,7 +12,6 @@ import typer
 from crossfill import __version__
 from crossfill.cli import (
     adapt,
-    add_language,
     annotate,
     cache,
     data,
@@ -26,7 +25,6 @@ from crossfill.cli import (
     learn_curve,
     predict,
     predict_files,
-    report,
     serve,
     train,
 )
@@ -66,9 +64,9 @@ def _root(
 
 
 for command in (
-    *(demo.demo, grid.grid, encode.encode, train.train, adapt.adapt, add_language.add_language, evaluate.evaluate),
+    *(demo.demo, grid.grid, encode.encode, train.train, adapt.adapt, adapt.add_language, evaluate.evaluate),
     *(learn_curve.learn_curve, predict.predict, predict_files.predict_files, annotate.annotate, export.export),
-    *(experiment.experiment, report.report, serve.serve, cache.cache, doctor.doctor),
+    *(experiment.experiment, experiment.report, serve.serve, cache.cache, doctor.doctor),
 ):
     app.command(command.__name__.replace("_", "-"))(command)
 app.add_typer(data.app, name="data")

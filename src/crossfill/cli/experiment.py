@@ -1,4 +1,4 @@
-"""`crossfill experiment CONFIG --out RUN`: a whole study, resumable."""
+"""`crossfill experiment CONFIG --out RUN`: a whole study, resumable; `crossfill report RUN`: its tables and figures."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crossfill.cli.options import QUIET, check_writable, resumable
+from crossfill.cli.options import QUIET, check_folder, check_writable, resumable
 from crossfill.cli.output import failed_jobs, print_table
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _SHOWN_DIGITS = 8
 """Of a job's name: enough to tell jobs apart, and to find its folder."""
+LONGEST = 40
+"""Tables with more rows are not shown in the terminal."""
 
 
 def experiment(
@@ -105,3 +107,32 @@ def _show_end(failed: Mapping[str, str], n_jobs: int, run: Path) -> None:
         ]
         raise StudyError(failed_jobs(n_jobs, "jobs", lines))
     typer.echo(f"{run}: {n_jobs} jobs done; results in {run / ROWS}; next: crossfill report {run}")
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="Folder of a study, as crossfill experiment leaves it.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for tables and figures. [default: the run's]")] = None,
+) -> None:
+    """Make the tables and figures of a study, and one page of them; an earlier report in the run is replaced."""
+    from rich.console import Console
+
+    from crossfill.report.rendering import terminal
+    from crossfill.report.report import write_report
+
+    if out is None or out.resolve() == run.resolve():
+        check_writable(run)
+    else:
+        check_folder(out)
+    written = write_report(run, out)
+    console = Console(highlight=False)
+    styled = console.is_terminal and not console.is_dumb_terminal
+    for table in () if QUIET.get() else written.tables:
+        if len(table.rows) <= LONGEST:
+            print_table(console, terminal(table, styled))
+    folder = out or run
+    if written.missing:
+        typer.echo(f"{written.missing} jobs have no result yet; run the same crossfill experiment again", err=True)
+    typer.echo(
+        f"{len(written.tables)} tables in {folder / 'tables'} (Markdown, LaTeX), {len(written.drawings)} figures in "
+        f"{folder / 'figures'} (PDF, PNG), all of it in {written.page}"
+    )

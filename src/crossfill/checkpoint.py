@@ -5,14 +5,15 @@ import shutil
 from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from crossfill.config import Config, parse_config
-from crossfill.errors import CheckpointError
+from crossfill.errors import CheckpointError, DataError
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.task import Unit
@@ -45,6 +46,7 @@ ENCODER = "encoder"
 ENCODER_SOURCE = "encoder.json"
 """Where the encoder came from: its name, its revision on the hub, and a hash of its files."""
 _LARGEST_JSON = 200_000_000
+Kind = TypeVar("Kind")
 
 
 _OF_A_RUN = (WEIGHTS, STATE, HISTORY, CALIBRATION, RESULTS, EXPECTED, ENCODER_SOURCE, CARD, DESCRIPTION)
@@ -76,6 +78,19 @@ def read_json(path: Path) -> Any:
         return None
     except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: expected JSON; {error}; copy the file again, or train again") from None
+
+
+def read_as(path: Path, kind: type[Kind], what: str) -> Kind | None:
+    """Read a JSON file as values of this type; none if it does not exist."""
+    values = read_json(path)
+    try:
+        return None if values is None else TypeAdapter(kind).validate_python(values)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        reason = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+    except DataError as error:
+        reason = str(error)
+    raise CheckpointError(f"{path}: expected {what}; {reason}; delete it or train again")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:

@@ -98,7 +98,7 @@ def voters() -> None:
         return torch.zeros(votes.shape[1], n_labels, dtype=torch.float64)
 
     head = on_card("jm").heads.plug_in(UNSEEN)[0]
-    all_on_card(predict_by_vote(torch.zeros(4, 5, device=CARD), head, vote).probabilities)
+    all_on_card(predict_by_vote(torch.zeros(4, 5, device=CARD), head, vote))
     all_on_card(classify([CellWords(torch.zeros(4, 5, device=CARD), head)], interval=0.9).probabilities)
     print("votes, intervals")
 

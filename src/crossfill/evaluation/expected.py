@@ -14,19 +14,18 @@ t the quantile of Student's distribution with n − 2 degrees of freedom (for th
 term). Held-out cells are predicted by models that had fewer cells to train on, so expectations are a little low.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import TypeAdapter
 
-from crossfill.checkpoint import EXPECTED, read_json
-from crossfill.errors import CheckpointError
+from crossfill.checkpoint import EXPECTED, read_as
+from crossfill.evaluation.results import grouped
 from crossfill.files import write_json
-from crossfill.grid.cells import Cell
+from crossfill.grid.cells import Cell, CellName
 from crossfill.measures.significance import student_quantile
 
 LEVEL = 0.8
@@ -40,7 +39,7 @@ FEWEST_FOR_A_LINE = 6
 class HeldOutScore:
     """How a model that was trained without a seen cell does there."""
 
-    cell: Cell
+    cell: CellName
     score: float
     doubt: float
     """Share of words that the model expects to get wrong."""
@@ -50,7 +49,7 @@ class HeldOutScore:
 class ExpectedScore:
     """What a cell without labels is expected to score, from 0 to 1."""
 
-    cell: Cell
+    cell: CellName
     score: float
     low: float
     high: float
@@ -74,12 +73,9 @@ class Relation:
     @classmethod
     def fit(cls, doubts: Float[np.ndarray, "cells"], scores: Float[np.ndarray, "cells"]) -> "Relation":
         """A line or a constant, whichever predicts left-out cells better."""
-        n = len(scores)
-        mean, away = float(doubts.mean()), scores - scores.mean()
-        constant = cls(
-            n, mean, float(scores.mean()), 0.0, float("inf"), float(np.sqrt((away**2).sum() / (n - 1))), n - 1
-        )
-        centred = doubts - mean
+        n, means, away = len(scores), (float(doubts.mean()), float(scores.mean())), scores - scores.mean()
+        constant = cls(n, *means, 0.0, float("inf"), float(np.sqrt((away**2).sum() / (n - 1))), n - 1)
+        centred = doubts - means[0]
         squares = float((centred**2).sum())
         if n < FEWEST_FOR_A_LINE or squares < 1e-12:
             return constant
@@ -89,7 +85,7 @@ class Relation:
         if (left_out**2).sum() >= ((away * n / (n - 1)) ** 2).sum():
             return constant
         scale = float(np.sqrt((residuals**2).sum() / (n - 2)))
-        return cls(n, mean, float(scores.mean()), slope, squares, scale, n - 2)
+        return cls(n, *means, slope, squares, scale, n - 2)
 
     def expect(self, doubt: float, level: float = LEVEL) -> tuple[float, float, float]:
         """The expected score of a cell of this doubt, and the bounds of its interval, within 0 and 1."""
@@ -118,13 +114,10 @@ class Expectations:
 
 def expect_scores(held_out: Sequence[HeldOutScore], doubts: Mapping[Cell, float]) -> list[ExpectedScore]:
     """Expected scores of cells by their doubts, for tasks of which enough cells were held out."""
-    points: dict[str, list[HeldOutScore]] = defaultdict(list)
-    for point in held_out:
-        points[point.cell.task].append(point)
     relations = {
-        task: Relation.fit(np.array([p.doubt for p in of_task]), np.array([p.score for p in of_task]))
-        for task, of_task in points.items()
-        if len(of_task) >= FEWEST_CELLS
+        task: Relation.fit(np.array([point.doubt for point in points]), np.array([point.score for point in points]))
+        for task, points in grouped(held_out, lambda point: point.cell.task).items()
+        if len(points) >= FEWEST_CELLS
     }
     expected = []
     for cell, doubt in doubts.items():
@@ -136,29 +129,9 @@ def expect_scores(held_out: Sequence[HeldOutScore], doubts: Mapping[Cell, float]
 
 def save_expected(folder: Path, expectations: Expectations) -> None:
     """Write expected scores into a model folder."""
-    values = asdict(expectations)
-    for entry in (*values["held_out"], *values["expected"]):
-        entry["cell"] = f"{entry['cell']['task']}/{entry['cell']['language']}"
-    write_json(folder / EXPECTED, values)
+    write_json(folder / EXPECTED, TypeAdapter(Expectations).dump_python(expectations, mode="json"))
 
 
 def load_expected(folder: Path) -> Expectations | None:
-    """The expected scores in a model folder, if there are any."""
-    path = folder / EXPECTED
-    content = read_json(path)
-    if content is None:
-        return None
-
-    def cells(name: str) -> list[dict[str, Any]]:
-        return [values | {"cell": Cell.parse(values["cell"])} for values in content[name]]
-
-    try:
-        return Expectations(
-            tuple(HeldOutScore(**values) for values in cells("held_out")),
-            tuple(ExpectedScore(**values) for values in cells("expected")),
-            float(content["level"]),
-            content.get("tried"),
-        )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise CheckpointError(f"{path}: expected the expected scores of a model; {reason}; delete it") from None
+    """Read the expected scores in a model folder, if there are any."""
+    return read_as(folder / EXPECTED, Expectations, "the expected scores of a model")

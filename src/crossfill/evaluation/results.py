@@ -1,12 +1,13 @@
 """Results of a model on the corpora of cells, and means over them."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+from pydantic import TypeAdapter
 
-from crossfill.grid.cells import Cell
+from crossfill.grid.cells import Cell, CellName
 from crossfill.grid.task import TaskKind
 from crossfill.measures.significance import Correlation, correlation
 
@@ -17,9 +18,6 @@ Place = tuple[Cell, str]
 
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
-
-_AT_80_PER_CENT = 16
-"""Position of 80 % coverage in the risk–coverage curve, counted from 1."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class SetResult:
 class CellResult:
     """Measures of a model on one corpus of a cell."""
 
-    cell: Cell
+    cell: CellName
     corpus: str
     seen: bool
     n_sentences: int
@@ -62,7 +60,7 @@ class CellResult:
     counts: list[list[int]]
     """Hits, gold and predicted items of each sentence, plug-in; F1 = 2 · Σ hits / (Σ gold + Σ predicted)."""
     label_sets: SetResult | None = None
-    """Measures of label sets and temperature; None if the task is not calibrated."""
+    """None if the task is not calibrated."""
     left_out: int = 0
     """Sentences of the corpus that were left out because their text is evaluated elsewhere (`data.crossing`)."""
 
@@ -79,8 +77,8 @@ class CellResult:
     @property
     def errors_removed(self) -> float:
         """The share of errors among the 20 % of words that averaged prediction is least sure of."""
-        covered, whole = self.risk_coverage[_AT_80_PER_CENT - 1], self.risk_coverage[-1]
-        return 1 - 0.8 * covered / whole if whole else 0.0
+        at_80_per_cent, whole = self.risk_coverage[15], self.risk_coverage[-1]
+        return 1 - 0.8 * at_80_per_cent / whole if whole else 0.0
 
     @property
     def cell_corpus(self) -> Place:
@@ -104,16 +102,15 @@ class CellResult:
     def as_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
         values = asdict(self) | {"cell": str(self.cell)}
-        return values if self.label_sets is not None else {k: v for k, v in values.items() if k != "label_sets"}
+        return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "CellResult":
         """Return the result that `as_dict` wrote."""
-        optional = ("label_sets", "left_out")
-        known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls) if field.name not in optional}
-        known |= {"cell": Cell.parse(values["cell"]), "left_out": values.get("left_out", 0)}
-        sets = values.get("label_sets")
-        return cls(**known, label_sets=None if sets is None else SetResult(**sets))
+        return _RESULT.validate_python(values)
+
+
+_RESULT = TypeAdapter(CellResult)
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
@@ -130,7 +127,7 @@ def mean_by(items: Iterable[Item], key: Callable[[Item], Key], value: Callable[[
 
 
 def mean(values: Collection[float]) -> float:
-    """Return the mean; NaN if there are no values."""
+    """Return the mean; NaN of no values."""
     return float(np.mean(list(values))) if values else float("nan")
 
 
@@ -155,10 +152,10 @@ def task_means(results: Collection[CellResult], seen: bool = False) -> dict[str,
 def entropy_points(results: Iterable[CellResult], task: str | None = None) -> dict[Place, tuple[float, float]]:
     """Return mean entropy and averaged score of every unseen corpus, means over runs: the paper's entropy study."""
     unseen = [r for r in results if not r.seen and r.entropies and task in (None, r.cell.task)]
-    entropies, scores = (
-        mean_by(unseen, lambda r: r.cell_corpus, value) for value in (lambda r: r.entropy, lambda r: r.averaged_score)
-    )
-    return {place: (entropies[place], scores[place]) for place in sorted(entropies)}
+    by_corpus = sorted(grouped(unseen, lambda r: r.cell_corpus).items())
+    return {
+        place: (mean([r.entropy for r in group]), mean([r.averaged_score for r in group])) for place, group in by_corpus
+    }
 
 
 def entropy_correlation(points: Mapping[Place, tuple[float, float]]) -> Correlation:

@@ -1,6 +1,5 @@
 """Evaluation of a model on the corpora of a grid, and calibration on seen cells that were held out in turn."""
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -9,8 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from crossfill.config import Config
-from crossfill.evaluation.results import CellResult, PredictionKind, SetResult
+from crossfill.config import Config, PredictionConfig
+from crossfill.evaluation.results import CellResult, PredictionKind, SetResult, grouped
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
 from crossfill.grid.task import Task
@@ -19,7 +18,7 @@ from crossfill.measures.metrics import Labelling, score
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, rule_for, tempered
 from crossfill.prediction.predict import Prediction, encode, predict_features
-from crossfill.prediction.rules import ARGMAX, Rule, Sample
+from crossfill.prediction.rules import Rule, Sample
 from crossfill.training.labelled import Labelled, prepare
 
 STUDY_WORDS, STUDY_SAMPLES = 800, 10
@@ -29,7 +28,7 @@ ALPHA = 0.1
 
 
 def scored_corpora(model: Model, grid: Grid) -> list[tuple[Cell, str, Corpus]]:
-    """The cell, corpus name and test data of every corpus whose test data the model was not trained on."""
+    """List cell, name and test data of every corpus whose test data the model was not trained on."""
     return [
         (cell, name, corpus)
         for cell in grid.cells
@@ -45,9 +44,9 @@ def evaluate(
     alpha: float = ALPHA,
     report: Callable[[int, str], None] = lambda _done, _note: None,
 ) -> list[CellResult]:
-    """Evaluate the model on every corpus of every cell that has test data the model was not trained on.
+    """Evaluate the model on every corpus that has test data the model was not trained on.
 
-    With a calibration, they include measures of label sets at level α and of the temperature. `report` is called
+    With a calibration, results include measures of label sets at level α and of the temperature. `report` is called
     before each corpus, with the number of corpora done and the cell.
     """
     results = []
@@ -72,9 +71,7 @@ def evaluate_corpus(
     data = prepare(model.encoder, model.inventory, cell, corpus)
     features, cues = encode(model, data.inputs, cell.task), model.cues(cell, corpus.text())
     settings = config.prediction
-    plug_in = predict_features(model, features, cell, 0, cues=cues)
-    sampled = settings.samples and model.heads.has_posterior
-    averaged = predict_features(model, features, cell, settings.samples, settings.seed, cues) if sampled else plug_in
+    plug_in, averaged = _predict_both(model, features, cell, settings, cues)
     gold, task, lengths = data.labels.numpy(), model.inventory.task(cell.task), data.lengths.numpy()
     shift = model.heads.shifts.get(cell, 0.0)
     plug_in_rule, averaged_rule = (
@@ -104,14 +101,28 @@ def evaluate_corpus(
     )
 
 
+def _predict_both(
+    model: Model,
+    features: Float[Tensor, "words features"],
+    cell: Cell,
+    settings: PredictionConfig,
+    cues: Int[Tensor, "words cues"] | None = None,
+) -> tuple[Prediction, Prediction]:
+    """Predict with posterior means, and averaged over samples; without a posterior both are the same."""
+    plug_in = predict_features(model, features, cell, 0, cues=cues)
+    if not (settings.samples and model.heads.has_posterior):
+        return plug_in, plug_in
+    return plug_in, predict_features(model, features, cell, settings.samples, settings.seed, cues)
+
+
 def measure(
     prediction: Prediction,
     gold: Int[np.ndarray, "words"],
     task: Task,
     lengths: Int[np.ndarray, "sentences"],
-    rule: Rule = ARGMAX,
+    rule: Rule,
 ) -> dict[str, float]:
-    """Compute every measure of a prediction, by name: scores of the rule's decisions, and `argmax` of the likeliest."""
+    """Compute every measure of a prediction, by name: scores of the rule's decisions, `argmax` of likeliest labels."""
     probabilities = prediction.probabilities.cpu().numpy()
     likeliest, confidence = prediction.labels.cpu().numpy(), prediction.confidence.cpu().numpy()
     chosen = rule.choose(probabilities, lengths, task)
@@ -135,16 +146,10 @@ def measure_sets(
     probabilities = prediction.probabilities.cpu().numpy()
     sets = calibration.sets(probabilities, alpha)
     sizes = sets.sum(-1)
+    coverage, set_size, single = sets[np.arange(len(gold)), gold].mean(), sizes.mean(), (sizes == 1).mean()
     scaled = tempered(probabilities, calibration.temperature)
-    bins = uncertainty.reliability(scaled.max(-1), scaled.argmax(-1) == gold)
-    return SetResult(
-        alpha=alpha,
-        coverage=float(sets[np.arange(len(gold)), gold].mean()),
-        set_size=float(sizes.mean()),
-        single=float((sizes == 1).mean()),
-        tempered_nll=uncertainty.nll(scaled, gold),
-        tempered_ece=bins.error(),
-    )
+    ece = uncertainty.reliability(scaled.max(-1), scaled.argmax(-1) == gold).error()
+    return SetResult(alpha, float(coverage), float(set_size), float(single), uncertainty.nll(scaled, gold), ece)
 
 
 def study_entropies(
@@ -192,13 +197,9 @@ class PredictedCell:
 
 def predict_cell(model: Model, cell: Cell, parts: Sequence[Labelled], config: Config) -> PredictedCell:
     """Predict labelled sentences of a cell with posterior means, and averaged over samples."""
-    settings = config.prediction
     features = [encode(model, data.inputs, cell.task) for data in parts]
-    probabilities: list[np.ndarray] = []
-    for n_samples in (0, settings.samples if model.heads.has_posterior else 0):
-        predictions = [predict_features(model, part, cell, n_samples, settings.seed) for part in features]
-        probabilities.append(np.concatenate([prediction.probabilities.cpu().numpy() for prediction in predictions]))
-    plug_in, averaged = probabilities
+    pairs = zip(*(_predict_both(model, part, cell, config.prediction) for part in features), strict=True)
+    plug_in, averaged = (np.concatenate([part.probabilities.cpu().numpy() for part in kind]) for kind in pairs)
     return PredictedCell(
         cell,
         model.inventory.task(cell.task),
@@ -211,14 +212,9 @@ def predict_cell(model: Model, cell: Cell, parts: Sequence[Labelled], config: Co
 
 def calibrate_on(cells: Sequence[PredictedCell]) -> Calibration:
     """Calibrate each task on these cells, which the models that predicted them did not train on."""
-    of_task: dict[str, list[PredictedCell]] = defaultdict(list)
-    for predicted in cells:
-        of_task[predicted.cell.task].append(predicted)
+    of_task = sorted(grouped(cells, lambda predicted: predicted.cell.task).items())
     plug_in, averaged = (
-        {
-            task: TaskCalibration.of([cell.sample(kind) for cell in held_out], held_out[0].task)
-            for task, held_out in sorted(of_task.items())
-        }
+        {task: TaskCalibration.of([one.sample(kind) for one in group], group[0].task) for task, group in of_task}
         for kind in ("plug_in", "averaged")
     )
     return Calibration(plug_in, averaged)

@@ -1,11 +1,10 @@
 """Results of an evaluation as a table: in notebooks, as text, and as rows for other tools."""
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 from crossfill.evaluation.results import CellResult
-from crossfill.prediction.tagging import Row, data_frame
+from crossfill.prediction.tagging import data_frame
 
 
 class Results(list[CellResult]):
@@ -27,10 +26,27 @@ class Results(list[CellResult]):
         return data_frame(self.rows)
 
     def __repr__(self) -> str:
-        return text_table(self.rows)
+        columns = []
+        for texts, is_number in self._columns():
+            width = max(map(len, texts))
+            columns.append([text.rjust(width) if is_number else text.ljust(width) for text in texts])
+        return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True)) or "nothing"
 
     def _repr_html_(self) -> str:
-        return html_table(self.rows)
+        columns = []
+        for (name, *texts), is_number in self._columns():
+            style = ' style="text-align:right"' if is_number else ""
+            columns.append([f"<th{style}>{name}</th>", *(f"<td{style}>{escape(text)}</td>" for text in texts)])
+        lines = "".join(f"<tr>{''.join(line)}</tr>" for line in zip(*columns, strict=True))
+        return f"<table>{lines}</table>" if lines else "<p>nothing</p>"
+
+    def _columns(self) -> list[tuple[list[str], bool]]:
+        """The name and values of each column as text, and whether they are numbers."""
+        rows = self.rows
+        return [
+            ([name, *(_shown(row[name]) for row in rows)], isinstance(value, int | float) and name != "seen")
+            for name, value in (rows[0] if rows else {}).items()
+        ]
 
 
 def _row(result: CellResult, calibrated: bool) -> dict[str, Any]:
@@ -48,38 +64,6 @@ def _row(result: CellResult, calibrated: bool) -> dict[str, Any]:
         sets, unknown = result.label_sets, float("nan")
         row |= {"coverage": sets.coverage if sets else unknown, "set_size": sets.set_size if sets else unknown}
     return row
-
-
-def html_table(rows: Sequence[Row]) -> str:
-    """Write a table in HTML, as notebooks show data frames, with numbers to the right."""
-    if not rows:
-        return "<p>nothing</p>"
-    head = "".join(f"<th{_aligned(value)}>{escape(name)}</th>" for name, value in rows[0].items())
-    body = "".join(
-        "<tr>" + "".join(f"<td{_aligned(value)}>{escape(_shown(value))}</td>" for value in row.values()) + "</tr>"
-        for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def text_table(rows: Sequence[Row]) -> str:
-    """Write a table as text, a line for each row."""
-    if not rows:
-        return "nothing"
-    cells = [list(rows[0]), *([_shown(value) for value in row.values()] for row in rows)]
-    right = [bool(_aligned(value)) for value in rows[0].values()]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join(
-        "  ".join(
-            text.rjust(width) if to_right else text.ljust(width)
-            for text, width, to_right in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in cells
-    )
-
-
-def _aligned(value: Any) -> str:
-    return ' style="text-align:right"' if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
 def _shown(value: Any) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from typing import Annotated
 
 import numpy as np
+from pydantic import BeforeValidator, PlainSerializer
 
 from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import EMPTY, Column, Corpus
@@ -31,6 +33,8 @@ class Cell:
         return cls(task, language)
 
 
+CellName = Annotated[Cell, BeforeValidator(Cell.parse), PlainSerializer(str)]
+"""A cell that files name as `task/language`."""
 SPLITS = ("train", "dev", "test", "surplus")
 
 

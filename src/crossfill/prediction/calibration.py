@@ -14,21 +14,26 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from pydantic import Field
 
-from crossfill.checkpoint import CALIBRATION, read_json
+from crossfill.checkpoint import CALIBRATION, read_as
 from crossfill.config import Decision
-from crossfill.errors import CheckpointError, DataError
+from crossfill.errors import DataError
 from crossfill.files import write_json
 from crossfill.grid.task import Task
-from crossfill.prediction.rules import BETAS, FARTHEST, Preference, Rule, Sample, fit_offsets
+from crossfill.prediction.rules import FARTHEST, Preference, Rule, Sample, fit_offsets
 
 LEVELS = 1000
 """Resolution of α and of the share to abstain on: both are rounded down to multiples of 1/LEVELS."""
 _TEMPERATURES = (0.05, 20.0)
+_Levels = Annotated[
+    tuple[Annotated[float, Field(ge=0, le=1.000001)], ...], Field(min_length=LEVELS + 1, max_length=LEVELS + 1)
+]
+_Offset = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
 
 
 @dataclass(frozen=True)
@@ -37,14 +42,14 @@ class TaskCalibration:
 
     n_words: int
     n_sentences: int
-    temperature: float
+    temperature: Annotated[float, Field(gt=0, lt=math.inf)]
     """T that maximises the likelihood of p^(1/T), renormalised; above 1 the model was overconfident."""
-    scores: tuple[float, ...]
+    scores: _Levels
     """Thresholds ŝ at 1 − α = 0, 1/LEVELS, …, 1."""
-    confidences: tuple[float, ...]
+    confidences: _Levels
     """Quantiles of the words' confidence at 0, 1/LEVELS, …, 1."""
     n_cells: int = 1
-    offsets: Mapping[Preference, float] = field(default_factory=dict)
+    offsets: Mapping[Preference, _Offset] = field(default_factory=dict)
     """The offset of the decision rule for each preference; empty where the most probable label is the best decision."""
 
     @classmethod
@@ -130,44 +135,12 @@ def tempered(probabilities: Float[np.ndarray, "words labels"], temperature: floa
 
 def save_calibration(folder: Path, calibration: Calibration) -> None:
     """Write the calibration of a model into its folder."""
-    write_json(folder / CALIBRATION, {"levels": LEVELS, **asdict(calibration)}, indent=None)
+    write_json(folder / CALIBRATION, asdict(calibration), indent=None)
 
 
 def load_calibration(folder: Path) -> Calibration | None:
-    """The calibration in a model folder, if there is one."""
-    path = folder / CALIBRATION
-    found = read_json(path)
-    if found is None:
-        return None
-    try:
-        if found["levels"] != LEVELS:
-            raise ValueError(f"expected {LEVELS} levels, got {found['levels']}")
-        parts = [{str(t): _task(v) for t, v in found[kind].items()} for kind in ("plug_in", "averaged")]
-        return Calibration(*parts)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise CheckpointError(
-            f"{path}: expected the calibration of a model; {reason}; delete it or train again"
-        ) from None
-
-
-def _task(values: Mapping[str, Any]) -> TaskCalibration:
-    columns = {name: tuple(map(float, values[name])) for name in ("scores", "confidences")}
-    for name, column in columns.items():
-        if len(column) != LEVELS + 1 or not all(0 <= value <= 1.000001 for value in column):
-            raise ValueError(f"{name}: expected {LEVELS + 1} numbers from 0 to 1")
-    temperature = float(values["temperature"])
-    if not 0 < temperature < math.inf:
-        raise ValueError(f"expected a temperature above 0, got {temperature}")
-    offsets: dict[Preference, float] = {}
-    for preference in BETAS:
-        if preference in values.get("offsets", {}):
-            offsets[preference] = float(values["offsets"][preference])
-            if not -FARTHEST <= offsets[preference] <= FARTHEST:
-                raise ValueError(f"offsets: expected numbers from −{FARTHEST} to {FARTHEST}")
-    n_cells = int(values["n_cells"])
-    counts = int(values["n_words"]), int(values["n_sentences"])
-    return TaskCalibration(*counts, temperature, **columns, n_cells=n_cells, offsets=offsets)
+    """Read the calibration in a model folder, if there is one."""
+    return read_as(folder / CALIBRATION, Calibration, "the calibration of a model")
 
 
 def _weights(sizes: Sequence[int]) -> list[Float[np.ndarray, "words"]]:

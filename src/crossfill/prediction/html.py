@@ -31,9 +31,13 @@ def tagging_html(tagging: "Tagging") -> str:
     words = "".join(
         _word(tagging, i) + (" " if space else "") for i, space in zip(range(len(tagging)), spaces, strict=True)
     )
+    n, summary = len(tagging), "no words"
+    if n:
+        doubt = f"mean confidence {tagging.confidence.mean():.0%}, entropy {tagging.entropy.mean():.3f} nats"
+        summary = f"{n} {tagging.unit}{'s' if n > 1 else ''}, {doubt}"
     return (
         f'<div style="max-width:60em"><div style="font-size:.85em;opacity:.75"><b>{escape(str(tagging.cell))}</b>, '
-        f'{_summary(tagging)}</div><div dir="auto" style="line-height:1;margin-top:.5em">{words}</div></div>'
+        f'{summary}</div><div dir="auto" style="line-height:1;margin-top:.5em">{words}</div></div>'
     )
 
 
@@ -72,19 +76,9 @@ def _underline(confidence: float) -> str:
 
 
 def _title(word: "TaggedWord") -> str:
-    parts = [f"{word.text}: {word.label}, {word.confidence:.0%}; entropy {word.entropy:.3f} nats"]
-    parts += [f"one of {', '.join(word.label_set)}"] * bool(word.label_set) + ["doubtful"] * word.doubtful
-    return "; ".join(parts)
-
-
-def _summary(tagging: "Tagging") -> str:
-    n = len(tagging)
-    if not n:
-        return "no words"
-    return (
-        f"{n} {tagging.unit}{'s' * (n > 1)}, mean confidence {tagging.confidence.mean():.0%}, "
-        f"entropy {tagging.entropy.mean():.3f} nats"
-    )
+    label_set = f"one of {', '.join(word.label_set)}" if word.label_set else ""
+    parts = [f"{word.text}: {word.label}, {word.confidence:.0%}; entropy {word.entropy:.3f} nats", label_set]
+    return "; ".join(filter(None, [*parts, "doubtful" if word.doubtful else ""]))
 
 
 def _kind(label: str) -> str:

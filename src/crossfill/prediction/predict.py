@@ -71,18 +71,14 @@ class CellWords(NamedTuple):
         return (CellWords(part, self.head, cues_of_part) for part, cues_of_part in zip(parts, cues, strict=True))
 
 
+@torch.inference_mode()
 def predict_runs(runs: Sequence[CellWords], vote: Vote | None, interval: float | None = None) -> Prediction:
     """Predict the words of cells of one task: the draws of each head are averaged, or vote if there is a `vote`."""
     if vote is None or runs[0].head.n_samples == 1:
         return classify(runs, interval)
-    elected = [predict_by_vote(run.features, run.head, vote) for run in runs]
-    probabilities = torch.cat([one.probabilities for one in elected])
-    return Prediction(
-        probabilities,
-        torch.cat([one.entropy for one in elected]),
-        torch.cat([one.mutual_information for one in elected]),
-        None if interval is None else probabilities.expand(2, -1, -1),
-    )
+    probabilities = torch.cat([predict_by_vote(run.features, run.head, vote) for run in runs])
+    bounds = None if interval is None else probabilities.expand(2, -1, -1)
+    return Prediction(probabilities, entropy(probabilities), probabilities.new_zeros(len(probabilities)), bounds)
 
 
 def encode(model: Model, inputs: Inputs, task: str) -> Float[Tensor, "items features"]:
@@ -128,12 +124,13 @@ def classify(runs: Sequence[CellWords], interval: float | None = None) -> Predic
 
 
 @torch.inference_mode()
-def predict_by_vote(features: Float[Tensor, "words features"], head: Classifier, vote: Vote) -> Prediction:
-    """Every draw votes for a label of each word, and `vote` decides over all words; mutual information is zero."""
+def predict_by_vote(
+    features: Float[Tensor, "words features"], head: Classifier, vote: Vote
+) -> Float[Tensor, "words labels"]:
+    """Let every draw vote for a label of each word; `vote` decides over all words."""
     votes = torch.cat([head.logits(part.features).argmax(-1) for part in CellWords(features, head).chunks()], dim=1)
     # votes are counted in float64, which not every device has
-    probabilities = vote(votes.cpu(), head.n_labels).to(features.dtype).to(features.device)
-    return Prediction(probabilities, entropy(probabilities), features.new_zeros(len(features)))
+    return vote(votes.cpu(), head.n_labels).to(features.dtype).to(features.device)
 
 
 def _bounds(

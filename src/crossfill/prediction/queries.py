@@ -1,12 +1,8 @@
-"""Tagging of many sentences, each in its own cell, with one pass through the encoder.
-
-Then from predicted probabilities to the output: labels, spans, label sets and marks of doubtful words (`_decide`).
-"""
+"""Tagging of many sentences, each in its own cell, with one pass through the encoder."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -46,7 +42,7 @@ def tag_queries(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list
     heads vote: they vote over all queries of a cell.
     """
     taggings: dict[int, Tagging] = {}
-    encoded = _encode(model, queries)
+    features, first_row = _encode(model, queries)
     for numbers in _grouped(queries, model.heads.shifts):
         group = [queries[number] for number in numbers]
         first, task = group[0], model.inventory.task(group[0].cell.task)
@@ -55,59 +51,44 @@ def tag_queries(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list
         labels_of = Counter[Cell]()
         for query, length in zip(group, lengths.tolist(), strict=True):
             labels_of[query.cell] += length
-        parts = model.pool(*encoded.of(group), task.name).split(list(labels_of.values()))
-        runs = [
-            CellWords(part, head_of(cell, first.n_samples), _cues(model, cell, group))
-            for cell, part in zip(labels_of, parts, strict=True)
-        ]
+        sentences = [(query.cell.language, part) for query in group for part in query.sentence.sentences]
+        starts = torch.tensor([first_row[sentence] for sentence in sentences], dtype=torch.long)
+        n_words = torch.tensor([len(sentence) for _, sentence in sentences], dtype=torch.long)
+        words = features[ranges(starts, n_words).to(features.device)]
+        parts = model.pool(words, n_words, task.name).split(list(labels_of.values()))
+        runs = []
+        for cell, part in zip(labels_of, parts, strict=True):
+            in_cell = (query.sentence for query in group if query.cell == cell)
+            cues = model.cues(cell, Corpus.from_text(in_cell)) if cell in model.heads.cue_cells else None
+            runs.append(CellWords(part, head_of(cell, first.n_samples), cues))
         prediction = predict_runs(runs, model.heads.vote, first.options.interval)
         tagged = _decide(group, lengths, task, prediction, model.heads.shifts.get(first.cell, 0.0))
         taggings |= zip(numbers, tagged, strict=True)
     return [taggings[number] for number in range(len(queries))]
 
 
-class _Encoded(NamedTuple):
-    """Features of the words of sentences in their languages, and the row at which each sentence begins."""
-
-    features: Float[Tensor, "words features"]
-    first: dict[tuple[str, Sentence], int]
-
-    def of(self, queries: Sequence[Query]) -> tuple[Float[Tensor, "chosen features"], Int[Tensor, "sentences"]]:
-        """The features of all words of the queries, and the words of each of their sentences."""
-        parts = [(query.cell.language, part) for query in queries for part in query.sentence.sentences]
-        starts = torch.tensor([self.first[part] for part in parts], dtype=torch.long)
-        lengths = torch.tensor([len(sentence) for _, sentence in parts], dtype=torch.long)
-        return self.features[ranges(starts, lengths).to(self.features.device)], lengths
-
-
-def _encode(model: Model, queries: Sequence[Query]) -> _Encoded:
-    """Encode all sentences, in each language that they are queried in."""
-    sentences = list(dict.fromkeys(part for query in queries for part in query.sentence.sentences))
-    place = {sentence: i for i, sentence in enumerate(sentences)}
-    wanted: dict[str, dict[int, None]] = defaultdict(dict)
+def _encode(
+    model: Model, queries: Sequence[Query]
+) -> tuple[Float[Tensor, "words features"], dict[tuple[str, Sentence], int]]:
+    """Encode all sentences, in each language that they are queried in; with the row at which each of them begins."""
+    encoder, wanted = model.encoder, defaultdict[str, dict[Sentence, None]](dict)
     for query in queries:
-        for part in query.sentence.sentences:
-            wanted[query.cell.language][place[part]] = None
-    encoder, starts = model.encoder, np.cumsum([0, *map(len, sentences)]).tolist()
-    inputs = encoder.prepare(Corpus.from_text(sentences), next(iter(wanted)))
+        wanted[query.cell.language] |= dict.fromkeys(query.sentence.sentences)
+    place = {sentence: i for i, sentence in enumerate(dict.fromkeys(s for q in queries for s in q.sentence.sentences))}
+    inputs = encoder.prepare(Corpus.from_text(place), queries[0].cell.language)
     if not encoder.is_centred:
-        pairs = ((language, i) for language, chosen in wanted.items() for i in chosen)
-        return _Encoded(encode_words(model, inputs), {(language, sentences[i]): starts[i] for language, i in pairs})
-    parts, first, n_words = [], {}, 0
+        starts = np.cumsum([0, *map(len, place)]).tolist()
+        rows = {(language, s): starts[place[s]] for language, chosen in wanted.items() for s in chosen}
+        return encode_words(model, inputs), rows
+    parts, rows, n_words = [], {}, 0
     for language, chosen in wanted.items():
-        part = inputs if len(chosen) == len(sentences) else inputs.take(torch.tensor(list(chosen)))
+        every = len(chosen) == len(place)
+        part = inputs if every else inputs.take(torch.tensor([place[sentence] for sentence in chosen]))
         parts.append(encode_words(model, encoder.recentred(part, language)))
-        for i in sorted(chosen) if part is inputs else chosen:
-            first[language, sentences[i]] = n_words
-            n_words += len(sentences[i])
-    return _Encoded(torch.cat(parts), first)
-
-
-def _cues(model: Model, cell: Cell, queries: Sequence[Query]) -> Int[Tensor, "words cues"] | None:
-    """Find the cues of the words that are queried in a cell, if its head reads them."""
-    if cell not in model.heads.cue_cells:
-        return None
-    return model.cues(cell, Corpus.from_text(query.sentence for query in queries if query.cell == cell))
+        for sentence in place if every else chosen:
+            rows[language, sentence] = n_words
+            n_words += len(sentence)
+    return torch.cat(parts), rows
 
 
 def _grouped(queries: Sequence[Query], shifts: Mapping[Cell, float]) -> list[list[int]]:
@@ -127,8 +108,7 @@ def _decide(
 ) -> list[Tagging]:
     """Make the tagging of each query from one prediction for all words; the queries agree in task and options.
 
-    `lengths` are the labels of each sentence: its words, or one. `shift` is an offset of decisions on the label that
-    means none, in addition to that of the calibration.
+    `shift` is an offset of decisions on the label that means none, in addition to that of the calibration.
     """
     probabilities, entropy, mutual_information = (
         values.cpu().numpy() for values in (prediction.probabilities, prediction.entropy, prediction.mutual_information)
@@ -158,38 +138,34 @@ def _decide(
         none = task.absent or "_"
         labels = [none if dropped else label for label, dropped in zip(labels, unsure.tolist(), strict=True)]
         doubtful = unsure if doubtful is None else doubtful | unsure
-    taggings, waiting, first = [], iter(spans), 0
-    span = next(waiting, None)
-    for query, length in zip(queries, lengths.tolist(), strict=True):
-        end, in_sentence = first + length, []
-        while span is not None and span.start < end:
-            in_sentence.append(span)
-            span = next(waiting, None)
-        taggings.append(
-            Tagging(
-                query.cell,
-                query.sentence,
-                tuple(labels[first:end]),
-                probabilities[first:end],
-                task,
-                confidence[first:end],
-                entropy[first:end],
-                mutual_information[first:end],
-                _spans(in_sentence, query.sentence, first),
-                None if sets is None else sets[first:end],
-                None if doubtful is None else doubtful[first:end],
-                None if bounds is None else bounds[:, first:end],
-            )
+    ends = np.cumsum(lengths)
+    spans_of: dict[int, list[DecodedSpan]] = defaultdict(list)
+    for span in spans:
+        spans_of[int(np.searchsorted(ends, span.start, side="right"))].append(span)
+    taggings = []
+    for i, (query, end, length) in enumerate(zip(queries, ends.tolist(), lengths.tolist(), strict=True)):
+        words = slice(end - length, end)
+        tagging = Tagging(
+            query.cell,
+            query.sentence,
+            tuple(labels[words]),
+            probabilities[words],
+            task,
+            confidence[words],
+            entropy[words],
+            mutual_information[words],
+            _cut(spans_of[i], query.sentence, end - length),
+            None if sets is None else sets[words],
+            None if doubtful is None else doubtful[words],
+            None if bounds is None else bounds[:, words],
         )
-        first = end
+        taggings.append(tagging)
     return taggings
 
 
-def _spans(decoded: Sequence[DecodedSpan], sentence: Sentence, first: int) -> tuple[Span, ...]:
+def _cut(decoded: Sequence[DecodedSpan], sentence: Sentence, first: int) -> tuple[Span, ...]:
     """Cut the spans out of a sentence, whose first word has the number `first` in the prediction."""
-    if not decoded:
-        return ()
-    text, offsets, spans = sentence.original, sentence.offsets, []
+    text, offsets, spans = sentence.original, sentence.offsets if decoded else (), []
     for span in decoded:
         start, end = span.start - first, span.end - first
         begin, stop = offsets[start][0], offsets[end - 1][1]

@@ -52,10 +52,6 @@ class Rule:
         return viterbi(weights, lengths, task.labels) if spans else weights.argmax(-1)
 
 
-ARGMAX = Rule(valid=False)
-"""The most probable label of each word."""
-
-
 class Sample(NamedTuple):
     """Words of one cell with their right labels, and what a model that never saw the cell believes of them."""
 

@@ -21,6 +21,7 @@ Row = Mapping[str, Any]
 """Values by the names of their columns; all rows of a table have the same names in the same order."""
 DIGITS = 6
 """Decimal places of numbers that are written as JSON."""
+_SINGULAR = {"labels": "label", "distributions": "distribution", "label_sets": "label_set"}
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,7 @@ class TaggedWord:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A name or phrase: words `start` to `end` (exclusive) of the sentence.
-
-    `text` is the text it was cut from (`Sentence.original`) from `start_char` to `end_char`, in characters.
-    """
+    """A name or phrase: words `start` to `end` (exclusive) of the sentence; characters count in `Sentence.original`."""
 
     start: int
     end: int
@@ -153,20 +151,9 @@ class Tagging:
         texts, places = self.sentence.words, self.sentence.offsets
         if self.unit is not Unit.WORD:
             texts, places = (self.sentence.text,), ((0, len(self.sentence.text)),)
-        return tuple(
-            TaggedWord(*row, *place)
-            for *row, place in zip(
-                texts,
-                self.labels,
-                self.confidence.tolist(),
-                self.entropy.tolist(),
-                self.mutual_information.tolist(),
-                self.label_sets,
-                doubtful,
-                places,
-                strict=True,
-            )
-        )
+        numbers = (self.confidence.tolist(), self.entropy.tolist(), self.mutual_information.tolist())
+        rows = zip(texts, self.labels, *numbers, self.label_sets, doubtful, places, strict=True)
+        return tuple(TaggedWord(*row, *place) for *row, place in rows)
 
     def distribution(self, word: int) -> dict[str, float]:
         """The probability of every label of a word, largest first."""
@@ -174,32 +161,26 @@ class Tagging:
         return {self.label_names[i]: float(self.probabilities[word, i]) for i in order}
 
     def tags(self, distributions: bool = False) -> dict[str, Any]:
-        """Labels, their uncertainty and spans as JSON values; with `distributions`, the probability of every label."""
-        found: dict[str, Any] = {"labels": list(self.labels)}
+        """Labels, their uncertainty and spans as JSON values; with `distributions`, the probability of every label.
+
+        Where the task labels sentences or pairs, these are values of one label, always with its distribution.
+        """
+        values: dict[str, Any] = {"labels": list(self.labels)}
         for name in ("confidence", "entropy", "mutual_information"):
-            found[name] = [round(value, DIGITS) for value in getattr(self, name).tolist()]
-        if self.unit is not Unit.WORD:
-            return self._only({"label": self.labels[0]} | {name: v[0] for name, v in found.items() if name != "labels"})
+            values[name] = [round(value, DIGITS) for value in getattr(self, name).tolist()]
         if self.kind is TaskKind.SPANS:
-            found["spans"] = [span.as_dict() for span in self.spans]
+            values["spans"] = [span.as_dict() for span in self.spans]
         if self.sets is not None:
-            found["label_sets"] = [list(labels) for labels in self.label_sets]
+            values["label_sets"] = [list(labels) for labels in self.label_sets]
         if self.doubtful is not None:
-            found["doubtful"] = self.doubtful.tolist()
-        if distributions:
-            found["distributions"] = [
+            values["doubtful"] = self.doubtful.tolist()
+        if distributions or self.unit is not Unit.WORD:
+            values["distributions"] = [
                 {label: round(p, DIGITS) for label, p in self.distribution(i).items()} for i in range(len(self))
             ]
-        return found
-
-    def _only(self, found: dict[str, Any]) -> dict[str, Any]:
-        """The values of the one label of a sentence or pair, always with its distribution."""
-        found["distribution"] = {label: round(p, DIGITS) for label, p in self.distribution(0).items()}
-        if self.sets is not None:
-            found["label_set"] = list(self.label_sets[0])
-        if self.doubtful is not None:
-            found["doubtful"] = bool(self.doubtful[0])
-        return found
+        if self.unit is Unit.WORD:
+            return values
+        return {_SINGULAR.get(name, name): of_labels[0] for name, of_labels in values.items()}
 
     def to_dict(self, distributions: bool = False) -> dict[str, Any]:
         """The tagging as JSON values: cell, text, words with their offsets in it, and what `tags` gives."""
@@ -214,10 +195,7 @@ class Tagging:
 
     def to_pandas(self) -> Any:
         """A row for each word, as a data frame of pandas, which is not installed with crossfill."""
-        rows = [asdict(word) for word in self.words]
-        for row in rows:
-            row["label_set"] = list(row["label_set"])
-        return data_frame(rows)
+        return data_frame([asdict(word) | {"label_set": list(word.label_set)} for word in self.words])
 
 
 def data_frame(rows: Sequence[Row]) -> Any:

@@ -132,13 +132,7 @@ def encoder_origin(folder: Path) -> Origin | None:
 
 def load_results(folder: Path) -> list[CellResult]:
     """Read the results in a model folder; empty if it was not evaluated."""
-    path = folder / checkpoint.RESULTS
-    entries = checkpoint.read_json(path)
-    try:
-        return [CellResult.from_dict(values) for values in entries or ()]
-    except (KeyError, TypeError, AttributeError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise CheckpointError(f"{path}: expected results of crossfill; {reason}; delete it") from None
+    return checkpoint.read_as(folder / checkpoint.RESULTS, list[CellResult], "results of crossfill") or []
 
 
 def write_card(folder: Path) -> None:

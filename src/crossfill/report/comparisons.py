@@ -87,22 +87,9 @@ def difference_table(results: StudyResults, runs: Runs) -> Table:
             )
         )
     n_seeds = len(results.seeds)
-    return Table.of(
-        "differences",
-        "Method against method",
-        (
-            "task", "method", "against", "difference", "95 %", "p", "Holm's p", "won / lost", "significantly",
-            "hangs on", "best in",
-        ),
-        rows,
-        f"Points on unseen corpora, plug-in, paired over {n_seeds} {'seed' if n_seeds == 1 else 'seeds'} and corpora. "
-        "95 % and p: Student's t with seeds and corpora as samples, so that variance between trainings counts (with "
-        "one seed: over corpora alone); Holm's correction over the whole table (* below 0.05). Won / lost: corpora in "
-        "which the method scores higher / lower; significantly: those of them where approximate randomisation over the "
-        "corpus' sentences has p < 0.05 (Holm's correction over corpora). Hangs on: the corpus without which the "
-        "difference would change its sign or be less than half. Best in: corpora in which no method of the study "
-        "scores higher; methods that tie share a win.",
-    )  # fmt: skip
+    columns = ("task", "method", "against", "difference", "95 %", "p", "Holm's p", "won / lost", "significantly")
+    columns += ("hangs on", "best in")
+    return Table.of("differences", columns, rows, seeds=f"{n_seeds} {'seed' if n_seeds == 1 else 'seeds'}")
 
 
 def size_table(results: StudyResults, runs: Runs) -> Table:
@@ -114,14 +101,7 @@ def size_table(results: StudyResults, runs: Runs) -> Table:
             if not math.isnan(r):
                 numbers = (Datum(true_minus(f"{r:.2f}"), r), Datum(f"{p:.2g}", p), Datum(str(n), float(n)))
                 rows.append((task, method_label(method), *numbers))
-    return Table.of(
-        "size",
-        "Score against training size",
-        ("task", "method", "r", "p", "corpora"),
-        rows,
-        "Pearson's r between the score in an unseen cell and the logarithm of the training words that its language has "
-        "in the seen cells of other tasks.",
-    )
+    return Table.of("size", ("task", "method", "r", "p", "corpora"), rows)
 
 
 def words_elsewhere(results: StudyResults) -> dict[str, dict[str, int]]:
@@ -155,14 +135,7 @@ def knowledge_table(results: StudyResults, runs: Runs) -> Table:
             if known and unknown:
                 data = [Datum(f"{100 * mean(group):.1f} ({len(group)})", mean(group)) for group in (known, unknown)]
                 rows.append((task, method_label(method), *data, points(mean(known) - mean(unknown))))
-    return Table.of(
-        "knowledge",
-        "Score by what the encoder knows",
-        ("task", "method", "known", "unknown", "difference"),
-        rows,
-        "Mean scores of unseen corpora, and how many, in the languages that the encoder was trained on "
-        "(encoder_languages in the study) and in others.",
-    )
+    return Table.of("knowledge", ("task", "method", "known", "unknown", "difference"), rows)
 
 
 def wins(runs: Runs, task: str) -> tuple[dict[str, float], int]:

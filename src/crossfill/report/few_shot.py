@@ -87,15 +87,7 @@ def _scores(results: StudyResults, by_task: Mapping[str, Scores], numbers: Seque
             values = [mean_over(of_focus, k, cells.get(k, ())) for k in numbers]
             rows.append((task, f"{method_label(results.focus)}: {name}", *(number(value, 3) for value in values)))
         rows.append((task, "cells", *(str(len(cells.get(k, ()))) for k in numbers)))
-    return Table.of(
-        "few-shot",
-        "Scores by number of labelled sentences",
-        ("task", "head", *map(str, numbers)),
-        rows,
-        "Mean over unseen cells that have so many training sentences, and over random orders of them; posterior means "
-        "plugged in. From scratch: a prior centred on zero. Chosen: sentences by crossfill annotate, with as many "
-        "words as so many random ones. Bold: the best.",
-    )
+    return Table.of("few-shot", ("task", "head", *map(str, numbers)), rows)
 
 
 def _losses(by_task: Mapping[str, Scores], numbers: Sequence[int]) -> Table:
@@ -114,13 +106,8 @@ def _losses(by_task: Mapping[str, Scores], numbers: Sequence[int]) -> Table:
         for method, by_k in scores.items()
         if method not in (SCRATCH, ANNOTATED) and 0 in by_k
     ]
-    return Table.of(
-        "few-shot-losses",
-        "Cells below their zero-shot score",
-        ("task", "method", *(str(k) for k in numbers if k)),
-        rows if any(numbers) else (),
-        "Share of cells whose mean score over orders is below zero-shot, and the largest loss in points.",
-    )
+    columns = ("task", "method", *(str(k) for k in numbers if k))
+    return Table.of("few-shot-losses", columns, rows if any(numbers) else ())
 
 
 def _priors(results: StudyResults, by_task: Mapping[str, Scores]) -> Table:
@@ -140,10 +127,5 @@ def _priors(results: StudyResults, by_task: Mapping[str, Scores]) -> Table:
         (*of_test, Datum(true_minus(f"{gap:+.1f}"), gap), number(p, 3), number(corrected, 3))
         for of_test, (gap, p, *_), corrected in zip(names, tests, holm([test.p_value for test in tests]), strict=True)
     ]
-    return Table.of(
-        "few-shot-priors",
-        f"Priors against that of {method_label(results.rival)}",
-        ("task", "method", "sentences", "difference", "p", "p (Holm)"),
-        rows,
-        "Difference of mean scores in points after adaptations to the same sentences; t-test paired over cells.",
-    )
+    columns = ("task", "method", "sentences", "difference", "p", "p (Holm)")
+    return Table.of("few-shot-priors", columns, rows, rival=method_label(results.rival))

@@ -4,10 +4,13 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
+from importlib.resources import files
 from typing import NamedTuple
 
 import rich.table
+import yaml
 from rich import box
 from rich.text import Text
 
@@ -40,11 +43,10 @@ class Table:
     caption: str = ""
 
     @classmethod
-    def of(
-        cls, name: str, title: str, columns: Iterable[str], rows: Iterable[Iterable[Datum | str]], caption: str
-    ) -> "Table":
-        """Make a table; texts in its rows become entries."""
+    def of(cls, name: str, columns: Iterable[str], rows: Iterable[Iterable[Datum | str]], **values: str) -> "Table":
+        """Make a table with its title and caption, with these values in them; texts in its rows become entries."""
         entries = tuple(tuple(Datum(entry) if isinstance(entry, str) else entry for entry in row) for row in rows)
+        title, caption = (_texts()[name][part].format(**values) for part in ("title", "caption"))
         return cls(name, title, tuple(columns), entries, caption)
 
     @property
@@ -52,6 +54,11 @@ class Table:
         """Which columns hold numbers."""
         columns = zip(*self.rows, strict=True) if self.rows else ((Datum("text"),) for _ in self.columns)
         return [all(datum.value is not None or datum.text in ("–", "") for datum in column) for column in columns]
+
+
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    return yaml.safe_load(files("crossfill.report").joinpath("tables.yaml").read_text(encoding="utf-8"))
 
 
 def method_label(method: str) -> str:

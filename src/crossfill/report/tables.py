@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -63,31 +64,31 @@ def main_table(results: StudyResults, group: str, kind: PredictionKind = "plug_i
     if len(tasks) > 1:
         means = [_score(seed_means(results, of_method, tasks, kind)) for of_method in entries.values()]
         rows.append(("mean", *with_best_in_bold(means)))
-    caption = f"Mean over the corpora of unseen cells{_deviation(entries.values())}."
-    caption += _span_counts(results, next(iter(entries.values()), []))
+    notes = _span_counts(results, next(iter(entries.values()), []))
     if len(entries) > 1:
-        caption += (
+        notes += (
             " Bold: the best. † below the best at p < 0.05 (paired over seeds and cells, both as samples; Holm's "
             "correction; means over tasks are not tested)."
         )
     if chosen := results.study.get("chosen"):
-        caption += f" Settings were chosen on {chosen['date']}"
+        notes += f" Settings were chosen on {chosen['date']}"
         if group in chosen["partitions"]:
-            caption += " on dev data of these partitions' seen cells: look at partitions that chose nothing, too."
+            notes += " on dev data of these partitions' seen cells: look at partitions that chose nothing, too."
         else:
-            caption += "; these partitions chose nothing."
+            notes += "; these partitions chose nothing."
     if results.is_oracle(results.proper(group=group)):
-        caption += " Selected on dev data of UNSEEN cells (oracle): not zero-shot."
+        notes += " Selected on dev data of UNSEEN cells (oracle): not zero-shot."
     is_first = group == results.groups[0]
-    if kind == "averaged":
-        name, title = "averaged", "Averaged prediction: scores on unseen cells"
-    elif is_first:
-        name, title = "table1", "Table 1: scores on unseen cells, posterior means plugged in"
-    else:
-        name, title = "plug-in", "Plug-in prediction: scores on unseen cells"
-    name += "" if is_first else f"-{group}"
-    title += f" (partitions: {group})" if len(results.groups) > 1 else ""
-    return Table.of(name, title, ("task", *map(method_label, entries)), rows, caption)
+    plug_in = "table1" if is_first else "plug-in"
+    table = Table.of(
+        plug_in if kind == "plug_in" else "averaged",
+        ("task", *map(method_label, entries)),
+        rows,
+        partitions=f" (partitions: {group})" if len(results.groups) > 1 else "",
+        deviation=_deviation(entries.values()),
+        notes=notes,
+    )
+    return table if is_first else replace(table, name=f"{table.name}-{group}")
 
 
 def _compared(
@@ -136,14 +137,8 @@ def bridge_table(results: StudyResults) -> Table:
             names = (task, Datum(str(named[group][0]), float(named[group][0])), str(len(common)))
             scores = [_score(seed_means(results, of_method, [task], places=common)) for of_method in entries[group]]
             rows.append((*names, *with_best_in_bold(scores)))
-    return Table.of(
-        "bridges",
-        "Scores by number of bridges",
-        ("task", "bridges", "corpora", *map(method_label, results.methods)),
-        rows,
-        "Bridges are languages seen in all of their tasks. Plug-in prediction, mean over the corpora that are unseen "
-        f"with every number of bridges{_deviation([results.entries])}. Bold: the best.",
-    )
+    columns = ("task", "bridges", "corpora", *map(method_label, results.methods))
+    return Table.of("bridges", columns, rows, deviation=_deviation([results.entries]))
 
 
 def subset_table(results: StudyResults) -> Table:
@@ -158,14 +153,8 @@ def subset_table(results: StudyResults) -> Table:
             if any(map(len, scores)):
                 rows.append((method_label(method), task, *map(_score, scores)))
                 shown += entries
-    return Table.of(
-        "table2",
-        "Table 2: similar against different languages",
-        ("method", "task", *(f"{named[group][0].capitalize()} |L| = {named[group][1]}" for group in groups)),
-        rows,
-        "Mean over unseen cells when |L| languages, as alike or as unlike as possible, are all there is"
-        f"{_deviation(shown)}.",
-    )
+    columns = (f"{named[group][0].capitalize()} |L| = {named[group][1]}" for group in groups)
+    return Table.of("table2", ("method", "task", *columns), rows, deviation=_deviation(shown))
 
 
 def metric_table(results: StudyResults) -> Table:
@@ -174,14 +163,7 @@ def metric_table(results: StudyResults) -> Table:
     for task, method, unseen in _by_task_and_method(results):
         data = [percent(mean([r.plug_in[name] for r in unseen if name in r.plug_in])) for name in METRICS]
         rows.append((task, method_label(method), *data))
-    return Table.of(
-        "metrics",
-        "Every metric on unseen cells",
-        ("task", "method", *METRICS.values()),
-        rows,
-        "Plug-in prediction. Span F1 (strict IOB2) is the headline of NER. Published F1 counts as the authors' script "
-        "does and is not comparable to span F1.",
-    )
+    return Table.of("metrics", ("task", "method", *METRICS.values()), rows)
 
 
 def calibration_table(results: StudyResults) -> Table:
@@ -196,14 +178,7 @@ def calibration_table(results: StudyResults) -> Table:
             pooled = pooled_uncertainty(unseen)
             data = [number(pooled.get(measure, math.nan), 3) for measure in MEASURES]
             rows.append(("all words", method_label(method), "averaged", *data))
-    return Table.of(
-        "calibration",
-        "Calibration on unseen cells",
-        ("task", "method", "prediction", *MEASURES.values()),
-        rows,
-        "Means over unseen cells, and over all their words together; less is better everywhere. AURC: area under the "
-        "risk–coverage curve (for all words: from the bins of the reliability diagram).",
-    )
+    return Table.of("calibration", ("task", "method", "prediction", *MEASURES.values()), rows)
 
 
 def held_out_table(results: StudyResults) -> Table:
@@ -230,20 +205,9 @@ def held_out_table(results: StudyResults) -> Table:
             )
             data = [number(mean(values), digits) for values, digits in measures]
             rows.append((group, task, method_label(method), *scores, *data))
-    return Table.of(
-        "held-out",
-        "Decisions and calibration, fitted on seen cells held out in turn",
-        (
-            "partitions", "task", "method", "argmax", "decided", "offset", "temperature", "NLL", "with T", "ECE",
-            "with T", "coverage", "labels in a set",
-        ),
-        rows,
-        "Means over the corpora of unseen cells and over seeds. Scores are of plug-in prediction: of each word's most "
-        "probable label, and by the decision rule, whose offset on the label that means none stands beside them (means "
-        "over halves). NLL and ECE are of averaged prediction, without and with the temperature T; label sets at α = "
-        + ", ".join(f"{alpha:g}" for alpha in sorted(alphas))
-        + ". Nothing was fitted on the cells that are scored.",
-    )  # fmt: skip
+    columns = ("partitions", "task", "method", "argmax", "decided", "offset", "temperature", "NLL", "with T", "ECE")
+    columns += ("with T", "coverage", "labels in a set")
+    return Table.of("held-out", columns, rows, alphas=", ".join(f"{alpha:g}" for alpha in sorted(alphas)))
 
 
 def entropy_table(results: StudyResults) -> Table:
@@ -262,14 +226,7 @@ def entropy_table(results: StudyResults) -> Table:
         of_tasks = [entropy_correlation(entropy_points(unseen, task)) for task in (*results.tasks, None)]
         rows.append((method_label(method), *map(datum, of_tasks)))
     over_seeds = " (means over seeds)" if len(results.seeds) > 1 else ""
-    return Table.of(
-        "entropy",
-        "Correlation of entropy and score",
-        ("method", *results.tasks, "pooled"),
-        rows,
-        "Pearson's r between the mean entropy of a cell's predictions and its score, over unseen cells"
-        f"{over_seeds}, with the two-tailed p-value; −1: entropy predicts the score perfectly.",
-    )
+    return Table.of("entropy", ("method", *results.tasks, "pooled"), rows, over_seeds=over_seeds)
 
 
 def ablation_table(results: StudyResults) -> Table:
@@ -292,14 +249,8 @@ def ablation_table(results: StudyResults) -> Table:
             oracle = Datum(variant, mark="*" if results.is_oracle(entries) else "")
             rows.append((ablation, oracle, method_label(method), *map(_score, scores), change))
     kinds = [f"{task} {kind}" for task in results.tasks for kind in KINDS.values()]
-    return Table.of(
-        "ablations",
-        "Ablations",
-        ("varied", "variant", "method", *kinds, "change"),
-        rows,
-        f"Means over unseen cells{_deviation(shown)}; the change is that of the mean over tasks, plug-in. * selected "
-        "on dev data of unseen cells: not zero-shot.",
-    )
+    columns = ("varied", "variant", "method", *kinds, "change")
+    return Table.of("ablations", columns, rows, deviation=_deviation(shown))
 
 
 def language_table(results: StudyResults) -> Table:
@@ -313,15 +264,15 @@ def language_table(results: StudyResults) -> Table:
     for names in sorted({names for by_names in scores.values() for names in by_names}):
         data = [percent(by_names.get(names, math.nan)) for by_names in scores.values()]
         rows.append((*names, *with_best_in_bold(data)))
-    caption = "Plug-in prediction, mean over seeds." if len(results.seeds) > 1 else "Plug-in prediction."
-    caption += " Bold: the best." if len(results.methods) > 1 else ""
     columns = ("task", "language", "corpus", *map(method_label, results.methods))
-    return Table.of("languages", "Every unseen cell", columns, rows, caption)
+    over_seeds = ", mean over seeds" if len(results.seeds) > 1 else ""
+    notes = " Bold: the best." if len(results.methods) > 1 else ""
+    return Table.of("languages", columns, rows, over_seeds=over_seeds, notes=notes)
 
 
 def cost_table(results: StudyResults) -> Table:
     """Show parameters, training words, steps and time of each method."""
-    rows, caption = [], "Means over jobs; steps until training stopped."
+    rows = []
     for method in results.methods:
         jobs = [results.jobs[job] for job in dict.fromkeys(e.job for e in results.proper(method))]
         if not jobs:
@@ -330,9 +281,9 @@ def cost_table(results: StudyResults) -> Table:
         columns += [[job["measured"][name] for job in jobs] for name in ("train_seconds", "evaluate_seconds")]
         mark = "*" if any(len(job["methods"]) > 1 for job in jobs) else ""
         rows.append((Datum(method_label(method), mark=mark), *(number(mean(values), 0) for values in columns)))
-    caption += " * one training serves several methods." if any(row[0].mark for row in rows) else ""
+    notes = " * one training serves several methods." if any(row[0].mark for row in rows) else ""
     names = ("method", "parameters", "training words", "steps", "training, s", "evaluation, s")
-    return Table.of("costs", "Costs", names, rows, caption)
+    return Table.of("costs", names, rows, notes=notes)
 
 
 def seed_means(

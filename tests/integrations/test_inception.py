@@ -60,15 +60,13 @@ def test_what_was_there_stays_and_what_was_predicted_goes():
 
 def test_layers_of_single_tokens_have_a_prediction_for_every_word():
     text = TEXTS[1]
-    single = Layer(NAMED_ENTITY, "value", "singleToken")
+    single = Layer(NAMED_ENTITY, "value", single_words=True)
     found = predicted(document(text).predicted(places_found(text), single), single)
     labels = [label for t in places_found(text) for label in t.labels if label != "O"]
     assert len(found) == len(labels) > 2
     assert {values["value"] for values in found} == {"LOC"}
     tags = predicted(document(text, layer=POS_LAYER).predicted(places_found(text, "pos/wol"), POS_LAYER), POS_LAYER)
     assert [values["PosValue"] for values in tags] == ["NOUN"] * sum(map(len, places_found(text)))
-    with pytest.raises(DataError, match="words or characters"):
-        Layer(NAMED_ENTITY, "value", "sentences")
 
 
 def test_explanations_tell_label_sets_and_doubt():

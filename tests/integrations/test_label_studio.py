@@ -8,7 +8,7 @@ from crossfill.data.segmentation import split_text
 from crossfill.errors import DataError
 from crossfill.grid.task import Task
 from crossfill.integrations.annotation_tools import types_of
-from crossfill.integrations.label_studio import LabelConfig, annotations, labelled_sentences, prediction
+from crossfill.integrations.label_studio import LabelConfig, labelled_sentences, prediction
 from tests.integrations.taggings import ADLAM, NER, POS, TEXTS, places_found
 
 CONFIG = """<?xml version="1.0" encoding="UTF-8"?>
@@ -34,10 +34,8 @@ def test_the_first_pair_of_a_configuration_gives_names_and_key():
     assert [found.named(label) for label in ("PER", "per", "LOC", "gpe", "place", "ORG")] == [
         "PER", "PER", "place", "place", "place", None,
     ]  # fmt: skip
-    assert found.text({"data": {"body": "a"}}) == "a"
-    assert [found.text(task) for task in ({}, {"data": 3}, {"data": {"text": "a"}}, {"data": {"body": None}})] == [
-        ""
-    ] * 4
+    assert found.text({"body": "a"}) == "a"
+    assert [found.text(data) for data in (None, 3, {"text": "a"}, {"body": None})] == [""] * 4
     found.check(NER.labels)
     with pytest.raises(DataError, match=r"expected labels among NOUN, .* got PER, place; .*predicted_values"):
         found.check(POS.labels)
@@ -138,31 +136,20 @@ def test_regions_may_cut_words_and_have_spaces_at_their_ends():
     [
         ([region(1, 3)], "which is within one"),
         ([region(0, 99)], "within the text's"),
-        ([region(3, 2)], "the start and the end of a region"),
-        ([region(2.0, 3)], "the start and the end of a region"),
-        ([region(3, 8, "ORG")], "expected one label of place, PER for a region"),
-        ([region(3, 8) | {"value": {"start": 3, "end": 8, "labels": ["PER", "place"]}}], "expected one label"),
+        ([region(3, 2)], "one label of place, PER; got"),
+        ([region(2.0, 3)], "one label of place, PER; got"),
+        ([region(3, 8, "ORG")], "one label of place, PER; got"),
+        (
+            [region(3, 8) | {"value": {"start": 3, "end": 8, "labels": ["PER", "place"]}}],
+            "one label of place, PER; got",
+        ),
         ([region(3, 8), region(5, 10)], "spans that do not overlap"),
-        ([3], "expected regions with a value"),
-        ([{"type": "labels"}], "expected regions with a value"),
+        ([region(0, 1) | {"value": None}], "one label of place, PER; got None"),
     ],
 )
 def test_annotations_that_cannot_be_learned_from_are_refused(result, message):
     with pytest.raises(DataError, match=message):
         labelled_sentences("🦁 Dakar mooy péey", result, LabelConfig.parse(CONFIG), "wol", NER)
-
-
-def test_events_bring_annotations_with_their_tasks():
-    task = {"id": 7, "data": {"body": "Dakar"}}
-    one = {"id": 1, "task": 7, "result": [region(0, 5)], "completed_by": 3, "was_cancelled": False}
-    (found,) = annotations({"annotation": one, "task": task, "project": {"id": 1}})
-    assert (found.task, found.who, len(found.result)) == (task, "Label Studio user 3", 1)
-    many = {"annotation": [one, one | {"was_cancelled": True}, one | {"completed_by": {"id": 4}}], "task": [task]}
-    assert [a.who for a in annotations(many)] == ["Label Studio user 3", "Label Studio user 4"]
-    assert annotations({}) == []
-    for wrong in ({"annotation": one}, {"annotation": 3}, {"annotation": one | {"result": None}, "task": task}):
-        with pytest.raises(DataError, match="expected a"):
-            annotations(wrong)
 
 
 def test_types_are_what_annotators_choose_from():

@@ -22,7 +22,7 @@ spacy = pytest.importorskip("spacy")
 from spacy.language import Language  # noqa: E402
 from spacy.tokens import Doc, DocBin, Span  # noqa: E402
 
-from crossfill.integrations.spacy import annotations, component  # noqa: E402
+from crossfill.integrations.spacy import component  # noqa: E402
 
 SCRIPTS = ("eng", "rus", "hin", "ara")
 N_SENTENCES = 125
@@ -168,8 +168,8 @@ def test_threshold_and_abstention(model: Path, tagger: Tagger):
     assert doc[:]._.crossfill_doubtful == marks.any()
 
 
-def column(task: str, names: tuple[str, ...], *labels: str | None) -> annotations.TokenColumn:
-    return annotations.TokenColumn(
+def column(task: str, names: tuple[str, ...], *labels: str | None) -> component.TokenColumn:
+    return component.TokenColumn(
         f"{task}/wol", task, names, {"label": list(labels), "confidence": [0.5] * len(labels)}, []
     )
 
@@ -181,7 +181,7 @@ def test_every_task_has_its_place():
     senses = column("senses", ("s1", "s2"), "s1", "s1", "s2")
     chunks = column("chunk", ("B-NP", "I-NP", "O"), "B-NP", "I-NP", "O")._replace(spans=[(0, 2, "NP", 0.75)])
     relations = column("deprel", ("nsubj", "root"), "nsubj", "root", "root")
-    annotations.write(doc, [cases, tags, senses, chunks, relations], "found", overwrite=True)
+    component.write(doc, [cases, tags, senses, chunks, relations], "found", overwrite=True)
     assert [str(t.morph) for t in doc] == ["Case=Nom|Number=Sing", "", ""]
     assert [t.tag_ for t in doc] == ["N", "V", ""]  # the first task that wants it
     assert doc[2]._.crossfill["senses/wol"]["label"] == "s2"
@@ -204,13 +204,13 @@ def test_what_is_there_is_kept_if_asked():
         column("xpos", ("V",), "V", "V", "V"),
         column("feats:Case", ("Nom", "_"), "Nom", "Nom", "_"),
     ]
-    annotations.write(doc, columns, "found", overwrite=False)
+    component.write(doc, columns, "found", overwrite=False)
     assert [(e.text, e.label_) for e in doc.ents] == [("a", "OLD"), ("c", "PER")]
     assert [t.pos_ for t in doc] == ["NUM", "VERB", "NOUN"]
     assert [t.tag_ for t in doc] == ["N", "V", "V"]
     assert [str(t.morph) for t in doc] == ["Case=Gen", "Case=Nom", ""]
     assert len(doc.spans["found"]) == 2  # everything that was found
-    annotations.write(doc, columns, "found", overwrite=True)
+    component.write(doc, columns, "found", overwrite=True)
     assert [(e.text, e.label_) for e in doc.ents] == [("a b", "PER"), ("c", "PER")]
 
 
@@ -261,11 +261,11 @@ def test_crossfill_imports_no_spacy():
 
 
 def test_a_tagging_is_a_doc_with_entities_scores_and_doubt():
-    doc = annotations.tagged_doc(names_tagging())
+    doc = component.tagged_doc(names_tagging())
     assert doc.text == "Dakar <b>mooy "
     assert [(span.text, span.label_) for span in doc.ents] == [("Dakar <b>", "LOC")]
     assert doc.spans["crossfill"].attrs["scores"] == [0.6]
     assert doc[1]._.crossfill["ner/wol"]["label"] == "I-LOC"
     assert doc[2]._.crossfill_confidence == pytest.approx(0.4)
-    assert len(annotations.tagged_doc(names_tagging((), ()))) == 0
-    assert annotations.tagged_doc(topic_tagging()).cats == pytest.approx({"news": 0.3, "sport": 0.7})
+    assert len(component.tagged_doc(names_tagging((), ()))) == 0
+    assert component.tagged_doc(topic_tagging()).cats == pytest.approx({"news": 0.3, "sport": 0.7})

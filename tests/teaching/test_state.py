@@ -1,7 +1,10 @@
 """What a journal amounts to: replaced, withdrawn and brought back."""
 
 from crossfill.grid.sentence import Sentence
+from crossfill.teaching.estimate import Score
 from crossfill.teaching.journal import Accepted, Estimated, JournalState, Learned, Returned, Withdrawn
+
+SCORE = Score(0.5, None, None)
 
 
 def accepted(name: str, *words: str, replaces: str | None = None) -> Accepted:
@@ -30,9 +33,9 @@ def test_states_know_their_sentences_and_one_can_go_to_any_of_them():
     assert not state.changed
     state.apply([accepted("1", "a"), Learned(1, ""), accepted("2", "b"), accepted("3", "c")])
     assert (state.unlearned, state.current, state.changed) == (2, 1, True)
-    state.apply([Learned(2, ""), Estimated(1, 0.5), Withdrawn("1", "", ""), accepted("4", "d")])
+    state.apply([Learned(2, ""), Estimated(1, SCORE), Withdrawn("1", "", ""), accepted("4", "d")])
     assert [each.ids for each in state.states] == [(), ("1",), ("1", "2", "3")]
-    assert state.states[1].estimate == Estimated(1, 0.5)
+    assert state.states[1].score == SCORE
     assert (state.unlearned, state.changed) == (1, True)
     state.apply([Returned(1, "", "")])
     assert (ids(state), state.unlearned, state.changed, state.current) == (["1"], 0, False, 1)

@@ -12,9 +12,8 @@ from starlette.testclient import TestClient
 
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
-from crossfill.web.engine import Engine
+from crossfill.web.engine import Engine, TagRequest
 from crossfill.web.problems import ApiError
-from crossfill.web.schemas import TagRequest
 from crossfill.web.server import CONNECTIONS
 from crossfill.web.settings import ServeSettings
 from tests.web.servers import running
@@ -123,10 +122,10 @@ def test_nobody_works_for_a_client_that_is_gone(tagger: Tagger, monkeypatch):
 def test_samples_are_part_of_a_requests_work(tagger: Tagger):
     engine = Engine(tagger, ServeSettings())
     text, cells = "a" * 18_000, [str(cell) for cell in tagger.cells[:8]]
-    assert engine.check(TagRequest(cells=cells[:1], text=text, samples=500)) == 9_000_000
-    assert engine.check(TagRequest(cells=cells, text=text, samples=0)) == 18_000 * len(cells)
+    assert engine.job(TagRequest(cells=cells[:1], text=text, samples=500)).work == 9_000_000
+    assert engine.job(TagRequest(cells=cells, text=text, samples=0)).work == 18_000 * len(cells)
     with pytest.raises(ApiError) as caught:
-        engine.check(TagRequest(cells=cells, text=text, samples=500))
+        engine.job(TagRequest(cells=cells, text=text, samples=500))
     assert caught.value.status_code == 413
     assert "characters × cells × samples" in caught.value.message
 

@@ -1,5 +1,6 @@
 """The recommender as INCEpTION calls it: requests of its shapes, and the exchanges that the documentation shows."""
 
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
@@ -152,7 +153,11 @@ def test_documents_longer_than_a_request_are_tagged_in_parts(client: TestClient)
         ({"typeSystem": "<a/>"}, 422, "TypeNotFoundError"),
         ({"typeSystem": type_system().replace(">value<", ">a=1<")}, 422, "names of letters and digits"),
         ({"metadata": {"layer": "no.Layer", "feature": "value"}}, 422, "expected the layer no.Layer"),
-        ({"metadata": {"layer": NAMED_ENTITY, "feature": "value", "anchoringMode": "sentences"}}, 422, "words or"),
+        (
+            {"metadata": {"layer": NAMED_ENTITY, "feature": "value", "anchoringMode": "sentences"}},
+            422,
+            "metadata.anchoringMode: ",
+        ),
         ({"metadata": {"layer": NAMED_ENTITY, "feature": "begin"}}, 422, "expected a feature with text as labels"),
         ({"document": {"xmi": "<a/>"}}, 422, "expected one text"),
         ({"document": {"xmi": 3}}, 422, "document.xmi: "),
@@ -167,6 +172,6 @@ def test_what_cannot_be_answered_is_told(client: TestClient, change, status, mes
 
 
 def test_a_missing_extra_is_named(client: TestClient, monkeypatch):
-    monkeypatch.setattr("crossfill.web.inception.find_spec", lambda _: None)
-    answer = client.post("/inception/ner/wol/predict", json={})
-    assert (answer.status_code, "pip install 'crossfill[inception]'" in answer.json()["message"]) == (404, True)
+    monkeypatch.setitem(sys.modules, "cassis", None)
+    answer = client.post("/inception/ner/wol/predict", json=written(EXCHANGES[0].body))
+    assert (answer.status_code, "pip install 'crossfill[inception]'" in answer.json()["message"]) == (422, True)

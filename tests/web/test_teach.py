@@ -109,7 +109,7 @@ def test_every_format_is_read(taught: TestClient, form: str, text: str):
 def test_what_was_accepted_is_on_disk_and_can_be_taken_back_and_downloaded(taught: TestClient, teacher: Teacher):
     first = accept(taught, LINES[0], who="Anna")
     assert first["replaced"] is None
-    assert f'"id": "{first["id"]}", "who": "Anna"' in (teacher.folder / "pos-wol.conllu").read_text()
+    assert f'"id": "{first["id"]}", "who": "Anna"' in (teacher.folder / "pos-wol.bio").read_text()
     again = accept(taught, LINES[0], "VERB", who="Ben")
     assert (again["replaced"]["id"], again["replaced"]["who"], again["sentences"]) == (first["id"], "Anna", 1)
     second = accept(taught, LINES[1])

@@ -1,18 +1,19 @@
-"""What annotation tools share: XML, places in UTF-16 units, names of labels, and annotated words as sentences."""
+"""What annotation tools share: XML, places in UTF-16 units, predicted regions, and annotated words as sentences."""
 
+from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from xml.parsers import expat
+from typing import NamedTuple
+from xml.etree import ElementTree
 
 from crossfill.data.labels import split_tag
 from crossfill.data.segmentation import Bounds, TextSpan, cut_at_spans, cut_with_spans
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind
+from crossfill.prediction.tagging import Tagging
 
-Element = tuple[int, str, dict[str, str]]
-"""Depth, name and attributes of an element."""
 MOST_CHARACTERS = 200_000
 _LARGEST_IN_ONE_UNIT = "\uffff"
 
@@ -21,6 +22,30 @@ def types_of(label_names: Iterable[str]) -> list[str]:
     """List what annotators choose from: the types of spans, or the labels other than `_`."""
     types = [tag[1] if (tag := split_tag(name)) else name for name in label_names if name not in ("O", "_")]
     return list(dict.fromkeys(types))
+
+
+class Region(NamedTuple):
+    """A span that a tagger found, or a word that it labelled."""
+
+    start: int
+    end: int
+    """In characters of the text, exclusive."""
+    label: str
+    probability: float
+    words: range
+
+
+def regions(tagging: Tagging, single_words: bool = False) -> Iterator[Region]:
+    """List the spans of a tagging, or the words that have a label where a task has no spans, or `single_words`."""
+    is_spans = tagging.kind is TaskKind.SPANS
+    if is_spans and not single_words:
+        for span in tagging.spans:
+            yield Region(span.start_char, span.end_char, span.type, span.confidence, range(span.start, span.end))
+        return
+    for i, word in enumerate(tagging.words):
+        if word.label != tagging.task.absent:
+            label = word.label[2:] if is_spans else word.label
+            yield Region(word.start_char, word.end_char, label, word.confidence, range(i, i + 1))
 
 
 def labelled_sentence(text: str, bounds: Sequence[Bounds], spans: Sequence[TextSpan], task: Task) -> Sentence | None:
@@ -36,32 +61,17 @@ def labelled_sentence(text: str, bounds: Sequence[Bounds], spans: Sequence[TextS
     return Sentence(tagged.words, tuple(labels), tagged.spaces) if len(labels) == len(tagged) else None
 
 
-def elements(text: str, what: str, most_characters: int = MOST_CHARACTERS) -> list[Element]:
-    """Parse the elements of an XML text, without document types and entities; `what` names it in errors."""
+def parse_xml(text: str, what: str, most_characters: int = MOST_CHARACTERS) -> ElementTree.Element:
+    """Parse a text as XML without document types and entities; `what` names it in errors."""
     if len(text) > most_characters:
         raise DataError(f"{what}: expected at most {most_characters:,} characters of XML, got {len(text):,}")
-    parsed: list[Element] = []
-    depth = 0
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        parsed.append((depth, name, attributes))
-        depth += 1
-
-    def end(_: str) -> None:
-        nonlocal depth
-        depth -= 1
-
-    def refuse(*_: object) -> None:
+    if "<!DOCTYPE" in text:
         raise DataError(f"{what}: expected XML without a document type, got one; remove <!DOCTYPE …>")
-
-    parser = expat.ParserCreate("utf-8")
-    parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = start, end, refuse
     try:
-        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
-    except expat.ExpatError as error:
+        parser = ElementTree.XMLParser(encoding="utf-8")  # noqa: S314  what entities need was refused
+        return ElementTree.fromstring(text.encode("utf-8", "surrogatepass"), parser)  # noqa: S314
+    except ElementTree.ParseError as error:
         raise DataError(f"{what}: expected XML; {error}") from None
-    return parsed
 
 
 class Utf16Places:
@@ -71,23 +81,17 @@ class Utf16Places:
     """
 
     def __init__(self, text: str) -> None:
-        self._length = len(text)
-        self._units: list[int] | None = None
-        """The units before each character, and those of the whole text; none if they are the characters."""
-        if text and max(text) > _LARGEST_IN_ONE_UNIT:
-            self._units = list(accumulate((1 + (char > _LARGEST_IN_ONE_UNIT) for char in text), initial=0))
+        sizes = (1 + (char > _LARGEST_IN_ONE_UNIT) for char in text)
+        self._units = array("I", accumulate(sizes, initial=0))  # before each character, and of the whole text
 
     def units(self, character: int) -> int:
         """Count the units before a character."""
-        return character if self._units is None else self._units[character]
+        return self._units[character]
 
     def character(self, units: int) -> int:
         """Find the character that begins after so many units; an error if none does."""
-        most = self._length if self._units is None else self._units[-1]
-        if not 0 <= units <= most:
-            raise DataError(f"expected a place within the text's {most} UTF-16 units, got {units}")
-        if self._units is None:
-            return units
+        if not 0 <= units <= self._units[-1]:
+            raise DataError(f"expected a place within the text's {self._units[-1]} UTF-16 units, got {units}")
         place = bisect_left(self._units, units)
         if self._units[place] != units:
             raise DataError(f"expected a place between two characters, got {units}, which is within one")

@@ -6,7 +6,7 @@ the code: so all names are checked before it may. Offsets count UTF-16 units in 
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,7 +17,7 @@ from crossfill.data.segmentation import Bounds, TextSpan, split_text
 from crossfill.errors import ConfigError, DataError, missing_package
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind
-from crossfill.integrations.annotation_tools import Utf16Places, elements, labelled_sentence, types_of
+from crossfill.integrations.annotation_tools import Utf16Places, labelled_sentence, parse_xml, regions, types_of
 from crossfill.prediction.tagging import Tagging
 
 SENTENCE = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Sentence"
@@ -35,14 +35,8 @@ class Layer:
 
     name: str
     feature: str
-    anchoring: str = "tokens"
-    """`characters`, `singleToken`, `tokens` or `sentences`."""
-
-    def __post_init__(self) -> None:
-        if self.anchoring == "sentences":
-            raise DataError(
-                f"expected a layer of words or characters, got {self.name}, whose annotations are sentences"
-            )
+    single_words: bool = False
+    """Whether each annotation is of one word."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +54,15 @@ class Document:
         """Read a document."""
         xmi = _undeclared(xmi)
         _check_offsets(xmi)
-        cas = _third_party("a document in XMI", lambda: _cassis().load_cas_from_xmi(xmi, types))
+        cas = _cassis("load_cas_from_xmi", "a document in XMI", xmi, types)
         text = cas.sofa_string or ""
         words = [bounds for bounds in _bounds(cas, TOKEN) if text[bounds[0] : bounds[1]].strip()]
-        if words:
-            starts = [start for start, _ in _bounds(cas, SENTENCE)]
-            sentences = [Sentence.cut(text, part) for part in _split(words, starts)]
-        else:
-            sentences = list(split_text(text, language))
-        return cls(cas, text, tuple(sentences))
+        if not words:
+            return cls(cas, text, tuple(split_text(text, language)))
+        begins = [start for start, _ in words]
+        edges = [0, *(bisect_left(begins, start) for start, _ in _bounds(cas, SENTENCE)), len(words)]
+        parts = [words[first:end] for first, end in pairwise(edges) if first < end]
+        return cls(cas, text, tuple(Sentence.cut(text, part) for part in parts))
 
     def annotations(self, layer: Layer) -> list[Any]:
         """Select the annotations of a layer that are no predictions, and have a value."""
@@ -81,11 +75,16 @@ class Document:
         for earlier in [a for a in self.cas.select(kind) if getattr(a, PREDICTED, None)]:
             self.cas.remove(earlier)
         names = {feature.name for feature in kind.all_features}
-        for start, end, label, score, explanation in _predictions(taggings, layer.anchoring == "singleToken"):
-            values: dict[str, Any] = {layer.feature: label, PREDICTED: True}
-            more = {f"{layer.feature}_score": score, f"{layer.feature}_score_explanation": explanation}
-            values |= {name: value for name, value in more.items() if name in names}
-            self.cas.add(kind(begin=start, end=end, **values))
+        for tagging in taggings:
+            for region in regions(tagging, layer.single_words):
+                values = {
+                    layer.feature: region.label,
+                    PREDICTED: True,
+                    f"{layer.feature}_score": region.probability,
+                    f"{layer.feature}_score_explanation": explanation(tagging, region.words),
+                }
+                known = {name: value for name, value in values.items() if name in names}
+                self.cas.add(kind(begin=region.start, end=region.end, **known))
         return str(self.cas.to_xmi())
 
 
@@ -112,94 +111,14 @@ def labelled_sentences(document: Document, layer: Layer, task: Task) -> list[Sen
 def read_types(description: str) -> Any:
     """Read a type system, a `cassis.TypeSystem`; an error if it has other names than UIMA allows."""
     description = _undeclared(description)
-    elements(description, "the type system", _MOST_CHARACTERS)
-    types = _third_party("a type system in XML", lambda: _cassis().load_typesystem(description))
+    parse_xml(description, "the type system", _MOST_CHARACTERS)
+    types = _cassis("load_typesystem", "a type system in XML", description)
     for kind in types.get_types():
         names = [(_TYPE, kind.name), *((_FEATURE, feature.name) for feature in kind.all_features)]
         for pattern, name in names:
             if not isinstance(name, str) or not pattern.fullmatch(name):
                 raise DataError(f"the type system: expected names of letters and digits, got '{str(name)[:40]}'")
     return types
-
-
-def _cassis() -> Any:
-    try:
-        return import_module("cassis")
-    except ModuleNotFoundError as error:
-        raise ConfigError(missing_package(error.name or "", "inception")) from None
-
-
-def _undeclared(xml: str) -> str:
-    """Remove the declaration of an encoding, in which another parser could read something else."""
-    return re.sub(r"\A\s*<\?xml[^>]*\?>", "", xml.removeprefix("\ufeff"))
-
-
-def _third_party(what: str, read: Any) -> Any:
-    try:
-        return read()
-    except ConfigError:
-        raise
-    except Exception as error:  # whatever it makes of input that is not what it expects
-        raise DataError(f"expected {what}; {type(error).__name__}: {str(error)[:200]}") from None
-
-
-def _check_offsets(xmi: str) -> None:
-    """Refuse a document type, any number of texts but one, and places outside of it."""
-    texts, places = [], set()
-    for _, name, attributes in elements(xmi, "the document", _MOST_CHARACTERS):
-        if name.rpartition(":")[2] == "Sofa":
-            texts.append(attributes.get("sofaString", ""))
-        places |= {attributes[key] for key in ("begin", "end") if key in attributes}
-    if len(texts) != 1:
-        raise DataError(f"the document: expected one text (Sofa), got {len(texts)}")
-    known = Utf16Places(texts[0])
-    for place in places:
-        if not re.fullmatch(r"[0-9]{1,9}", place):
-            raise DataError(f"the document: expected begin and end as numbers, got '{place[:20]}'")
-        known.character(int(place))
-
-
-def _bounds(cas: Any, name: str) -> list[Bounds]:
-    """List where the annotations of a type are, in order; empty if there is no such type."""
-    if not cas.typesystem.contains_type(name):
-        return []
-    return sorted((a.begin, a.end) for a in cas.select(name))
-
-
-def _split(words: Sequence[Bounds], starts: Sequence[int]) -> Iterator[Sequence[Bounds]]:
-    """Split words into those of each sentence, by where sentences start."""
-    begins = [start for start, _ in words]
-    places = [0, *(bisect_left(begins, start) for start in starts), len(words)]
-    for first, end in pairwise(places):
-        if first < end:
-            yield words[first:end]
-
-
-def _type(cas: Any, layer: Layer) -> Any:
-    if not cas.typesystem.contains_type(layer.name):
-        raise DataError(f"expected the layer {layer.name[:100]} in the type system, found none of that name")
-    kind = cas.typesystem.get_type(layer.name)
-    ranges = {feature.name: feature.rangeType.name for feature in kind.all_features}
-    for name in ("begin", layer.feature, PREDICTED):
-        if name not in ranges:
-            raise DataError(f"expected the feature {name[:100]} in the layer {layer.name[:100]}, found none")
-    if ranges[layer.feature] != "uima.cas.String":
-        raise DataError(f"expected a feature with text as labels, got {layer.feature}, a {ranges[layer.feature][:100]}")
-    return kind
-
-
-def _predictions(taggings: Sequence[Tagging], single: bool) -> Iterator[tuple[int, int, str, float, str]]:
-    """List start, end, label, probability and explanation of each span, or of each word that has a label."""
-    for tagging in taggings:
-        if tagging.kind is TaskKind.SPANS and not single:
-            for span in tagging.spans:
-                why = explanation(tagging, range(span.start, span.end))
-                yield span.start_char, span.end_char, span.type, span.confidence, why
-            continue
-        for i, word in enumerate(tagging.words):
-            if word.label != tagging.task.absent:
-                label = word.label[2:] if tagging.kind is TaskKind.SPANS else word.label
-                yield word.start_char, word.end_char, label, word.confidence, explanation(tagging, range(i, i + 1))
 
 
 def explanation(tagging: Tagging, words: Sequence[int]) -> str:
@@ -217,10 +136,56 @@ def explanation(tagging: Tagging, words: Sequence[int]) -> str:
 
 
 def _probable(distribution: dict[str, float]) -> list[str]:
-    labels, total = [], 0.0
-    for label, probability in distribution.items():
-        labels.append(label)
-        total += probability
-        if total >= 1 - ALPHA:
-            break
-    return labels
+    """List the most probable labels, as many as reach 1 - `ALPHA` together."""
+    before = accumulate(distribution.values(), initial=0.0)
+    return [label for label, total in zip(distribution, before, strict=False) if total < 1 - ALPHA]
+
+
+def _cassis(function: str, what: str, *arguments: Any) -> Any:
+    """Call a function of dkpro-cassis that reads `what`; its errors may be of any kind."""
+    try:
+        cassis = import_module("cassis")
+    except ModuleNotFoundError as error:
+        raise ConfigError(missing_package(error.name or "", "inception")) from None
+    try:
+        return getattr(cassis, function)(*arguments)
+    except Exception as error:
+        raise DataError(f"expected {what}; {type(error).__name__}: {str(error)[:200]}") from None
+
+
+def _undeclared(xml: str) -> str:
+    """Remove the declaration of an encoding, in which another parser could read something else."""
+    return re.sub(r"\A\s*<\?xml[^>]*\?>", "", xml.removeprefix("\ufeff"))
+
+
+def _check_offsets(xmi: str) -> None:
+    """Refuse a document type, any number of texts but one, and places outside of it."""
+    elements = list(parse_xml(xmi, "the document", _MOST_CHARACTERS).iter())
+    texts = [element.get("sofaString", "") for element in elements if element.tag.rpartition("}")[2] == "Sofa"]
+    if len(texts) != 1:
+        raise DataError(f"the document: expected one text (Sofa), got {len(texts)}")
+    known = Utf16Places(texts[0])
+    for place in {element.attrib[key] for element in elements for key in ("begin", "end") if key in element.attrib}:
+        if not re.fullmatch(r"[0-9]{1,9}", place):
+            raise DataError(f"the document: expected begin and end as numbers, got '{place[:20]}'")
+        known.character(int(place))
+
+
+def _bounds(cas: Any, name: str) -> list[Bounds]:
+    """List where the annotations of a type are, in order; empty if there is no such type."""
+    if not cas.typesystem.contains_type(name):
+        return []
+    return sorted((a.begin, a.end) for a in cas.select(name))
+
+
+def _type(cas: Any, layer: Layer) -> Any:
+    if not cas.typesystem.contains_type(layer.name):
+        raise DataError(f"expected the layer {layer.name[:100]} in the type system, found none of that name")
+    kind = cas.typesystem.get_type(layer.name)
+    ranges = {feature.name: feature.rangeType.name for feature in kind.all_features}
+    for name in ("begin", layer.feature, PREDICTED):
+        if name not in ranges:
+            raise DataError(f"expected the feature {name[:100]} in the layer {layer.name[:100]}, found none")
+    if ranges[layer.feature] != "uima.cas.String":
+        raise DataError(f"expected a feature with text as labels, got {layer.feature}, a {ranges[layer.feature][:100]}")
+    return kind

@@ -1,7 +1,7 @@
 r"""The journal of a cell: every sentence that was accepted for it, in a file that only grows; and what it amounts to.
 
-One file per cell, `ner-wol.bio` (a word, a tab, a label) or `pos-wol.conllu`, in blocks that a blank line ends. The
-first line of a block is a comment: a word for what happened, a tab, and a JSON object with its details:
+One file per cell, such as `ner-wol.bio` (a word, a tab, a label), in blocks that a blank line ends. The first line of a
+block is a comment: a word for what happened, a tab, and a JSON object with its details:
 
     # accepted	{"id": "3f9a2c71", "who": "anna", "when": "2026-11-18T01:20:11Z", "words": 2, "glued": [0]}
     Dakar	B-LOC
@@ -9,25 +9,23 @@ first line of a block is a comment: a word for what happened, a tab, and a JSON 
 
     # withdrawn	{"id": "3f9a2c71", "who": "anna", "when": "…"}
     # learned	{"number": 1, "when": "…"}
-    # estimated	{"number": 1, "score": …, "low": …, "high": …}
+    # estimated	{"number": 1, "score": {"value": …, "low": …, "high": …}}
     # returned	{"number": 1, "who": "anna", "when": "…"}
 
-An entry of an annotation tool has its `source` there, too. `glued` are the words that no space follows (CoNLL-U says so
-itself). What was appended is on disk, and any number of processes may append to one file: each holds a lock, and first
-reads what others have written.
+An entry of an annotation tool has its `source` there, too. `glued` are the words that no space follows. What was
+appended is on disk, and any number of processes may append to one file: each holds a lock, and first reads what others
+have written.
 """
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from crossfill.data import bio, conllu
-from crossfill.data.labels import LabelColumn
-from crossfill.data.writers import render_conllu
 from crossfill.errors import DataError, unknown
 from crossfill.files import locked
 from crossfill.grid.cells import Cell
@@ -74,9 +72,7 @@ class Estimated:
     """How good the cell was in a state."""
 
     number: int
-    score: float
-    low: float | None = None
-    high: float | None = None
+    score: Score
 
 
 @dataclass(frozen=True)
@@ -89,9 +85,7 @@ class Returned:
 
 
 Entry = Accepted | Withdrawn | Learned | Estimated | Returned
-_KINDS: dict[str, type[Entry]] = {
-    kind.__name__.lower(): kind for kind in (Accepted, Withdrawn, Learned, Estimated, Returned)
-}
+_KINDS = {kind.__name__.lower(): kind for kind in (Accepted, Withdrawn, Learned, Estimated, Returned)}
 MOST_NAME = 80
 """Most characters in the name of who accepts."""
 
@@ -99,21 +93,17 @@ MOST_NAME = 80
 class Journal:
     """The entries of a cell, in a file in a folder."""
 
-    def __init__(self, folder: Path, cell: Cell, labels: Sequence[str]) -> None:
-        plain = not LabelColumn.names(cell.task) or any(set(label) & set("| \t") for label in labels)
-        self.cell, self._suffix = cell, ".bio" if plain else ".conllu"
-        self.path = folder / f"{cell.task.replace(':', '=')}-{cell.language}{self._suffix}"
+    def __init__(self, folder: Path, cell: Cell) -> None:
+        self.path = folder / f"{cell.task.replace(':', '=')}-{cell.language}.bio"
         self._end = 0  # of what was read
 
     def append(self, *entries: Entry) -> list[Entry]:
         """Write entries, and return all that are new since the last call: those of other processes, then these."""
-        block = "".join(map(self._render, entries)).encode()
         before = self._end
         try:
             with self._open() as file:
                 others = self._read(file)
-                head = b"" if self._end else f"# crossfill: sentences accepted for {self.cell}\n\n".encode()
-                append_on_disk(self.path, head + block)
+                append_on_disk(self.path, "".join(map(_render, entries)).encode())
                 self._end = file.seek(0, os.SEEK_END)
         except DataError:
             self._end = before  # what others wrote will be read again
@@ -139,69 +129,53 @@ class Journal:
     def _read(self, file: Any) -> list[Entry]:
         """Read on from where reading ended; remove a block that a process left unfinished when it was killed."""
         file.seek(self._end)
-        new = file.read()
-        whole = new.rfind(b"\n\n") + 2 if b"\n\n" in new else 0
-        rest = new[whole:]
-        entries = [entry for number, block in _blocks(new[:whole]) for entry in self._parse(block, number)]
+        blocks, blank, rest = file.read().rpartition(b"\n\n")
+        whole = (blocks + blank).decode()
+        entries = [
+            self._parse(match[0], whole.count("\n", 0, match.start()) + 1) for match in re.finditer(r"(?:.+\n)+", whole)
+        ]
         if rest.strip():
             try:
                 if not rest.endswith(b"\n"):
-                    raise DataError("expected a line that ends")
-                entries += self._parse(rest.decode().removesuffix("\n"), 0)
+                    raise ValueError
+                entries.append(self._parse(rest.decode(), 1))
                 os.write(file.fileno(), b"\n")  # someone's editor has removed the last blank line
-            except (DataError, UnicodeDecodeError):
-                os.ftruncate(file.fileno(), self._end + whole)
+            except (DataError, ValueError):
+                os.ftruncate(file.fileno(), self._end + len(blocks + blank))
         self._end = file.seek(0, os.SEEK_END)
         return entries
 
-    def _render(self, entry: Entry) -> str:
-        values = {name: value for name, value in asdict(entry).items() if name != "sentence" and value is not None}
-        lines = ""
-        if isinstance(entry, Accepted):
-            sentence = entry.sentence
-            values["words"] = len(sentence)
-            if self._suffix == ".conllu":
-                lines = render_conllu(Corpus.from_sentences([sentence]), self.cell.task).decode().rstrip("\n") + "\n"
-            else:
-                lines = bio.render([sentence]).rstrip("\n") + "\n"
-                values["glued"] = [i for i, space in enumerate(sentence.spaces) if not space]
-        return f"# {type(entry).__name__.lower()}\t{json.dumps(values, ensure_ascii=False)}\n{lines}\n"
-
-    def _parse(self, block: str, number: int) -> list[Entry]:
-        first, _, rest = block.partition("\n")
-        name, _, details = first.removeprefix("# ").partition("\t")
-        if first.startswith("# crossfill: "):
-            return []
+    def _parse(self, block: str, line: int) -> Entry:
+        first, *rows = block.strip("\n").split("\n")
         try:
+            name, details = first.removeprefix("# ").split("\t", 1)
             kind, values = _KINDS[name], json.loads(details)
             if kind is Accepted:
-                n_words, glued = values.pop("words"), frozenset(values.pop("glued", ()))
-                values["sentence"] = self._sentence(rest, glued)
-                if len(values["sentence"]) != n_words:
-                    raise ValueError(f"expected {n_words} words, got {len(values['sentence'])}")
-            return [kind(**values)]
+                n_words, glued = values.pop("words"), values.pop("glued")
+                words, labels = zip(*(row.split("\t") for row in rows), strict=True)
+                if len(words) != n_words:
+                    raise ValueError(f"expected {n_words} words, got {len(words)}")
+                values["sentence"] = Sentence(
+                    words, labels, tuple(i not in glued for i in range(n_words)) if glued else ()
+                )
+            if kind is Estimated:
+                values["score"] = Score(**values["score"])
+            return kind(**values)
         except (KeyError, TypeError, ValueError, AttributeError, DataError) as error:
             raise DataError(
-                f"{self.path}:{number + 1}: expected an entry of a journal; {type(error).__name__}: {error}; restore "
+                f"{self.path}:{line}: expected an entry of a journal; {type(error).__name__}: {error}; restore "
                 "the file, or move it out of the folder"
             ) from None
 
-    def _sentence(self, lines: str, glued: frozenset[int]) -> Sentence:
-        if self._suffix == ".conllu":
-            parsed = [s.sentence(LabelColumn(self.cell.task)) for s in conllu.parse(lines.encode(), str(self.path))]
-            return parsed[0] if parsed else Sentence(())
-        rows = [line.partition("\t") for line in lines.split("\n") if line]
-        words, labels = tuple(word for word, _, _ in rows), tuple(label for _, _, label in rows)
-        return Sentence(words, labels, tuple(i not in glued for i in range(len(words))) if glued else ())
 
-
-def _blocks(content: bytes) -> Iterator[tuple[int, str]]:
-    """Split into blocks of lines, each with the number of its first line."""
-    number = 0
-    for block in content.decode().split("\n\n"):
-        if block.strip():
-            yield number + block.count("\n", 0, len(block) - len(block.lstrip("\n"))), block.strip("\n")
-        number += block.count("\n") + 2
+def _render(entry: Entry) -> str:
+    values, rows = {name: value for name, value in asdict(entry).items() if value is not None}, ""
+    if isinstance(entry, Accepted):
+        sentence = entry.sentence
+        del values["sentence"]
+        values |= {"words": len(sentence), "glued": [i for i, space in enumerate(sentence.spaces) if not space]}
+        rows = "".join(f"{word}\t{label}\n" for word, label in zip(sentence.words, sentence.labels, strict=True))
+    return f"# {type(entry).__name__.lower()}\t{json.dumps(values, ensure_ascii=False)}\n{rows}\n"
 
 
 @dataclass(frozen=True)
@@ -212,17 +186,7 @@ class CellState:
     when: str
     ids: tuple[str, ...]
     """The entries that counted."""
-    estimate: Estimated | None = None
-
-    @property
-    def sentences(self) -> int:
-        """Number of entries that counted."""
-        return len(self.ids)
-
-    @property
-    def score(self) -> Score | None:
-        """The score that was estimated, if any was."""
-        return self.estimate and Score(self.estimate.score, self.estimate.low, self.estimate.high)
+    score: Score | None = None
 
 
 class JournalState:
@@ -254,7 +218,9 @@ class JournalState:
                     self.states.append(CellState(entry.number, entry.when, tuple(self._active.values())))
                     self.current = entry.number
                 case Estimated():
-                    self.states = [replace(s, estimate=entry) if s.number == entry.number else s for s in self.states]
+                    self.states = [
+                        replace(s, score=entry.score) if s.number == entry.number else s for s in self.states
+                    ]
                 case Returned():
                     names = self.at(entry.number).ids
                     self._active = {text_key(self.accepted[name].sentence): name for name in names}
@@ -270,8 +236,7 @@ class JournalState:
     @property
     def unlearned(self) -> int:
         """Active sentences that the current state does not know."""
-        known = set(self.at(self.current).ids)
-        return sum(name not in known for name in self._active.values())
+        return len(set(self._active.values()) - set(self.at(self.current).ids))
 
     @property
     def changed(self) -> bool:
@@ -329,25 +294,16 @@ def check_sentence(cell: Cell, sentence: Sentence, task: Task) -> None:
     if len(sentence.labels) != len(sentence):
         raise DataError(f"{cell}: expected {len(sentence)} labels, one per word, got {len(sentence.labels)}")
     for word in sentence.words:
-        if not word.strip() or on_one_line(word) != word or not _is_whole(word):
+        if not word.strip() or on_one_line(word) != word or any("\ud800" <= letter <= "\udfff" for letter in word):
             raise DataError(f"{cell}: expected words without tabs and line breaks, got {word[:40]!a}")
-    for label in sentence.labels:
+    for before, label in zip(("O", *sentence.labels), sentence.labels, strict=False):
         if label not in task.labels:
             raise DataError(f"{cell}: " + unknown("label", label, task.labels))
-    if task.kind is TaskKind.SPANS:
-        for before, label in zip(("O", *sentence.labels), sentence.labels, strict=False):
-            if label.startswith("I-") and before[2:] != label[2:]:
-                raise DataError(
-                    f"{cell}: expected B-{label[2:]} at the start of a span (IOB2), got {label} after {before}"
-                )
+        if task.kind is TaskKind.SPANS and label.startswith("I-") and before[2:] != label[2:]:
+            raise DataError(f"{cell}: expected B-{label[2:]} at the start of a span (IOB2), got {label} after {before}")
 
 
 def check_name(who: str) -> None:
     """Refuse a name that does not fit on a line."""
-    if len(who) > MOST_NAME or not who.isprintable() or not _is_whole(who):
+    if len(who) > MOST_NAME or not who.isprintable():
         raise DataError(f"expected a name of at most {MOST_NAME} printable characters, got {who[:40]!a}")
-
-
-def _is_whole(text: str) -> bool:
-    """Check that a text has no half of a surrogate pair."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)

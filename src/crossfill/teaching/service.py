@@ -23,10 +23,9 @@ from crossfill.grid.task import Metric
 from crossfill.grid.text_keys import sentence_hashes
 from crossfill.prediction.calibration import rule_for
 from crossfill.tagger.tagger import Tagger
-from crossfill.teaching.estimate import Estimate, estimate
+from crossfill.teaching.estimate import Estimate, Score, estimate
 from crossfill.teaching.journal import (
     Accepted,
-    CellState,
     Entry,
     Estimated,
     Journal,
@@ -45,6 +44,16 @@ EVERY = 10
 
 
 @dataclass(frozen=True)
+class StateSummary:
+    """A state that one can return to."""
+
+    number: int
+    when: str
+    sentences: int
+    score: Score | None
+
+
+@dataclass(frozen=True)
 class Progress:
     """How far the teaching of a cell has come."""
 
@@ -60,7 +69,7 @@ class Progress:
     metric: Metric
     estimate: Estimate | None
     """Of the last adaptation; none before the first."""
-    states: tuple[CellState, ...]
+    states: tuple[StateSummary, ...]
     """All states that the cell was in, oldest first."""
     current: int
     """The number of the state whose sentences, and later ones, are active."""
@@ -243,7 +252,7 @@ class Teacher:
                 busy=self.busy(taught.cell),
                 metric=self.tagger.model.inventory.task(taught.cell.task).metric,
                 estimate=taught.estimate,
-                states=tuple(state.states),
+                states=tuple(StateSummary(s.number, s.when, len(s.ids), s.score) for s in state.states),
                 current=state.current,
                 problem=taught.problem,
             )
@@ -266,10 +275,8 @@ class Teacher:
             worker.shutdown(cancel_futures=True)
 
     def _read(self, cell: Cell) -> TaughtCell:
-        """Read the journal of a cell, and the sentences that wait."""
-        journal = Journal(self.folder, cell, self.tagger.model.inventory.task(cell.task).labels)
         queue = SentenceQueue(self.folder, cell, self.tagger, self.encoding, self._encoder)
-        taught = TaughtCell(cell, journal, queue, self.tagger.adapted.get(cell))
+        taught = TaughtCell(cell, Journal(self.folder, cell), queue, self.tagger.adapted.get(cell))
         taught.refresh()
         return taught
 
@@ -334,9 +341,8 @@ class Teacher:
         with self._lock:
             if not given_up():
                 taught.estimate = result
-            if result is not None and taught.state.at(number).estimate is None:
-                score = result.score
-                taught.write(Estimated(number, score.value, score.low, score.high))
+            if result is not None and taught.state.at(number).score is None:
+                taught.write(Estimated(number, result.score))
 
 
 def _now() -> str:

@@ -1,25 +1,205 @@
-"""What the adapters for annotation tools share: the cell in an address, its version, and annotations to learn from."""
+"""Annotation tools: an ML backend for Label Studio, and an external recommender for INCEpTION, for each cell."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, Literal
 
-from fastapi import Path
+from fastapi import APIRouter, Depends, Path, Request, Response
+from pydantic import BaseModel, BeforeValidator, Field
 
 from crossfill.adaptation.heads import without_adapted
-from crossfill.errors import CrossfillError
+from crossfill.data.segmentation import split_text
+from crossfill.errors import CrossfillError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import Task
 from crossfill.grid.text_keys import text_key
+from crossfill.integrations import inception, label_studio
+from crossfill.integrations.label_studio import LabelConfig
+from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger
-from crossfill.teaching.journal import Accepted
 from crossfill.teaching.service import Teacher
-from crossfill.web.problems import ApiError, too_large
-from crossfill.web.request_queue import BackgroundCalls
+from crossfill.web.problems import BODY_PROBLEMS, ApiError, JsonRoute, busy, problems, too_large
+from crossfill.web.request_queue import ForeignDocument, RequestQueue
 from crossfill.web.settings import ServeSettings
 
+Labelled = tuple[str, list[Sentence], str | None]
+"""Who labelled sentences, the sentences, and the annotation that they are from, as the journal names it."""
+_TAGGING = BODY_PROBLEMS | problems(404)
+_LEARNING = _TAGGING | problems(403, 409)
+ConfigField = Annotated[str, Field(description="The project's labelling configuration, as XML.")]
+OneOrMore = BeforeValidator(lambda value: value if isinstance(value, list) else [] if value is None else [value])
 
-def cell_in_address(tagger: Tagger) -> Callable[[str, str], Cell]:
+
+class SetupRequest(BaseModel):
+    """A project of Label Studio that wants predictions."""
+
+    label_schema: ConfigField = Field(alias="schema")
+
+
+class TasksRequest(BaseModel):
+    """Tasks of Label Studio that want predictions."""
+
+    tasks: list[dict[str, Any]] = Field(description="Tasks; the configuration says where their data has the text.")
+    label_config: ConfigField
+
+
+class Project(BaseModel):
+    """A project of Label Studio."""
+
+    label_config: ConfigField
+
+
+class Annotation(BaseModel):
+    """A person's annotation of a task."""
+
+    id: int | None = None
+    task: int | None = None
+    result: list[dict[str, Any]] | None = Field(default=None, description="Regions.")
+    completed_by: Any = Field(default=None, description="The number of a user, or an object with it as `id`.")
+    was_cancelled: bool | None = Field(default=None, description="Whether the task was skipped.")
+
+
+class AnnotatedTask(BaseModel):
+    """The task of an annotation."""
+
+    id: int
+    data: Any = None
+
+
+class DeletedAnnotation(BaseModel):
+    """An annotation that was deleted."""
+
+    id: int
+
+
+class Event(BaseModel):
+    """What happened in a project; annotations come with their tasks."""
+
+    action: str = Field(description="As ANNOTATION_CREATED, ANNOTATIONS_DELETED, START_TRAINING.")
+    project: Project | None = None
+    annotation: Annotated[list[Annotation], OneOrMore] = Field(default=[], description="One, or a list.")
+    task: Annotated[list[AnnotatedTask], OneOrMore] = Field(default=[], description="One, or a list.")
+    annotations: list[DeletedAnnotation] = Field(default=[], description="Those that were deleted.")
+
+
+class Metadata(BaseModel):
+    """What INCEpTION wants predicted."""
+
+    layer: str = Field(description="Type of the annotations.")
+    feature: str = Field(description="Feature of the type that has the label.")
+    anchoring: Literal["characters", "singleToken", "tokens"] = Field(default="tokens", alias="anchoringMode")
+
+
+class DocumentBody(BaseModel):
+    """A document of INCEpTION."""
+
+    xmi: str = Field(description="The CAS as XMI.")
+    user: str = Field(default="", alias="userId")
+
+
+class LayerRequest(BaseModel):
+    """A layer of INCEpTION's documents."""
+
+    metadata: Metadata
+    type_system: str = Field(alias="typeSystem", description="The type system of all documents, as XML.")
+
+    @property
+    def layer(self) -> inception.Layer:
+        """The layer that the metadata names."""
+        return inception.Layer(self.metadata.layer, self.metadata.feature, self.metadata.anchoring == "singleToken")
+
+
+class DocumentRequest(LayerRequest):
+    """A document that wants predictions."""
+
+    document: DocumentBody
+
+
+class TrainRequest(LayerRequest):
+    """Documents with annotations."""
+
+    documents: list[DocumentBody]
+
+
+def label_studio_routes(queue: RequestQueue, teacher: Teacher | None, name: str) -> APIRouter:
+    """Build the addresses of an ML backend for each cell of the model of that name."""
+    router = APIRouter(prefix="/label-studio/{task}/{language}", tags=["Label Studio"], route_class=JsonRoute)
+    inventory, versions = queue.engine.tagger.model.inventory, _versions(name, queue.engine.tagger)
+    cell_named = Depends(_cell_in_address(queue.engine.tagger))
+
+    def version(cell: Cell) -> str:
+        return f"{versions[cell]}-{teacher.version(cell) if teacher is not None else 0}"
+
+    @router.get("/health", summary="Whether the backend works", responses=problems(401, 404, 421))
+    async def health(cell: Cell = cell_named) -> dict[str, str]:
+        return {"status": "UP", "model_version": version(cell)}
+
+    @router.post("/setup", summary="Check a project's labelling configuration", responses=_TAGGING)
+    async def setup(body: SetupRequest, cell: Cell = cell_named) -> dict[str, str]:
+        LabelConfig.parse(body.label_schema).check(inventory.task(cell.task).labels)
+        return {"model_version": version(cell)}
+
+    @router.post("/predict", summary="Predict the regions of tasks", response_model=dict[str, Any], responses=_TAGGING)
+    async def predict(request: Request, body: TasksRequest, cell: Cell = cell_named) -> Response:
+        now = version(cell)
+        return await queue.tag(request, lambda: _tasks(body, cell.language, now), cell)
+
+    @router.post(
+        "/webhook",
+        status_code=201,
+        summary="Learn from annotations",
+        responses=_LEARNING,
+    )
+    async def webhook(event: Event, cell: Cell = cell_named) -> dict[str, Any]:
+        task, limits = inventory.task(cell.task), queue.settings
+        match event.action:
+            case "ANNOTATION_CREATED" | "ANNOTATION_UPDATED" | "ANNOTATIONS_CREATED":
+                return await _learn(queue, teacher, cell, lambda: _annotated(event, cell.language, task, limits))
+            case "ANNOTATIONS_DELETED" if not event.annotations:
+                raise DataError("expected the ids of the deleted annotations; let the webhook send the payload")
+            case "ANNOTATIONS_DELETED" | "START_TRAINING":
+                sources = [f"label-studio/{annotation.id}" for annotation in event.annotations]
+                return await _learn(queue, teacher, cell, list, sources)
+        return {"accepted": 0, "learning": False}
+
+    return router
+
+
+def inception_routes(queue: RequestQueue, teacher: Teacher | None) -> APIRouter:
+    """Build the addresses of an external recommender for each cell."""
+    router = APIRouter(prefix="/inception/{task}/{language}", tags=["INCEpTION"], route_class=JsonRoute)
+    tagger = queue.engine.tagger
+    cell_named = Depends(_cell_in_address(tagger))
+
+    @router.post(
+        "/predict",
+        summary="Predict annotations of a document",
+        response_model=dict[str, str],
+        responses=_TAGGING,
+    )
+    async def predict(request: Request, body: DocumentRequest, cell: Cell = cell_named) -> Response:
+        sets = tagger.calibration is not None and tagger.calibration.of(cell.task, queue.engine.samples) is not None
+        options = TaggingOptions(alpha=inception.ALPHA if sets else None)
+        return await queue.tag(request, lambda: _document(body, cell.language), cell, options)
+
+    @router.post(
+        "/train",
+        status_code=204,
+        response_class=Response,
+        summary="Learn from documents",
+        responses=_LEARNING,
+    )
+    async def train(body: TrainRequest, cell: Cell = cell_named) -> None:
+        if teacher is not None and teacher.busy(cell):
+            raise busy(f"{cell} is learning; try again in a moment")
+        task = tagger.model.inventory.task(cell.task)
+        await _learn(queue, teacher, cell, lambda: _trained(body, cell.language, task))
+
+    return router
+
+
+def _cell_in_address(tagger: Tagger) -> Callable[[str, str], Cell]:
     """Make the dependency that finds the cell in an address."""
 
     def find(
@@ -34,80 +214,106 @@ def cell_in_address(tagger: Tagger) -> Callable[[str, str], Cell]:
     return find
 
 
-class CellVersions:
-    """Names of the versions of cells: of the model as it was loaded, and of what each cell has learned since."""
-
-    def __init__(self, name: str, tagger: Tagger, learned: Callable[[Cell], str]) -> None:
-        digest, base = sha256(), without_adapted(tagger.model)
-        weights = base.heads.state_dict() | base.hidden.state_dict(prefix="hidden.")
-        for key, tensor in sorted(weights.items()):
-            digest.update(key.encode() + tensor.detach().cpu().contiguous().float().numpy().tobytes())
-        self._base, self._learned = f"{name}-{digest.hexdigest()[:8]}", learned
-        self._adapted = {
-            cell: sha256(repr((adapted.examples.hashes, adapted.examples.labels.tolist())).encode()).hexdigest()[:8]
-            for cell, adapted in tagger.adapted.items()
-        }
-
-    def of(self, cell: Cell) -> str:
-        """Name the version that tags a cell now: new with every training and with every adaptation."""
-        return "-".join([self._base, *filter(None, [self._adapted.get(cell)]), self._learned(cell)])
+def _versions(name: str, tagger: Tagger) -> dict[Cell, str]:
+    """Name the version of each cell as it was loaded: new with every training and with every adaptation."""
+    base, weights = without_adapted(tagger.model), sha256()
+    for key, tensor in sorted((base.heads.state_dict() | base.hidden.state_dict(prefix="hidden.")).items()):
+        weights.update(key.encode() + tensor.detach().cpu().contiguous().float().numpy().tobytes())
+    versions = {}
+    for cell in tagger.cells:
+        digest = weights.copy()
+        if adapted := tagger.adapted.get(cell):
+            digest.update(repr((adapted.examples.hashes, adapted.examples.labels.tolist())).encode())
+        versions[cell] = f"{name}-{digest.hexdigest()[:8]}"
+    return versions
 
 
-class AnnotatedSentences(NamedTuple):
-    """Labelled sentences of one person."""
+async def _learn(
+    queue: RequestQueue,
+    teacher: Teacher | None,
+    cell: Cell,
+    read: Callable[[], list[Labelled]],
+    deleted: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Keep sentences that are new or have new labels, take back those of deleted annotations, and have the cell learn.
 
-    who: str
-    sentences: Sequence[Sentence]
-    source: str | None = None
-    """The annotation that they are from, as the journal names it."""
+    What was accepted is on disk when it returns.
+    """
+    if teacher is None:
+        raise ApiError(409, "not_teaching", "this server only tags; start it with --teach FOLDER to have it learn")
 
+    def work() -> dict[str, Any]:
+        labelled, known, accepted = read(), teacher.by_text(cell), 0
+        for who, sentences, source in labelled:
+            new = {}
+            for sentence in sentences:
+                if (longest := len(sentence)) > queue.settings.max_words:
+                    raise too_large("words in a sentence", queue.settings.max_words, longest)
+                entry = known.get(key := text_key(sentence))
+                if entry is None or (entry.sentence.words, entry.sentence.labels) != (sentence.words, sentence.labels):
+                    new[key] = sentence
+            accepted += len(teacher.accept(cell, list(new.values()), who, source=source))
+        teacher.withdraw(cell, [entry.id for entry in teacher.active(cell) if entry.source in deleted], "Label Studio")
+        return {"accepted": accepted, "learning": teacher.learn(cell)}
 
-class IncomingAnnotations:
-    """Takes sentences that were labelled in other programs, and has cells learn from them, where there is a teacher."""
-
-    def __init__(self, teacher: Teacher | None, settings: ServeSettings) -> None:
-        self._teacher, self._most_words = teacher, settings.max_words
-        self._background = BackgroundCalls(settings)
-
-    def busy(self, cell: Cell) -> bool:
-        """Whether a cell is learning."""
-        return self._present().busy(cell)
-
-    async def accept(self, cell: Cell, read: Callable[[], Sequence[AnnotatedSentences]]) -> int:
-        """Keep sentences that are new or have new labels; they are on disk when it returns, with their number."""
-        teacher = self._present()
-
-        def work() -> int:
-            annotations, known, n_accepted = read(), teacher.by_text(cell), 0
-            for who, sentences, source in annotations:
-                new = {text_key(s): s for s in sentences if _differs(s, known.get(text_key(s)))}
-                if (longest := max(map(len, new.values()), default=0)) > self._most_words:
-                    raise too_large("words in a sentence", self._most_words, longest)
-                if new:
-                    n_accepted += len(teacher.accept(cell, list(new.values()), who, source=source))
-            return n_accepted
-
-        return await self._background.do(work)
-
-    async def forget(self, cell: Cell, sources: Collection[str], who: str) -> None:
-        """Take back the sentences of these annotations."""
-        teacher = self._present()
-
-        def work() -> None:
-            teacher.withdraw(cell, [entry.id for entry in teacher.active(cell) if entry.source in sources], who)
-
-        await self._background.do(work)
-
-    async def learn(self, cell: Cell) -> bool:
-        """Have a cell learn in the background; false if nothing is new, or if it learns already and will go on."""
-        teacher = self._present()
-        return await self._background.do(lambda: teacher.learn(cell))
-
-    def _present(self) -> Teacher:
-        if self._teacher is None:
-            raise ApiError(409, "not_teaching", "this server only tags; start it with --teach FOLDER to have it learn")
-        return self._teacher
+    return await queue.call(work)
 
 
-def _differs(sentence: Sentence, entry: Accepted | None) -> bool:
-    return entry is None or (entry.sentence.words, entry.sentence.labels) != (sentence.words, sentence.labels)
+def _tasks(request: TasksRequest, language: str, version: str) -> ForeignDocument:
+    """Cut the texts of all tasks of a request into sentences, to be answered with their predictions."""
+    labelling = LabelConfig.parse(request.label_config)
+    texts = [labelling.text(task.get("data")) for task in request.tasks]
+    tasks = [list(split_text(text, language)) for text in texts]
+
+    def answer(taggings: Iterable[Tagging]) -> dict[str, Any]:
+        rest = iter(taggings)
+        results = [
+            label_studio.prediction([next(rest) for _ in sentences], labelling, text, version)
+            for text, sentences in zip(texts, tasks, strict=True)
+        ]
+        return {"results": results, "model_version": version}
+
+    return [sentence for sentences in tasks for sentence in sentences], answer
+
+
+def _annotated(event: Event, language: str, task: Task, limits: ServeSettings) -> list[Labelled]:
+    """Read the labelled sentences of all annotations that an event brings, but for those of skipped tasks."""
+    labelled, tasks = [], {task.id: task for task in event.task}
+    labelling = LabelConfig.parse(event.project.label_config if event.project else "")
+    for annotation in event.annotation:
+        if annotation.was_cancelled:
+            continue
+        if annotation.task not in tasks or annotation.result is None:
+            raise DataError("expected an annotation with its result, and its task; let the webhook send the payload")
+        text = labelling.text(tasks[annotation.task].data)
+        if len(text) > limits.max_characters:
+            raise too_large("characters in a task", limits.max_characters, len(text))
+        if len(annotation.result) > limits.max_words:
+            raise too_large("regions in a task", limits.max_words, len(annotation.result))
+        match annotation.completed_by:
+            case int(number) | {"id": int(number)}:
+                who = f"Label Studio user {number}"
+            case _:
+                who = "Label Studio"
+        sentences = label_studio.labelled_sentences(text, annotation.result, labelling, language, task)
+        labelled.append((who, sentences, annotation.id and f"label-studio/{annotation.id}"))
+    return labelled
+
+
+def _document(request: DocumentRequest, language: str) -> ForeignDocument:
+    """Read the sentences of a request's document, to be answered with the document and their predictions."""
+    layer, types = request.layer, inception.read_types(request.type_system)
+    document = inception.Document.parse(request.document.xmi, types, language)
+    document.annotations(layer)  # an error if there is no such layer, before anything is tagged
+    return document.sentences, lambda taggings: {"document": document.predicted(taggings, layer)}
+
+
+def _trained(request: TrainRequest, language: str, task: Task) -> list[Labelled]:
+    """Read the labelled sentences of all documents of a request."""
+    types, labelled = inception.read_types(request.type_system), []
+    for document in request.documents:
+        read = inception.Document.parse(document.xmi, types, language)
+        user = "".join(filter(str.isprintable, document.user))[:60]
+        who = f"INCEpTION user {user}" if user else "INCEpTION"
+        labelled.append((who, inception.labelled_sentences(read, request.layer, task), None))
+    return labelled

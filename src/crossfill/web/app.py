@@ -5,21 +5,21 @@ import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Body, FastAPI, Request, Response
+from pydantic import Field
+from pydantic_core import to_json
 from starlette.middleware.cors import CORSMiddleware
 
 from crossfill import __version__
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.service import Teacher
-from crossfill.web import inception, label_studio
-from crossfill.web.annotators import CellVersions, IncomingAnnotations
-from crossfill.web.engine import Engine, n_characters
+from crossfill.web.annotators import inception_routes, label_studio_routes
+from crossfill.web.engine import Engine, TagAnswer, TagRequest
 from crossfill.web.overview import describe_grid
-from crossfill.web.problems import BODY_PROBLEMS, PROBLEMS, JsonRoute, answer_problems
+from crossfill.web.problems import BODY_PROBLEMS, PROBLEMS, Answer, JsonRoute, answer_problems, problems
 from crossfill.web.request_queue import RequestQueue
-from crossfill.web.schemas import GridAnswer, Health, TagAnswer, TagRequest
 from crossfill.web.security import Shield
 from crossfill.web.settings import ServeSettings
 from crossfill.web.teach import add_teaching
@@ -31,6 +31,14 @@ _MEDIA_TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
+
+
+class Health(Answer):
+    """Whether the server works."""
+
+    status: Literal["ok"] = "ok"
+    waiting: int = Field(description="Requests that wait.")
+    capacity: int = Field(description="Requests that can wait; more are turned away with 429.")
 
 
 def build_app(
@@ -45,7 +53,7 @@ def build_app(
     engine = Engine(tagger, settings, teacher and teacher.encoding)
     queue = RequestQueue(engine, settings)
     grid_answer = describe_grid(tagger, name, examples or {}, settings, teach=teacher is not None)
-    overview = grid_answer.model_dump_json().encode()
+    overview = to_json(grid_answer, inf_nan_mode="null")
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -68,27 +76,29 @@ def build_app(
     app.router.route_class = JsonRoute
     answer_problems(app)
 
-    @app.get("/api/health", summary="Whether the server works", responses={421: PROBLEMS[421]})
+    @app.get("/api/health", summary="Whether the server works", responses=problems(421))
     async def health() -> Health:
         """Answers without a token, too."""
-        return Health(status="ok", waiting=queue.batcher.n_waiting, capacity=queue.batcher.capacity)
+        return Health(waiting=queue.batcher.n_waiting, capacity=queue.batcher.capacity)
 
-    @app.get("/api/grid", summary="The model's grid", response_model=GridAnswer, responses=PROBLEMS)
+    @app.get("/api/grid", summary="The model's grid", response_model=dict[str, Any], responses=PROBLEMS)
     async def grid() -> Response:
-        """Tasks, languages and cells, with scores where the model was evaluated."""
+        """Tasks, languages and cells, with scores where the model was evaluated, and the limits of requests.
+
+        A language has a `place` on a map of the posterior means, `spread` standard deviations around it, and examples.
+        A cell without test data may have an expected score, between `low` and `high` with probability `level`.
+        """
         return Response(overview, media_type="application/json")
 
     @app.post("/api/tag", summary="Tag text", response_model=TagAnswer, responses=BODY_PROBLEMS)
     async def tag(request: Request, wanted: Annotated[TagRequest, Body(examples=[_example(grid_answer)])]) -> Response:
         """Label the words of a text in one or more cells, with confidence, entropy and its epistemic part."""
         job = engine.job(wanted)
-        request.scope["about"] = {"cells": len(wanted.cells), "characters": n_characters(wanted)}
-        return Response(await queue.do(request, job), media_type="application/json")
+        request.scope["about"] = {"cells": len(wanted.cells), "characters": wanted.n_characters}
+        return Response(await queue.do(request, queue.batcher.submit(job)), media_type="application/json")
 
-    versions = CellVersions(name, tagger, teacher.version if teacher is not None else lambda _: "0")
-    incoming = IncomingAnnotations(teacher, settings)
-    app.include_router(label_studio.routes(queue, incoming, versions))
-    app.include_router(inception.routes(queue, incoming))
+    app.include_router(label_studio_routes(queue, teacher, name))
+    app.include_router(inception_routes(queue, teacher))
     if teacher is not None:
         add_teaching(app, teacher, queue)
     pages = _pages(teach=teacher is not None)
@@ -102,19 +112,17 @@ def build_app(
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
         )
-    paths = {*pages, "/api/openapi.json", *app.openapi()["paths"]}
-    paths |= {f"/label-studio/{cell}/{what}" for cell in tagger.cells for what in label_studio.PATHS}
-    paths |= {f"/inception/{cell}/{what}" for cell in tagger.cells for what in inception.PATHS}
-    app.add_middleware(Shield, settings=settings, paths=frozenset(paths))
+    operations = app.openapi()["paths"]
+    paths = {path.format(task=cell.task, language=cell.language) for path in operations for cell in tagger.cells}
+    app.add_middleware(Shield, settings=settings, paths=frozenset({*pages, "/api/openapi.json", *paths}))
     app.state.batcher = queue.batcher
     return app
 
 
-def _example(grid: GridAnswer) -> dict[str, Any]:
+def _example(grid: dict[str, Any]) -> dict[str, Any]:
     """Make a request that this model can answer."""
-    language = grid.languages[0]
-    text = language.examples[0] if language.examples else "Dakar"
-    return {"cells": [f"{grid.tasks[0].name}/{language.code}"], "text": text}
+    language = grid["languages"][0]
+    return {"cells": [f"{grid['tasks'][0]['name']}/{language['code']}"], "text": [*language["examples"], "Dakar"][0]}
 
 
 def _pages(teach: bool) -> dict[str, Callable[[Request], Awaitable[Response]]]:

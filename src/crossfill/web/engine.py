@@ -4,10 +4,12 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from crossfill import __version__
 from crossfill.data.segmentation import split_text
@@ -17,17 +19,100 @@ from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
 from crossfill.model import Classifier
 from crossfill.prediction.queries import Query
-from crossfill.prediction.tagging import DIGITS, Tagging, TaggingOptions
+from crossfill.prediction.tagging import DIGITS, Span, Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from crossfill.tagger.texts import as_sentence
-from crossfill.web.problems import ApiError, invalid, too_large
-from crossfill.web.schemas import TagRequest
+from crossfill.web.problems import Answer, ApiError, invalid, too_large
 from crossfill.web.settings import MAX_CELLS, MAX_WORK, ServeSettings
 
 INTERVAL = 0.9
 """Error bars cover this share of the posterior samples."""
 HEAD_BYTES = 2**28
 """Maximum size of the cache of sampled heads."""
+
+
+Words = Annotated[list[str], Field(fail_fast=True)]
+"""Validation ends at the first problem, of which a request could have many thousands."""
+
+
+class RequestBody(BaseModel):
+    """What is sent to the API: nothing but the fields that are known."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class TagRequest(RequestBody):
+    """Text to tag, and the cells to tag it in: either `text` or `sentences`, not both."""
+
+    cells: Words = Field(min_length=1, description="Cells, as ner/wol; all share one pass through the encoder.")
+    text: str | None = Field(
+        default=None,
+        description="Raw text, split into sentences and words by the rules of the first cell's language; for cells "
+        "that label pairs, one pair a line with a tab between its sentences.",
+    )
+    sentences: Annotated[list[Words], Field(fail_fast=True)] | None = Field(
+        default=None, description="Sentences that are already split into words."
+    )
+    samples: int | None = Field(
+        default=None,
+        ge=0,
+        description="Posterior samples to average over; 0 plugs in the posterior means; default: the model's.",
+    )
+    distributions: bool = Field(default=False, description="Give the probability of every label, with error bars.")
+
+    @property
+    def n_characters(self) -> int:
+        """Number of characters in the text."""
+        words = (word for sentence in self.sentences or () for word in sentence)
+        return sum(map(len, words)) if self.text is None else len(self.text)
+
+    @model_validator(mode="after")
+    def _one_text(self) -> "TagRequest":
+        if (self.text is None) == (self.sentences is None):
+            raise ValueError("expected text or sentences, one of them")
+        return self
+
+
+class SentenceAnswer(BaseModel):
+    """A sentence, split into words."""
+
+    words: list[str]
+    spaces: list[bool] = Field(description="Whether a space follows each word.")
+    offsets: list[tuple[int, int]] = Field(
+        description="Start and end (exclusive) of each word in `text`, in Unicode code points (not UTF-16 units, as in "
+        "JavaScript); for `sentences`, in the sentence's words joined by single spaces."
+    )
+
+
+class SentenceTagging(BaseModel):
+    """The labels of a sentence in a cell, and how sure the model is; one entry per word."""
+
+    labels: list[str]
+    confidence: list[float]
+    entropy: list[float] = Field(description="Nats.")
+    mutual_information: list[float] = Field(description="The epistemic part of the entropy; the rest is aleatoric.")
+    spans: list[Span]
+    probabilities: list[list[float]] | None = Field(default=None, description="Words × labels.")
+    low: list[list[float]] | None = Field(default=None, description="5 % quantile over the posterior samples.")
+    high: list[list[float]] | None = Field(default=None, description="95 % quantile.")
+
+
+class CellTagging(BaseModel):
+    """All sentences in one cell."""
+
+    cell: str
+    unit: Unit = Field(description="What is labelled. Sentences and pairs have one entry each, not one per word.")
+    seen: bool
+    label_names: list[str] = Field(description="The labels of the columns of probabilities.")
+    sentences: list[SentenceTagging]
+
+
+class TagAnswer(Answer):
+    """A tagged text."""
+
+    samples: int = Field(description="Posterior samples averaged over; 0 is plug-in prediction.")
+    sentences: list[SentenceAnswer]
+    taggings: list[CellTagging] = Field(description="One for each cell asked for, in that order.")
 
 
 @dataclass(frozen=True)
@@ -54,44 +139,34 @@ class Engine:
         self.samples = min(tagger.config.prediction.samples, settings.max_samples)
         """The samples that requests have by default."""
 
-    def check(self, request: TagRequest) -> int:
-        """Reject a request over the limits or for unknown cells before it is queued; returns its work."""
-        limits = self.settings
+    def job(self, request: TagRequest) -> Job:
+        """Make the job of a request to the API; reject it if it is over the limits, or for unknown cells."""
+        limits, samples = self.settings, self.samples if request.samples is None else request.samples
         if len(request.cells) > MAX_CELLS:
             raise invalid(f"cells: expected at most {MAX_CELLS}, got {len(request.cells)}; ask in parts")
-        if request.samples is not None and request.samples > limits.max_samples:
-            raise invalid(f"samples: expected at most {limits.max_samples}, got {request.samples}")
-        for cell in request.cells:
-            self.tagger.cell(cell)
-        if request.text is None:
-            sentences = request.sentences or []
-            if not all(word and not word.isspace() for sentence in sentences for word in sentence):
-                raise invalid("sentences: expected words, got an empty one; leave it out")
-            if (n_words := sum(map(len, sentences))) > limits.max_words:
-                raise too_large("words", limits.max_words, n_words)
-        characters = n_characters(request)
-        if characters > limits.max_characters:
-            raise too_large("characters", limits.max_characters, characters)
-        work = characters * len(request.cells) * max(1, self._samples(request))
-        if work > MAX_WORK:
-            raise too_large("characters × cells × samples", MAX_WORK, work)
-        return work
+        if samples > limits.max_samples:
+            raise invalid(f"samples: expected at most {limits.max_samples}, got {samples}")
+        cells, given = [self.tagger.cell(cell) for cell in request.cells], request.sentences or []
+        if not all(word and not word.isspace() for sentence in given for word in sentence):
+            raise invalid("sentences: expected words, got an empty one; leave it out")
+        work = request.n_characters * len(cells) * max(1, samples)
+        _limit("words", limits.max_words, sum(map(len, given)))
+        _limit("characters", limits.max_characters, request.n_characters)
+        _limit("characters × cells × samples", MAX_WORK, work)
 
-    def job(self, request: TagRequest) -> Job:
-        """Make the job of a request to the API, or reject it as `check` does."""
-        return Job(
-            lambda: self._queries(request), lambda taggings: self._answer(request, taggings), self.check(request)
-        )
+        def queries() -> list[Query]:
+            sentences = self._sentences(request, cells)
+            options = TaggingOptions(interval=INTERVAL) if request.distributions else None
+            by_cell = [self.tagger.query(Sentence(()), cell, samples, options) for cell in cells]
+            return [replace(query, sentence=sentence) for query in by_cell for sentence in sentences]
+
+        return Job(queries, lambda taggings: self._answer(taggings, len(cells), samples), work)
 
     def tagging(self, sentences: Sequence[Sentence], cell: Cell, options: TaggingOptions) -> Job:
         """Make the job of tagging sentences in a cell, with the samples that requests have by default."""
-        characters = sum(len(word) for sentence in sentences for word in sentence.words)
-
-        def queries() -> list[Query]:
-            query = self.tagger.query(Sentence(()), cell, self.samples, options)
-            return [replace(query, sentence=sentence) for sentence in sentences]
-
-        return Job(queries, list, characters * max(1, self.samples))
+        query = self.tagger.query(Sentence(()), cell, self.samples, options)
+        queries = [replace(query, sentence=sentence) for sentence in sentences]
+        return Job(lambda: queries, list, sum(map(_n_characters, sentences)) * max(1, self.samples))
 
     def parts(self, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
         """Split sentences into parts that are each within the limits of a request; reject a sentence that is not."""
@@ -99,16 +174,13 @@ class Engine:
         most_characters = min(self.settings.max_characters, max(1, MAX_WORK // max(1, self.samples)))
         part, words, characters = [], 0, 0
         for sentence in sentences:
-            n_words, n_characters = len(sentence), sum(map(len, sentence.words))
-            if n_words > most_words:
-                raise too_large("words in a sentence", most_words, n_words)
-            if n_characters > most_characters:
-                raise too_large("characters in a sentence", most_characters, n_characters)
-            if words + n_words > most_words or characters + n_characters > most_characters:
+            _limit("words in a sentence", most_words, len(sentence))
+            _limit("characters in a sentence", most_characters, _n_characters(sentence))
+            words, characters = words + len(sentence), characters + _n_characters(sentence)
+            if words > most_words or characters > most_characters:
                 yield part
-                part, words, characters = [], 0, 0
+                part, words, characters = [], len(sentence), _n_characters(sentence)
             part.append(sentence)
-            words, characters = words + n_words, characters + n_characters
         if part:
             yield part
 
@@ -124,42 +196,34 @@ class Engine:
                 taggings = iter(self.tagger.tag_queries([q for n in group for q in queries[n]], self.heads.of))
             for n in group:
                 of_job = [next(taggings) for _ in queries[n]]
-                answers[n] = _attempt(lambda n=n, of_job=of_job: jobs[n].answer(of_job))
+                answers[n] = _attempt(partial(jobs[n].answer, of_job))
         return answers
 
-    def _samples(self, request: TagRequest) -> int:
-        return self.samples if request.samples is None else request.samples
-
-    def _queries(self, request: TagRequest) -> list[Query]:
-        cells = [self.tagger.cell(cell) for cell in request.cells]
-        units = {self.tagger.model.inventory.task(cell.task).unit for cell in cells}
-        if Unit.PAIR in units and len(units) > 1:
+    def _sentences(self, request: TagRequest, cells: Sequence[Cell]) -> list[Sentence]:
+        pairs = {self.tagger.model.inventory.task(cell.task).unit is Unit.PAIR for cell in cells}
+        if len(pairs) > 1:
             raise invalid("expected cells that all label pairs, or none; got both")
-        if request.text is not None and Unit.PAIR in units:
-            lines = [line for line in request.text.splitlines() if line.strip()]
-            sentences = [as_sentence(line, cells[0].language, Unit.PAIR) for line in lines]
-        elif Unit.PAIR in units:
-            raise invalid("expected pairs as text, one a line with a tab between its sentences; got words")
-        elif request.text is not None:
-            sentences = list(split_text(request.text, cells[0].language))
-        else:
+        if request.text is None:
+            if True in pairs:
+                raise invalid("expected pairs as text, one a line with a tab between its sentences; got words")
             sentences = [Sentence(tuple(words)) for words in request.sentences or () if words]
-        n_words = sum(map(len, sentences))
-        if not n_words:
+        elif True in pairs:
+            lines = filter(str.strip, request.text.splitlines())
+            sentences = [as_sentence(line, cells[0].language, Unit.PAIR) for line in lines]
+        else:
+            sentences = list(split_text(request.text, cells[0].language))
+        if not (n_words := sum(map(len, sentences))):
             raise invalid("expected at least one word, got none")
-        if n_words > self.settings.max_words:
-            raise too_large("words", self.settings.max_words, n_words)
-        options = TaggingOptions(interval=INTERVAL) if request.distributions else None
-        by_cell = [self.tagger.query(Sentence(()), cell, self._samples(request), options) for cell in cells]
-        return [replace(query, sentence=sentence) for query in by_cell for sentence in sentences]
+        _limit("words", self.settings.max_words, n_words)
+        return sentences
 
-    def _answer(self, request: TagRequest, taggings: Sequence[Tagging]) -> bytes:
-        n_sentences = len(taggings) // len(request.cells)
+    def _answer(self, taggings: Sequence[Tagging], n_cells: int, samples: int) -> bytes:
+        n_sentences = len(taggings) // n_cells
         sentences = [tagging.sentence for tagging in taggings[:n_sentences]]
         parts = [taggings[i : i + n_sentences] for i in range(0, len(taggings), n_sentences)]
         answer = {
             "version": __version__,
-            "samples": self._samples(request),
+            "samples": samples,
             "sentences": [
                 {"words": s.words, "spaces": s.spaces or [True] * len(s), "offsets": s.offsets} for s in sentences
             ],
@@ -184,11 +248,13 @@ def _attempt(call: Callable[[], Any]) -> Any:
         return error
 
 
-def n_characters(request: TagRequest) -> int:
-    """Count the characters in the text of a request."""
-    if request.text is not None:
-        return len(request.text)
-    return sum(len(word) for sentence in request.sentences or () for word in sentence)
+def _limit(what: str, most: int, size: int) -> None:
+    if size > most:
+        raise too_large(what, most, size)
+
+
+def _n_characters(sentence: Sentence) -> int:
+    return sum(map(len, sentence.words))
 
 
 class SampledHeads:

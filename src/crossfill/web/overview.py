@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 
+from crossfill import __version__
 from crossfill.adaptation.heads import without_adapted
 from crossfill.data.codes import is_private, language_name, language_tag
 from crossfill.data.parallel_corpus import parallel_languages, parallel_sentences
@@ -15,7 +17,6 @@ from crossfill.grid.cells import Cell
 from crossfill.measures.significance import pca
 from crossfill.methods.registry import find_method
 from crossfill.tagger.tagger import Tagger
-from crossfill.web import schemas
 from crossfill.web.settings import MAX_CELLS, ServeSettings
 
 EXAMPLES = (16, 51)
@@ -24,44 +25,45 @@ EXAMPLES = (16, 51)
 
 def describe_grid(
     tagger: Tagger, name: str, examples: Mapping[str, Sequence[str]], settings: ServeSettings, teach: bool = False
-) -> schemas.GridAnswer:
+) -> dict[str, Any]:
     """Describe a model: its grid, scores and labels, a map of its languages, example sentences and limits."""
     inventory, config = tagger.model.inventory, tagger.config
     places, spreads, shares = language_map(tagger)
-    return schemas.GridAnswer(
-        model=schemas.ModelAnswer(
-            name=name,
-            method=config.method,
-            encoder=PurePath(config.encoder.name).name,
-            samples=min(config.prediction.samples, settings.max_samples),
-            bayesian=tagger.model.heads.has_posterior,
-        ),
-        tasks=[
-            schemas.TaskAnswer(name=task.name, labels=list(task.labels), metric=task.metric, unit=task.unit)
-            for task in map(inventory.task, inventory.tasks)
+    return {
+        "version": __version__,
+        "model": {
+            "name": name,
+            "method": config.method,
+            "encoder": PurePath(config.encoder.name).name,
+            "samples": min(config.prediction.samples, settings.max_samples),
+            "bayesian": tagger.model.heads.has_posterior,
+        },
+        "tasks": [
+            {"name": task.name, "labels": task.labels, "metric": task.metric, "unit": task.unit}
+            for task in inventory.tasks.values()
         ],
-        languages=[
-            schemas.LanguageAnswer(
-                code=code,
-                tag="und" if is_private(code) else language_tag(code),
-                name=language_name(code),
-                place=places.get(code),
-                spread=spreads.get(code),
-                examples=list(examples.get(code) or _known_examples().get(code, ())),
-            )
+        "languages": [
+            {
+                "code": code,
+                "tag": "und" if is_private(code) else language_tag(code),
+                "name": language_name(code),
+                "place": places.get(code),
+                "spread": spreads.get(code),
+                "examples": examples.get(code) or _known_examples().get(code, []),
+            }
             for code in inventory.languages
         ],
-        cells=[_cell(tagger, cell) for cell in tagger.cells],
-        map_shares=shares,
-        limits=schemas.LimitsAnswer(
-            characters=settings.max_characters,
-            words=settings.max_words,
-            samples=settings.max_samples,
-            cells=MAX_CELLS,
-            seconds=settings.timeout,
-        ),
-        teach=teach,
-    )
+        "cells": [_cell(tagger, cell) for cell in tagger.cells],
+        "map_shares": shares,
+        "limits": {
+            "characters": settings.max_characters,
+            "words": settings.max_words,
+            "samples": settings.max_samples,
+            "cells": MAX_CELLS,
+            "seconds": settings.timeout,
+        },
+        "teach": teach,
+    }
 
 
 def language_map(
@@ -85,21 +87,19 @@ def language_map(
     return places, spreads, projection.shares.round(4).tolist()
 
 
-def _cell(tagger: Tagger, cell: Cell) -> schemas.CellAnswer:
-    """Describe a cell with its mean scores over corpora."""
+def _cell(tagger: Tagger, cell: Cell) -> dict[str, Any]:
+    """Describe a cell with its mean scores over corpora, or if it has none, with what it is expected to score."""
     results = [result for result in tagger.results if result.cell == cell]
-    expected = None
-    if not results and tagger.expectations is not None and (score := tagger.expectations.of(cell)) is not None:
-        level = tagger.expectations.level
-        expected = schemas.ExpectedAnswer(score=score.score, low=score.low, high=score.high, level=level)
-    return schemas.CellAnswer(
-        cell=str(cell),
-        status="seen" if cell in tagger.seen else "unseen",
-        score=float(np.mean([result.score for result in results])) if results else None,
-        averaged_score=float(np.mean([result.averaged_score for result in results])) if results else None,
-        n_words=sum(result.n_words for result in results),
-        expected=expected,
-    )
+    score = tagger.expectations.of(cell) if tagger.expectations is not None and not results else None
+    expected = score and {"score": score.score, "low": score.low, "high": score.high}
+    return {
+        "cell": str(cell),
+        "status": "seen" if cell in tagger.seen else "unseen",
+        "score": float(np.mean([result.score for result in results])) if results else None,
+        "averaged_score": float(np.mean([result.averaged_score for result in results])) if results else None,
+        "n_words": sum(result.n_words for result in results),
+        "expected": expected and expected | {"level": tagger.expectations.level},
+    }
 
 
 def _pair(values: np.ndarray) -> tuple[float, float]:

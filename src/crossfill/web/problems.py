@@ -7,32 +7,50 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, Field
 from pydantic_core import from_json
 from starlette.exceptions import HTTPException as AnyHTTPException
 
+from crossfill import __version__
 from crossfill.errors import CrossfillError
-from crossfill.web.schemas import Problem
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    401: {"model": Problem, "description": "No token, or the wrong one"},
-    421: {"model": Problem, "description": "A request for another host"},
+
+class Answer(BaseModel):
+    """What every answer contains."""
+
+    version: str = Field(default=__version__, description="The version of crossfill that answers.")
+
+
+class Problem(Answer):
+    """Why a request was not answered."""
+
+    error: str = Field(description="The kind of problem, for programs.")
+    message: str = Field(description="What was expected, what was found and what to do, for people.")
+
+
+_DESCRIPTIONS = {
+    400: "Not JSON in UTF-8",
+    401: "No token, or the wrong one",
+    403: "A page of another site",
+    404: "No such cell",
+    408: "The request did not arrive in time",
+    409: "The server does not teach",
+    413: "More text than the limits allow",
+    415: "Another media type than application/json",
+    421: "A request for another host",
+    422: "Not a request that can be answered: an unknown cell, no text, …",
+    429: "Too many requests wait",
+    503: "No answer in time, or the server is stopping",
 }
-BODY_PROBLEMS: dict[int | str, dict[str, Any]] = PROBLEMS | {
-    400: {"model": Problem, "description": "Not JSON in UTF-8"},
-    408: {"model": Problem, "description": "The request did not arrive in time"},
-    413: {"model": Problem, "description": "More text than the limits allow"},
-    415: {"model": Problem, "description": "Another media type than application/json"},
-    422: {"model": Problem, "description": "Not a request that can be answered: an unknown cell, no text, …"},
-    429: {"model": Problem, "description": "Too many requests wait"},
-    503: {"model": Problem, "description": "No answer in time, or the server is stopping"},
-}
-CELL_PROBLEMS: dict[int | str, dict[str, Any]] = BODY_PROBLEMS | {
-    404: {"model": Problem, "description": "No such cell"},
-}
-CHANGING_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    403: {"model": Problem, "description": "A page of another site"},
-    409: {"model": Problem, "description": "The server does not teach"},
-}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the problems that an operation may have, as FastAPI wants them."""
+    return {status: {"model": Problem, "description": _DESCRIPTIONS[status]} for status in statuses}
+
+
+PROBLEMS = problems(401, 421)
+BODY_PROBLEMS = PROBLEMS | problems(400, 408, 413, 415, 422, 429, 503)
 
 
 class ApiError(HTTPException):
@@ -75,9 +93,7 @@ class JsonRequest(Request):
         media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             raise ApiError(415, "unsupported", f"expected Content-Type application/json, got '{media_type[:100]}'")
-        if not (content := await super().body()):
-            raise ApiError(400, "not_json", "expected JSON in UTF-8, got nothing")
-        return content
+        return await super().body() or b" "  # FastAPI takes no body for none that was asked for
 
     async def json(self) -> Any:
         """Parse the body."""
@@ -110,7 +126,7 @@ def answer_problems(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def on_bad_values(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"][1:]))
+        where = ".".join(map(str, first["loc"][1:]))[:100]
         return problem_response(invalid(f"{where}: {first['msg']}" if where else first["msg"]))
 
     @app.exception_handler(AnyHTTPException)

@@ -1,12 +1,14 @@
 """The queue of requests: bounded in length and in time, emptied in batches by one thread."""
 
 import asyncio
+import json
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
-from fastapi import Request
+from fastapi import Request, Response
 
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
@@ -16,6 +18,8 @@ from crossfill.web.problems import ApiError, busy, unavailable
 from crossfill.web.settings import BATCH_WORK, ServeSettings
 
 Value = TypeVar("Value")
+ForeignDocument = tuple[Sequence[Sentence], Callable[[Sequence[Tagging]], Any]]
+"""Text that another program sent, and what makes the answer of its taggings."""
 
 
 class Batcher:
@@ -33,7 +37,6 @@ class Batcher:
         self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tagging")
         self._worker: asyncio.Task[None] | None = None
-        self.n_batches = self.n_jobs = 0
 
     @property
     def n_waiting(self) -> int:
@@ -71,7 +74,6 @@ class Batcher:
             await self._arrived.wait()
             await asyncio.sleep(0)  # let other ready clients submit before the batch is formed
             if batch := self._next_batch():
-                self.n_batches, self.n_jobs = self.n_batches + 1, self.n_jobs + len(batch)
                 running = loop.run_in_executor(self._thread, self._run_batch, [job for job, _ in batch])
                 try:
                     await asyncio.shield(running)
@@ -112,77 +114,63 @@ def _settle(future: asyncio.Future[Any], result: Any) -> None:
         future.set_result(result)
 
 
-class ForeignDocument(NamedTuple):
-    """Text that another program sent, and how it wants the answer."""
-
-    sentences: Sequence[Sentence]
-    answer: Callable[[Sequence[Tagging]], bytes]
-
-
 class RequestQueue:
     """Takes jobs of requests, and waits for their answers."""
 
     def __init__(self, engine: Engine, settings: ServeSettings) -> None:
-        self.engine, self.settings = engine, settings
+        self.engine, self.settings, self._calls = engine, settings, 0
         self.batcher = Batcher(engine.run, settings.queue, settings.batch_requests, BATCH_WORK)
 
-    async def do(self, request: Request, job: Job) -> Any:
-        """Wait for the answer to a job."""
-        return await self._within(request, self.batcher.submit(job))
+    async def do(self, request: Request, work: Coroutine[Any, Any, Value]) -> Value:
+        """Wait for an answer within the limit of time, unless the client goes away: then nobody works on it."""
+        ready, gone = asyncio.create_task(work), asyncio.create_task(_disconnect(request))
+        try:
+            async with self._in_time():
+                await asyncio.wait((ready, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                raise ApiError(499, "gone", "the client went away")
+            return ready.result()
+        finally:
+            ready.cancel()
+            gone.cancel()
 
     async def tag(
         self, request: Request, read: Callable[[], ForeignDocument], cell: Cell, options: TaggingOptions | None = None
-    ) -> bytes:
-        """Read a document, tag it in a cell, and write the answer.
+    ) -> Response:
+        """Read a document, tag it in a cell, and write the answer as JSON.
 
         Its sentences may be more than a request to the API can have: they are tagged in parts, between which others
         have their turn.
         """
 
-        async def work() -> Any:
-            document: ForeignDocument = await self.batcher.submit(Job(tuple, lambda _: read()))
+        async def work() -> bytes:
+            sentences, answer = await self.call(read)
             taggings: list[Tagging] = []
-            for part in self.engine.parts(document.sentences):
+            for part in self.engine.parts(sentences):
                 taggings += await self.batcher.submit(self.engine.tagging(part, cell, options or TaggingOptions()))
-            return await self.batcher.submit(Job(tuple, lambda _: document.answer(taggings)))
+            return await self.call(lambda: json.dumps(answer(taggings), ensure_ascii=False).encode())
 
-        return await self._within(request, work())
+        return Response(await self.do(request, work()), media_type="application/json")
 
-    async def _within(self, request: Request, answer: Coroutine[Any, Any, Any]) -> Any:
-        """Wait for an answer within the limit of time, unless the client goes away: then nobody works on it."""
+    async def call(self, work: Callable[[], Value]) -> Value:
+        """Wait for a blocking call in another thread; as many may run as jobs may wait."""
+        if self._calls >= self.settings.queue:
+            raise busy()
+        self._calls += 1
+        try:
+            async with self._in_time():
+                return await asyncio.to_thread(work)
+        finally:
+            self._calls -= 1
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
         seconds = self.settings.timeout
-        ready, gone = asyncio.create_task(answer), asyncio.create_task(_disconnect(request))
         try:
             async with asyncio.timeout(seconds):
-                await asyncio.wait((ready, gone), return_when=asyncio.FIRST_COMPLETED)
-            if not ready.done():
-                raise ApiError(499, "gone", "the client went away")
-            return ready.result()
+                yield
         except TimeoutError:
             raise unavailable(f"no answer within {seconds:g} seconds; send less, or try again") from None
-        finally:
-            ready.cancel()
-            gone.cancel()
-
-
-class BackgroundCalls:
-    """Runs blocking calls in threads, with the same queue length and timeout as tagging."""
-
-    def __init__(self, settings: ServeSettings) -> None:
-        self._queue, self._timeout, self._waiting = settings.queue, settings.timeout, 0
-
-    async def do(self, work: Callable[[], Value]) -> Value:
-        """Wait for the result of work in another thread."""
-        if self._waiting >= self._queue:
-            raise busy()
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(self._timeout):
-                return await asyncio.to_thread(work)
-        except TimeoutError:
-            raise unavailable(f"no answer within {self._timeout:g} seconds; try again") from None
-        finally:
-            self._waiting -= 1
 
 
 def _stopping() -> ApiError:

@@ -4,8 +4,10 @@ from io import BytesIO
 from typing import Annotated, Any, Literal
 
 from fastapi import Body, FastAPI, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
+from pydantic.dataclasses import dataclass
 
+from crossfill import __version__
 from crossfill.data.streams import Format, read_items
 from crossfill.data.writers import WRITERS
 from crossfill.grid.cells import Cell
@@ -13,19 +15,15 @@ from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.text_keys import text_key
 from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.annotation import Cost, Strategy
-from crossfill.teaching.estimate import Estimate, Score
 from crossfill.teaching.journal import MOST_NAME, Accepted
-from crossfill.teaching.service import Teacher
-from crossfill.web.engine import sentence_values
-from crossfill.web.problems import BODY_PROBLEMS, CHANGING_PROBLEMS, PROBLEMS, invalid, too_large
-from crossfill.web.request_queue import BackgroundCalls, RequestQueue
-from crossfill.web.schemas import Answer, FirstProblem, RequestBody
+from crossfill.teaching.service import Progress, Teacher
+from crossfill.web.engine import INTERVAL, RequestBody, SentenceTagging, Words, sentence_values
+from crossfill.web.problems import BODY_PROBLEMS, Answer, invalid, problems, too_large
+from crossfill.web.request_queue import RequestQueue
 
 RECENT = 20
 """Corrected sentences that an answer shows."""
-_FORMATS = {"bio": ".bio", "conllu": ".conllu", "jsonl": ".jsonl"}
-_CHANGES: dict[int | str, dict[str, Any]] = BODY_PROBLEMS | {403: CHANGING_PROBLEMS[403]}
-_LOOKS: dict[int | str, dict[str, Any]] = PROBLEMS | {code: BODY_PROBLEMS[code] for code in (422, 429, 503)}
+_LOOKS = problems(401, 421, 422, 429, 503)
 
 
 Name = Annotated[str, Field(max_length=MOST_NAME, description="Who corrects, for the journal.")]
@@ -62,9 +60,9 @@ class NextRequest(CellRequest):
 class AcceptRequest(CellRequest):
     """A sentence with its right labels."""
 
-    words: Annotated[list[str], FirstProblem()] = Field(min_length=1)
-    labels: Annotated[list[str], FirstProblem()] = Field(min_length=1, description="One for each word; IOB2 for spans.")
-    spaces: Annotated[list[bool], FirstProblem()] | None = Field(
+    words: Words = Field(min_length=1)
+    labels: Words = Field(min_length=1, description="One for each word; IOB2 for spans.")
+    spaces: Annotated[list[bool], Field(fail_fast=True)] | None = Field(
         default=None, description="Whether a space follows each word; by default one follows every word."
     )
     who: Name = ""
@@ -92,17 +90,12 @@ class TextAnswer(Answer):
     waiting: int
 
 
-class WaitingSentence(BaseModel):
-    """A sentence that waits, tagged; one entry per word."""
+class WaitingSentence(SentenceTagging):
+    """A sentence that waits, tagged."""
 
     key: str
     words: list[str]
     spaces: list[bool]
-    labels: list[str]
-    confidence: list[float]
-    entropy: list[float]
-    mutual_information: list[float]
-    probabilities: list[list[float]] = Field(description="Words × labels, in the order of the task's labels.")
 
 
 class NextAnswer(Answer):
@@ -144,44 +137,24 @@ class SaveAnswer(Answer):
     file: str
 
 
-class StateAnswer(BaseModel):
-    """A state that one can return to."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    number: int
-    when: str
-    sentences: int
-    score: Score | None
-
-
-class ProgressAnswer(Answer):
-    """How far the teaching of a cell has come."""
+@dataclass(frozen=True, kw_only=True)
+class ProgressAnswer(Progress):
+    """How far the teaching of a cell has come, and the sentences that count and were accepted last, latest first."""
 
     cell: str
     status: Literal["seen", "unseen"]
-    metric: str
-    sentences: int
-    words: int
-    unlearned: int = Field(description="Sentences that the next adaptation will learn.")
-    changed: bool = Field(description="Whether there is anything to learn: new sentences, or some taken back.")
     waiting: int
-    state: str = Field(description="The number of the state that tags now.")
-    current: int = Field(description="The number of the state whose sentences, and later ones, count.")
-    busy: bool
-    every: int = Field(description="The cell learns by itself after so many new sentences; 0: it does not.")
-    problem: str | None
-    estimate: Estimate | None
-    states: list[StateAnswer]
-    recent: list[AcceptedSentence] = Field(description="The sentences that count and were accepted last, latest first.")
+    every: int
+    recent: list[AcceptedSentence]
+    version: str = __version__
 
 
 def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
     """Add the operations of teaching to an app."""
-    tagger, limits, background = teacher.tagger, queue.settings, BackgroundCalls(queue.settings)
+    tagger, limits = teacher.tagger, queue.settings
 
     def operation(path: str, summary: str) -> Any:
-        return app.post(f"/api/teach/{path}", summary=summary, responses=_CHANGES)
+        return app.post(f"/api/teach/{path}", summary=summary, responses=BODY_PROBLEMS | problems(403))
 
     def example(**values: Any) -> Any:
         return Body(examples=[{"cell": str(tagger.cells[0]), **values}])
@@ -204,7 +177,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
             added = teacher.queue(cell).add(sentences, done)
             return TextAnswer(added=added, waiting=teacher.queue(cell).waiting(done))
 
-        return await background.do(work)
+        return await queue.call(work)
 
     @operation("next", "The sentence to correct next")
     async def following(request: Request, asked: Annotated[NextRequest, example()]) -> NextAnswer:
@@ -218,21 +191,19 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
             taken = sentences.take(asked.strategy, asked.cost, version, asked.tab, done)
             return taken, sentences.waiting(done), version
 
-        taken, waiting, version = await background.do(work)
+        taken, waiting, version = await queue.call(work)
         if taken is None:
             return NextAnswer(state=version, waiting=waiting, sentence=None)
         key, sentence = taken
-        (tagging,) = await queue.do(request, queue.engine.tagging([sentence], cell, TaggingOptions()))
-        names = ("labels", "confidence", "entropy", "mutual_information")
-        values = {name: value for name, value in sentence_values(tagging).items() if name in names}
-        values["probabilities"] = tagging.probabilities.astype(float).round(4).tolist()
-        shown = WaitingSentence(key=key, **_words(sentence), **values)
+        job = queue.engine.tagging([sentence], cell, TaggingOptions(interval=INTERVAL))
+        (tagging,) = await queue.do(request, queue.batcher.submit(job))
+        shown = WaitingSentence(key=key, **_words(sentence), **sentence_values(tagging))
         return NextAnswer(state=version, waiting=waiting, sentence=shown)
 
     @operation("clear", "Let nothing wait")
     async def clear(asked: Annotated[CellRequest, example()]) -> TextAnswer:
         """Sentences that wait are removed; those that were accepted stay."""
-        await background.do(lambda: teacher.queue(asked.cell).clear())
+        await queue.call(lambda: teacher.queue(asked.cell).clear())
         return TextAnswer(added=0, waiting=0)
 
     @operation("accept", "Accept a sentence")
@@ -254,35 +225,35 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
             replaced = _shown(before) if before is not None and before.id != asked.replaces else None
             return AcceptAnswer(id=entry.id, replaced=replaced, sentences=len(teacher.active(asked.cell)))
 
-        return await background.do(work)
+        return await queue.call(work)
 
     @operation("withdraw", "Take a sentence back")
     async def withdraw(asked: Annotated[WithdrawRequest, example(id="0123456789ab")]) -> DoneAnswer:
         """A sentence that was accepted no longer counts; the journal keeps it."""
-        await background.do(lambda: teacher.withdraw(asked.cell, [asked.id], asked.who))
+        await queue.call(lambda: teacher.withdraw(asked.cell, [asked.id], asked.who))
         return DoneAnswer(begun=True)
 
     @operation("learn", "Learn")
     async def learn(asked: Annotated[CellRequest, example()]) -> DoneAnswer:
         """Adapt the cell to the sentences that count, in the background; not if it is busy or nothing is new."""
-        return DoneAnswer(begun=await background.do(lambda: teacher.learn(asked.cell)))
+        return DoneAnswer(begun=await queue.call(lambda: teacher.learn(asked.cell)))
 
     @operation("back", "Return to a state")
     async def back(asked: Annotated[BackRequest, example(number=0)]) -> DoneAnswer:
         """Return to an earlier state, or to a later one again, and to the sentences of that time."""
-        await background.do(lambda: teacher.go_back(asked.cell, asked.number, asked.who))
+        await queue.call(lambda: teacher.go_back(asked.cell, asked.number, asked.who))
         return DoneAnswer(begun=True)
 
     @operation("save", "Save the model")
     async def save(asked: Annotated[CellRequest, example()]) -> SaveAnswer:
         """Write the adapted cell into the model folder, which nothing else changes."""
-        path = await background.do(lambda: teacher.save_model(asked.cell))
+        path = await queue.call(lambda: teacher.save_model(asked.cell))
         return SaveAnswer(file=f"{path.parent.name}/{path.name}")
 
     @app.get("/api/teach/progress", summary="How far a cell has come", responses=_LOOKS)
     async def progress(cell: str) -> ProgressAnswer:
         """Sentences, estimated score, learning curve, and the states one can return to."""
-        return await background.do(lambda: _progress(teacher, tagger.cell(cell)))
+        return await queue.call(lambda: _progress(teacher, tagger.cell(cell)))
 
     @app.get("/api/teach/sentences", summary="Corrected sentences", responses=_LOOKS, response_class=Response)
     async def sentences(cell: str, format: Literal["bio", "conllu", "jsonl"] = "bio") -> Response:  # noqa: A002
@@ -291,11 +262,11 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
 
         def work() -> bytes:
             corpus = Corpus.from_sentences(entry.sentence for entry in teacher.active(asked))
-            return WRITERS[_FORMATS[format]](corpus, asked.task, tagger.model.inventory.task(asked.task).labels)
+            return WRITERS[f".{format}"](corpus, asked.task, tagger.model.inventory.task(asked.task).labels)
 
-        name = f"{asked.task.replace(':', '=')}-{asked.language}{_FORMATS[format]}"
+        name = f"{asked.task.replace(':', '=')}-{asked.language}.{format}"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(await background.do(work), media_type="text/plain; charset=utf-8", headers=headers)
+        return Response(await queue.call(work), media_type="text/plain; charset=utf-8", headers=headers)
 
 
 def _progress(teacher: Teacher, cell: Cell) -> ProgressAnswer:

@@ -15,9 +15,8 @@ from crossfill.encoders.frozen import StoredVectors
 from crossfill.executors import base
 from crossfill.executors.base import ExecutionSettings
 from crossfill.executors.local import LocalExecutor
-from crossfill.studies.encoding import Encodings, all_texts
 from crossfill.studies.plan import CheckedStudy
-from crossfill.studies.run import encoding_jobs, run_study
+from crossfill.studies.run import Encodings, all_texts, encoding_jobs, run_study
 from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.training_run import words_to_encode
 from tests.encoders.tiny import bert

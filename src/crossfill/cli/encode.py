@@ -54,7 +54,7 @@ def encode(
     from crossfill.files import default_cache
     from crossfill.grid.typology import vectors_beside
     from crossfill.settings import parse_assignments
-    from crossfill.studies.encoding import Encodings, all_texts
+    from crossfill.studies.run import Encodings, all_texts
     from crossfill.tagger.presets import RunRequest, choose_settings
 
     folder = default_cache()

@@ -107,6 +107,8 @@ def build_heads(config: Config, inventory: Inventory, seen: Collection[Cell], n_
 
 def as_method(model: Model, config: Config, name: str) -> tuple[Model, Config]:
     """Turn a trained model into another method with the same training, over the same encoder, such as ns into bea."""
+    if name == config.method:
+        return model, config
     training = find_method(config.method).training
     if find_method(name).training != training:
         kin = [method.name for method in all_methods().values() if method.training == training]

@@ -1,24 +1,29 @@
 """Run a study: the jobs that are missing, on an executor, with each result written as soon as it arrives.
 
-Text is encoded first, each corpus once; then seen cells are held out, then trainings start. Each is a job of its own,
-which waits for what it needs and for nothing else.
+Text is encoded first, each corpus once, into a cache that machines may share; then seen cells are held out, then
+trainings start. Each is a job of its own, which waits for what it needs and for nothing else.
 """
 
-from collections.abc import Sequence
-from functools import partial
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from crossfill.config import EncoderConfig
+from crossfill.encoders.frozen import StoredVectors
 from crossfill.errors import StudyError
 from crossfill.executors.base import LOCK, Executor, Failed, Finished, WorkerJob, only_run, run_jobs
+from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
-from crossfill.progress import duration
+from crossfill.methods.registry import find_method
+from crossfill.progress import Report, duration
 from crossfill.studies import job as work
 from crossfill.studies import run_folder
-from crossfill.studies.encoding import Encodings, texts_of_job
 from crossfill.studies.plan import CheckedStudy, StudyJob
-from crossfill.studies.study import write_vectors
+from crossfill.studies.study import StudyGrid, write_vectors
 
 _MOST_BARS = 4
 """Up to so many trainings, each has a bar of its own."""
@@ -80,52 +85,134 @@ def run_study(checked: CheckedStudy, run: Path, executor: Executor, quiet: bool 
         return {name: why for name, why in totals.failed.items() if name in jobs}
 
 
-def encoding_jobs(checked: CheckedStudy, todo: Sequence[StudyJob]) -> list[Encodings]:
+def encoding_jobs(checked: CheckedStudy, todo: Sequence[StudyJob]) -> "list[Encodings]":
     """Return the jobs that encode the text of others over frozen encoders, once for each setting of the encoder."""
-    from crossfill.encoders.frozen import StoredVectors
-
     alike: dict[tuple[Any, ...], StudyJob] = {}
     for job in todo:
         settings = job.config.encoder
         if settings.name != "compact" and settings.pretrained.mode == "frozen":
-            seen = job.seen, job.unseen, job.folds, job.config.training.selection, job.few_shot is not None
-            alike.setdefault((settings.model_dump_json(), job.data.cache, job.config.method, *seen), job)
-    opened: dict[tuple[str, str | None], StoredVectors] = {}
-    texts: dict[str, dict[str, Corpus]] = {}
-    named: dict[str, tuple[StoredVectors, EncoderConfig]] = {}
-    for (settings, cache, *_), job in alike.items():
-        if (settings, cache) not in opened:
-            opened[settings, cache] = StoredVectors(job.config.encoder, Path(cache) if cache else True)
-        stored = opened[settings, cache]
+            key = settings, job.config.method, job.seen, job.unseen, job.config.training.selection
+            alike.setdefault(key, job)
+    cache = Path(checked.study.data.cache) if checked.study.data.cache else True
+    stores = {settings: StoredVectors(settings, cache) for settings in dict.fromkeys(key[0] for key in alike)}
+    texts: dict[str, list[Corpus]] = {}
+    for (settings, *_), job in alike.items():
         corpora = texts_of_job(job, checked.grid.only(job.languages))
-        texts.setdefault(stored.settings_hash, {}).update({corpus.text_hash: corpus for corpus in corpora})
-        named.setdefault(stored.settings_hash, (stored, job.config.encoder))
-    return [Encodings(stored, settings, texts[name].values()) for name, (stored, settings) in named.items()]
+        texts.setdefault(stores[settings].settings_hash, []).extend(corpora)
+    by_hash = {stored.settings_hash: (stored, settings) for settings, stored in stores.items()}
+    return [Encodings(*by_hash[name], corpora) for name, corpora in texts.items()]
 
 
-def _worker_jobs(todo: Sequence[StudyJob], encodings: Sequence[Encodings], run: Path) -> dict[str, WorkerJob]:
+def _worker_jobs(todo: Sequence[StudyJob], encodings: "Sequence[Encodings]", run: Path) -> dict[str, WorkerJob]:
     """Return all jobs of a run with what each waits for; the longest trainings come first."""
     jobs = {name: job for part in encodings for name, job in part.jobs.items()}
     texts = list(jobs)
     todo = sorted(todo, key=lambda job: -job.config.training.steps)
     uncalibrated = {job.held_out: job for job in reversed(todo) if job.folds and not work.is_calibrated(job, run)}
-    folds_of: dict[str, list[str]] = {}
+    calibrations: dict[str, WorkerJob] = {}
     for name, job in uncalibrated.items():
-        steps = job.config.training.steps
         folds = {
-            f"{name}-{number}": WorkerJob(
-                partial(work.predict_fold, job, run, number), "Holding out", steps, "steps", texts
-            )
+            f"{name}-{number}": partial(work.predict_fold, job, run, number)
             for number, folder in enumerate(work.fold_folders(job, run))
             if not work.is_predicted(folder)
         }
-        jobs |= folds
-        folds_of[name] = list(folds)
-    for name, job in uncalibrated.items():
+        steps = job.config.training.steps
+        jobs |= {fold: WorkerJob(predict, "Holding out", steps, "steps", texts) for fold, predict in folds.items()}
         calibrate = partial(work.calibrate_methods, job, run)
-        jobs[name] = WorkerJob(calibrate, "Calibrating", len(job.methods), "methods", folds_of[name])
+        calibrations[name] = WorkerJob(calibrate, "Calibrating", len(job.methods), "methods", list(folds))
+    jobs |= calibrations
     for job in todo:
         bar = "+".join(job.methods) if len(todo) <= _MOST_BARS else "Training"
         needs = [job.held_out] if job.held_out in uncalibrated else texts
         jobs[job.id] = WorkerJob(partial(work.train_job, job, run), bar, job.config.training.steps, "steps", needs)
     return jobs
+
+
+class Encodings:
+    """Jobs for the texts whose features a cache lacks, one for each part of a long text.
+
+    The order is random: commands that share a cache rarely encode the same part at the same time.
+    """
+
+    def __init__(self, stored: StoredVectors, config: EncoderConfig, corpora: Iterable[Corpus]) -> None:
+        self.stored = stored
+        self.corpora = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}
+        self.missing = {text for text, corpus in self.corpora.items() if not stored.is_stored(corpus)}
+        """Hashes of the corpora that were not in the cache at first."""
+        self.left: dict[str, set[str]] = {}
+        """The jobs that are not finished, of each missing corpus."""
+        cache = stored.cache.folder is not None and stored.cache.folder.parent.absolute()
+        jobs: dict[str, WorkerJob] = {}
+        for text in self.missing:
+            parts = stored.parts(self.corpora[text])
+            whole = len(parts) == 1
+            named = {
+                f"{stored.settings_hash}-{text[:16]}-{i}": WorkerJob(
+                    partial(encode_part, config, cache, part.text(), whole), "Encoding", part.n_words, "words"
+                )
+                for i, part in enumerate(parts)
+                if whole or not stored.is_stored(part, whole=False)
+            }
+            self.left[text] = set(named)
+            jobs |= named
+        self.jobs = {name: jobs[name] for name in random.sample(list(jobs), len(jobs))}
+
+    @property
+    def n_words(self) -> int:
+        """Number of words of all corpora."""
+        return sum(corpus.n_words for corpus in self.corpora.values())
+
+    def finish(self, name: str) -> None:
+        """Note that a job is finished; the last one of a long corpus puts its parts together."""
+        for text, left in self.left.items():
+            if name in left:
+                left.remove(name)
+                if not left:
+                    self.stored.of(self.corpora[text])
+
+
+def all_texts(grid: Grid) -> Iterator[Corpus]:
+    """Yield all text that trainings and evaluations on a grid encode, whichever cells they see."""
+    yield from grid.texts.values()
+    for cell in grid.cells:
+        yield Corpus.joined(splits.training for splits in grid[cell] if splits.has_training_data)
+        yield grid.training(cell)
+        yield grid.development(cell)
+        for seen in (True, False):
+            yield from grid.evaluation(cell, seen).values()
+
+
+def texts_of_job(job: StudyJob, part: StudyGrid) -> Iterator[Corpus]:
+    """Yield the text that a job over a frozen encoder encodes, and the trainings that hold out its seen cells."""
+    grid, config = work.training_grid(part, job.config.method), job.config
+    seen = frozenset(map(Cell.parse, job.seen))
+    plan = find_method(config.method).plan(grid, seen, config)
+    yield from grid.texts.values() if config.encoder.pretrained.centring != "none" else ()
+    for cell in grid.cells:
+        corpora = grid[cell]
+        if config.encoder.pretrained.centring != "none":
+            yield Corpus.joined(splits.training for splits in corpora if cell in seen or splits.has_training_data)
+        if cell in plan.cells or (job.folds and cell in seen):
+            yield grid.training(cell)
+        if cell in plan.cells or (job.folds and cell in seen) or config.training.selection == "oracle":
+            yield grid.development(cell)
+    for cell in part.grid.cells:
+        yield from part.grid.evaluation(cell, cell in seen).values()
+        if job.few_shot and cell not in seen:
+            labelled = [splits for splits in part.grid[cell] if splits.has_training_data]
+            yield Corpus.joined(splits.training for splits in labelled)
+            yield Corpus.joined(splits.test for splits in labelled)
+
+
+def encode_part(
+    config: EncoderConfig, cache: Path | bool, corpus: Corpus, whole: bool, threads: int, report: Report | None = None
+) -> dict[str, Any]:
+    """Encode a text and store its features, unless another process has done so meanwhile."""
+    torch.set_num_threads(threads)
+    stored = _stored(config, cache)  # pyright: ignore[reportArgumentType]  # settings are frozen
+    if not stored.is_stored(corpus, whole):
+        stored.store(corpus, whole, report)
+    return {"n_words": corpus.n_words}
+
+
+_stored = lru_cache(maxsize=1)(StoredVectors)  # kept by a worker from job to job

@@ -163,7 +163,7 @@ def test_annotate(model: Path, data: Path, tmp_path: Path):
     source = data / "ud" / "wol" / "train.conllu"
     out = tmp_path / "todo.bio"
     run("annotate", model, source, "--cell", "ner/wol", "--budget", 4, "--format", "bio", "--out", out)
-    chosen = bio.read(out)
+    chosen = list(bio.parse(out.read_bytes(), str(out)))
     known = {tuple(s.words) for s in load_grid(data, cache=False).training(crossfill.Cell("pos", "wol"))}
     assert len(chosen) == 4
     assert {s.words for s in chosen} <= known

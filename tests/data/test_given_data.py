@@ -26,15 +26,15 @@ def files(suffix: str) -> list[Path]:
 
 def test_conllu_is_written_back_byte_for_byte():
     for path in files(".conllu"):
-        assert conllu.render(conllu.read(path)).encode() == path.read_bytes(), path
+        assert conllu.render(conllu.parse(path.read_bytes(), str(path))).encode() == path.read_bytes(), path
 
 
 def test_token_columns_keep_their_tokens_and_tags():
     for path in files(".bio"):
         plain = [line.split("\t") for line in path.read_text("utf-8").split("\n") if line]
-        read = [pair for s in bio.read(path) for pair in zip(s.words, s.labels, strict=True)]
+        read = [pair for s in bio.parse(path.read_bytes(), str(path)) for pair in zip(s.words, s.labels, strict=True)]
         assert read == [(columns[0], columns[-1]) for columns in plain], path
-        assert bio.render(bio.read(path)).encode() == path.read_bytes(), path
+        assert bio.render(bio.parse(path.read_bytes(), str(path))).encode() == path.read_bytes(), path
 
 
 def test_counts_are_those_of_the_files(tmp_path: Path):

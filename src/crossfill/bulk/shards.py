@@ -15,9 +15,9 @@ from pathlib import Path, PurePosixPath
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
-from crossfill.data.arrow_tables import opened_parquet
 from crossfill.data.reading import LONGEST_LINE, unpacked
 from crossfill.data.streams import Cutting, Format, Item, check_length, format_of, read_items, row_items
+from crossfill.data.table_corpora import opened_parquet
 from crossfill.errors import DataError
 from crossfill.files import replacing
 from crossfill.grid.task import Unit

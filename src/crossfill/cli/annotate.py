@@ -40,7 +40,7 @@ def annotate(
 ) -> None:
     """Choose the sentences most worth annotating in a cell, as a file to correct."""
     from crossfill.data.streams import input_form, read_items
-    from crossfill.data.text_tables import as_row, render
+    from crossfill.data.table_corpora import as_row, render_text
     from crossfill.files import write_atomically
     from crossfill.grid.task import Unit
     from crossfill.tagger.annotation import candidates, choose
@@ -62,7 +62,7 @@ def annotate(
     if unit is Unit.WORD:
         text = "".join(_render(items[i], t, form, i + 1) for i, t in zip(chosen, taggings, strict=True))
     else:  # under a header, ready to be corrected and trained on
-        text = render(({**as_row(t.sentence), "label": t.labels[0]} for t in taggings), "\t").decode()
+        text = render_text(({**as_row(t.sentence), "label": t.labels[0]} for t in taggings), "\t").decode()
     if out is None:
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
     else:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from crossfill.data.labels import LabelColumn
 from crossfill.data.reading import Block, OnBadLine, blocks, decode
@@ -36,25 +35,23 @@ class ConlluSentence:
             first, dash, last = row[0].partition("-")
             if dash:
                 end = int(last)
-            elif "." in first or int(first) <= end:
-                continue
-            parts.append(row[1] + (" " if _space_after(row) else ""))
+            if dash or ("." not in first and int(first) > end):
+                parts.append(row[1] + (" " if _space_after(row) else ""))
         return "".join(parts).rstrip(" ")
 
     def sentence(self, label: LabelColumn) -> Sentence:
         """Take the syntactic words with their labels. There are no spaces within a multiword token."""
-        words, labels, spaces = [], [], []
+        spaces = []
         end, space = 0, True
         for row in self.rows:
-            number = row[0]
-            if number.isdigit():
-                words.append(row[1])
-                labels.append(label(row))
-                position = len(words)
-                spaces.append(_space_after(row) if position > end else space if position == end else False)
-            elif "-" in number:
-                end, space = int(number.partition("-")[2]), _space_after(row)
-        return Sentence(tuple(words), tuple(labels), () if all(spaces) else tuple(spaces))
+            if row[0].isdigit():
+                position = len(spaces) + 1
+                spaces.append(_space_after(row) if position > end else position == end and space)
+            elif "-" in row[0]:
+                end, space = int(row[0].partition("-")[2]), _space_after(row)
+        words = self.words
+        labels = tuple(map(label, words))
+        return Sentence(tuple(row[1] for row in words), labels, () if all(spaces) else tuple(spaces))
 
 
 def parse(data: bytes, where: str, on_bad_line: OnBadLine | None = None) -> Iterator[ConlluSentence]:
@@ -67,18 +64,14 @@ def parse_blocks(parts: Iterable[Block], where: str, on_bad_line: OnBadLine | No
     for start, lines in parts:
         n_comments = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
         rows = [line.split("\t") for line in lines[n_comments:]]
-        if bad := _bad_line(rows):
-            number, problem = start + n_comments + bad[0], bad[1]
-            if on_bad_line is None:
-                raise DataError(f"{where}:{number}: {problem}")
+        place, problem = _bad_line(rows)
+        number = start + n_comments + place
+        if problem and on_bad_line is None:
+            raise DataError(f"{where}:{number}: {problem}")
+        if problem and on_bad_line is not None:
             on_bad_line(number, problem)
         elif rows:
             yield ConlluSentence(tuple(lines[:n_comments]), rows)
-
-
-def read(path: Path) -> list[ConlluSentence]:
-    """Read a CoNLL-U file."""
-    return list(parse(path.read_bytes(), str(path)))
 
 
 def render(sentences: Iterable[ConlluSentence]) -> str:
@@ -124,8 +117,8 @@ def _space_after(row: list[str]) -> bool:
     return misc == "_" or "SpaceAfter=No" not in misc.split("|")
 
 
-def _bad_line(rows: list[list[str]]) -> tuple[int, str] | None:
-    """Find the first bad line of a sentence, counted from 0, and what is wrong with it."""
+def _bad_line(rows: list[list[str]]) -> tuple[int, str]:
+    """Find the first bad line of a sentence, counted from 0, and what is wrong with it; empty if there is none."""
     expected, covered = 1, 0
     for i, row in enumerate(rows):
         if len(row) == N_COLUMNS and row[0] == str(expected) and row[1]:
@@ -135,31 +128,28 @@ def _bad_line(rows: list[list[str]]) -> tuple[int, str] | None:
         elif "-" in row[0]:
             covered = int(row[0].partition("-")[2])
     missing = max(covered, 1)
-    if rows and missing >= expected:
-        return len(rows) - 1, (
-            f"expected word number {missing} before the sentence ends, got {expected - 1} words; restore the missing "
-            "lines"
-        )
-    return None
+    if not rows or missing < expected:
+        return 0, ""
+    return len(rows) - 1, (
+        f"expected word number {missing} before the sentence ends, got {expected - 1} words; restore the missing lines"
+    )
 
 
-def _problem(row: list[str], expected: int, covered: int) -> str | None:
-    """Say what is wrong with a line that is not word number `expected`; none for multiword tokens and empty nodes."""
-    if (n := len(row)) != N_COLUMNS:
-        if row[0].startswith("#"):
-            return "expected comments before the words of a sentence, got one among them; move it up"
-        if n == 1 and len(row[0].split()) == N_COLUMNS:
-            return "expected columns separated by tabs, got spaces; replace the spaces"
+def _problem(row: list[str], expected: int, covered: int) -> str:
+    """Say what is wrong with a line that is not word number `expected`; nothing is with other tokens and nodes."""
+    n, span = len(row), _RANGE.fullmatch(row[0])
+    if n != N_COLUMNS and row[0].startswith("#"):
+        return "expected comments before the words of a sentence, got one among them; move it up"
+    if n == 1 and len(row[0].split()) == N_COLUMNS:
+        return "expected columns separated by tabs, got spaces; replace the spaces"
+    if n != N_COLUMNS:
         hint = "is this a BIO file? rename it to .bio" if n < N_COLUMNS else "remove the surplus tabs"
         return f"expected {N_COLUMNS} columns, got {n}; {hint}"
     if not row[1]:
         return "expected a form in column 2, got nothing; write _ for none"
-    if span := _RANGE.fullmatch(row[0]):
-        if int(span[1]) == expected and int(span[2]) > expected > covered:
-            return None
-        return (
-            f"expected a multiword token of two or more words from {expected} on, got {row[0]}; number it by its words"
-        )
-    if _EMPTY_NODE.fullmatch(row[0]):
-        return None
+    if span and (int(span[1]) != expected or not int(span[2]) > expected > covered):
+        words = f"two or more words from {expected} on"
+        return f"expected a multiword token of {words}, got {row[0]}; number it by its words"
+    if span or _EMPTY_NODE.fullmatch(row[0]):
+        return ""
     return f"expected word number {expected}, got '{row[0][:20]}'; number the words from 1 in each sentence"

@@ -37,14 +37,12 @@ def load_reading(path: Path, state: str) -> Reading | None:
     if entry is None or entry[0]["state"] != state:
         return None
     about, columns = entry
-    corpus = Corpus(
-        Column(_strings(columns["words"]), columns["word_codes"]),
-        Column(_strings(columns["labels"]), columns["label_codes"]),
-        columns["spaces"],
-        columns["offsets"],
-        Unit(about["unit"]),
-        columns["seconds"],
+    words, labels = (
+        Column(tuple(columns[name].tobytes().decode("utf-8").split("\n")[:-1]), columns[f"{name}_codes"])
+        for name in ("words", "labels")
     )
+    unit = Unit(about["unit"])
+    corpus = Corpus(words, labels, columns["spaces"], columns["offsets"], unit, columns["seconds"])
     changes, notes, said = json.loads(about["reading"])
     return Reading(corpus, tuple(map(tuple, changes)), tuple(map(tuple, notes)), said)
 
@@ -53,15 +51,14 @@ def save_reading(path: Path, state: str, reading: Reading) -> None:
     """Write an entry to a temporary file, then rename it, so that readers never see a partial one."""
     corpus = reading.corpus
     columns = {
-        "words": _bytes(corpus.words),
-        "word_codes": corpus.words.codes.astype("<i4", copy=False),
-        "labels": _bytes(corpus.labels),
-        "label_codes": corpus.labels.codes.astype("<i4", copy=False),
-        "spaces": corpus.spaces,
-        "offsets": corpus.offsets.astype("<i8", copy=False),
-        "seconds": corpus.seconds.astype("<i8", copy=False),
+        "spaces": np.ascontiguousarray(corpus.spaces),
+        "offsets": np.ascontiguousarray(corpus.offsets, dtype="<i8"),
+        "seconds": np.ascontiguousarray(corpus.seconds, dtype="<i8"),
     }
-    columns = {name: np.ascontiguousarray(column) for name, column in columns.items()}
+    for name, column in (("words", corpus.words), ("labels", corpus.labels)):
+        # words contain no line ends, so these can separate them; text decoded from UTF-8 has no surrogates
+        text = "".join(f"{text}\n" for text in column.vocabulary).encode("utf-8")
+        columns |= {name: np.frombuffer(text, np.uint8), f"{name}_codes": np.ascontiguousarray(column.codes, "<i4")}
     said = json.dumps([reading.changes, reading.notes, reading.columns])
     about = {"state": state, "unit": str(corpus.unit), "reading": said, "digest": _digest(columns)}
     write_atomically(path, serialized(columns, about))
@@ -80,16 +77,4 @@ def _opened(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]] | None:
 
 
 def _digest(columns: dict[str, np.ndarray]) -> str:
-    digest = blake2b(digest_size=16)
-    for name in sorted(columns):
-        digest.update(columns[name].tobytes())
-    return digest.hexdigest()
-
-
-def _bytes(column: Column) -> np.ndarray:
-    # words contain no line ends, so these can separate them; text decoded from UTF-8 has no surrogates
-    return np.frombuffer("".join(f"{text}\n" for text in column.vocabulary).encode("utf-8"), dtype=np.uint8)
-
-
-def _strings(raw: np.ndarray) -> tuple[str, ...]:
-    return tuple(raw.tobytes().decode("utf-8").split("\n")[:-1])
+    return blake2b(b"".join(columns[name].tobytes() for name in sorted(columns)), digest_size=16).hexdigest()

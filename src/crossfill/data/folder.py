@@ -96,23 +96,12 @@ def read_folder(
     unread = [problem for problem in unread if problem.where != TEXT_FOLDER or not texts]
     names = corpus_names(sources, root)
     readings: dict[tuple[Cell, str], list[tuple[SourceFile, Reading]]] = {}
-    for source in watch(sources):
-        for task in tasks_in(source, wanted):
-            cell, place = Cell(task, source.language), str(source.path.relative_to(root))
-            try:
-                reading = read_source(source, task, f"{cell} {place}", root, store)
-                bad = next((note for note in reading.notes if note[0] == "warning" and note[1]), None)
-                if bad and options.strict:
-                    problem = f"{bad[2].removeprefix('sentence left out: ')} (without strict, its sentence is left out)"
-                    raise DataError(f"{cell} {place}:{bad[1]}: {problem}")
-            except DataError as error:
-                problems.append(as_message(error))
-                continue
-            files = readings.setdefault((cell, names[source]), [])
-            shown = any(reading.columns == other.columns for _, other in files)  # columns once for files that are alike
-            said = reading.messages(place, cell)
-            problems += [message for message in said if not (shown and message.level == "recognised")]
-            files.append((source, reading))
+    for source, cell, reading in read_sources(watch(sources), wanted, root, problems, store, options.strict):
+        files = readings.setdefault((cell, names[source]), [])
+        shown = any(reading.columns == other.columns for _, other in files)  # columns once for files that are alike
+        said = reading.messages(str(source.path.relative_to(root)), cell)
+        problems += [message for message in said if not (shown and message.level == "recognised")]
+        files.append((source, reading))
 
     corpora: dict[Cell, tuple[Splits, ...]] = {}
     for (cell, name), files in readings.items():
@@ -163,7 +152,7 @@ def read_texts(root: Path) -> tuple[dict[str, Corpus], list[Message]]:
         try:
             corpus = read_text(files, language)
         except DataError as error:
-            problems.append(as_message(error))
+            problems.append(_as_message(error))
             continue
         if len(corpus):
             texts[language] = corpus
@@ -209,7 +198,31 @@ def corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, 
     }
 
 
-def read_source(source: SourceFile, task: str, where: str, root: Path, store: Path | None = None) -> Reading:
+def read_sources(
+    sources: Iterable[SourceFile],
+    wanted: Sequence[str],
+    root: Path,
+    problems: list[Message],
+    store: Path | None = None,
+    strict: bool = False,
+) -> Iterator[tuple[SourceFile, Cell, Reading]]:
+    """Read each file for its tasks; what cannot be read is added to `problems`."""
+    for source in sources:
+        for cell in (Cell(task, source.language) for task in tasks_in(source, wanted)):
+            where = f"{cell} {source.path.relative_to(root)}"
+            try:
+                reading = _read_source(source, cell.task, where, root, store)
+                bad = next(((line, why) for level, line, why in reading.notes if level == "warning" and line), None)
+                if bad and strict:
+                    why = bad[1].removeprefix("sentence left out: ")
+                    raise DataError(f"{where}:{bad[0]}: {why} (without strict, its sentence is left out)")
+            except DataError as error:
+                problems.append(_as_message(error))
+            else:
+                yield source, cell, reading
+
+
+def _read_source(source: SourceFile, task: str, where: str, root: Path, store: Path | None = None) -> Reading:
     """Read a file, or take what was read from the cache in `store` if the file has not changed since."""
     hints = replace(find_hints(source.path, root, task), language=source.language)
     try:
@@ -236,10 +249,10 @@ def read_file(path: Path, cell: Cell) -> Reading:
         raise DataError(f"{path}: " + unknown("ending", suffix, filter(None, READERS)))
     absolute = path.absolute()
     source = SourceFile(absolute, cell.task, cell.language, cell.task, "whole", absolute.parent, suffix)
-    return read_source(source, cell.task, str(path), absolute.parent)
+    return _read_source(source, cell.task, str(path), absolute.parent)
 
 
-def as_message(error: DataError) -> Message:
+def _as_message(error: DataError) -> Message:
     """Say what an error says, with its place apart."""
     where, _, message = str(error).partition(": ")
     return Message("error", where, message)

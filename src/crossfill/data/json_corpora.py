@@ -3,7 +3,7 @@
 Read as they are exported: Prodigy (`text`, `spans`, `tokens`, `answer`), Doccano (`text`, `label` or `entities`), Label
 Studio (`data`, `annotations`; or its short form, `text` and `label`), and words with labels (`words` or `tokens`;
 `labels`, `tags` or `<task>_tags`). Text with one label is a labelled sentence (`text`, `label`), and `premise` and
-`hypothesis` with one are a pair (`text_tables` has all names).
+`hypothesis` with one are a pair (`table_corpora` has all names).
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 from crossfill.data.reading import FileNotes, ReadingHints, check_printable, decode
 from crossfill.data.segmentation import TextSpan, cut_with_spans, sentences_with_spans, spans_of
-from crossfill.data.text_tables import as_row, find_columns, read_item, read_words
+from crossfill.data.table_corpora import as_row, find_columns, read_item, read_words
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit
@@ -38,7 +38,7 @@ def parse(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNo
     for number, value in values:
         split: list[str] = []
         try:
-            item = _object(value)
+            item = json_object(value)
             if item.get("answer", "accept") != "accept":  # Prodigy keeps what was rejected or ignored
                 continue
             sentence = _item(item, task, hints)
@@ -66,14 +66,31 @@ def render(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  #
     return "".join(lines).encode()
 
 
-def _object(value: Any) -> dict[str, Any]:
+def json_object(value: Any) -> dict[str, Any]:
+    """Return the object that a line of JSON holds, or that was read from a list of them."""
     try:
         item = json.loads(value) if isinstance(value, str) else value
+        if isinstance(value, str) and "\\u" in value:
+            json.dumps(item, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise DataError("expected whole characters, got half of a surrogate pair; write both halves") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"expected a JSON object, got invalid JSON: {error}; fix that line") from None
     if not isinstance(item, dict):
-        raise DataError(f"expected a JSON object, got {type(item).__name__}; put words and labels in an object")
+        raise DataError(f"expected a JSON object, got {type(item).__name__}; put words or text in an object")
     return item
+
+
+def word_offsets(item: dict[str, Any], n_words: int) -> list[list[int]] | None:
+    """Return start and end of each word in the text of an object; none if it does not have them."""
+    offsets = item.get("offsets")
+    pairs = offsets if isinstance(offsets, list) else []
+    whole = all(isinstance(pair, list) and list(map(type, pair)) == [int, int] for pair in pairs)
+    if "offsets" in item and not (isinstance(offsets, list) and whole and len(pairs) == n_words):
+        raise DataError(
+            "expected offsets as a list of [start, end], one per word, in characters of the text; correct them"
+        )
+    return offsets
 
 
 def _item(item: dict[str, Any], task: str, hints: ReadingHints) -> Sentence | None:
@@ -102,7 +119,9 @@ def _sentences(item: dict[str, Any], task: str, hints: ReadingHints, split: list
     lists = (item.get(key) for key in (f"{task}_tags", "labels", "tags"))
     labels = next((tags for tags in lists if isinstance(tags, list) and all(type(t) in (str, int) for t in tags)), None)
     if labels is not None and isinstance(given, list) and all(isinstance(word, str) for word in given):
-        return [read_words(given, labels, _spaces(item.get("offsets"), len(given)), hints.labels)]
+        offsets = word_offsets(item, len(given)) or []
+        spaces = [*(after[0] > before[1] for before, after in pairwise(offsets)), True]
+        return [read_words(given, labels, spaces, hints.labels)]
     text, spans = _annotated(item)
     if isinstance(given, list) and given:
         bounds = [(_number(token, _STARTS), _number(token, _ENDS)) for token in given if isinstance(token, dict)]
@@ -167,14 +186,3 @@ def _number(value: dict[str, Any], names: tuple[str, ...]) -> int:
     if type(item) is not int:
         raise DataError(f"expected {names[0]} as a number of characters, got {json.dumps(item)[:20]}; use an integer")
     return item
-
-
-def _spaces(offsets: Any, n_words: int) -> list[bool]:
-    """Tell whether a space follows each word, by the offsets of the words if they are given."""
-    if not isinstance(offsets, list) or len(offsets) != n_words:
-        return []
-    if not all(isinstance(pair, list) and len(pair) == 2 and all(type(n) is int for n in pair) for pair in offsets):
-        raise DataError(
-            "expected offsets as [start, end] of every word, in characters of the text, got others; correct them"
-        )
-    return [*(after[0] > before[1] for before, after in pairwise(offsets)), True]

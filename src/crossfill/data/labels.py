@@ -69,19 +69,15 @@ def recased(counts: Mapping[str, int], task: str) -> dict[str, str]:
     """
     if task == "pos" and all(tag.upper() in UPOS or tag == "_" for tag in counts):
         return {tag: tag.upper() for tag in counts if not tag.isupper() and tag != "_"}
-    spans = {tag: _span_in_upper_case(tag) for tag in counts}
-    if sum(n for tag, n in counts.items() if spans[tag]) < 0.9 * sum(counts.values()):
+    spans: dict[str, str] = {}
+    for tag in counts:
+        prefix, dash, kind = tag.partition("-")
+        upper = prefix.upper() + dash + (kind.upper() if kind.islower() else kind)
+        if upper == "O" or split_tag(upper):
+            spans[tag] = upper
+    if sum(counts[tag] for tag in spans) < 0.9 * sum(counts.values()):
         return {}
-    return {tag: upper for tag, upper in spans.items() if upper and upper != tag}
-
-
-def _span_in_upper_case(tag: str) -> str | None:
-    """Write a span's tag or O with its prefix in upper case, and a type in lower case too; none for other labels."""
-    if tag in ("O", "o"):
-        return "O"
-    prefix, dash, kind = tag.partition("-")
-    upper = prefix.upper() + dash + (kind.upper() if kind.islower() else kind)
-    return upper if split_tag(upper) else None
+    return {tag: upper for tag, upper in spans.items() if upper != tag}
 
 
 def iob2(tags: Sequence[str]) -> list[str]:
@@ -109,15 +105,10 @@ def scheme(sentences: Iterable[Sequence[str]]) -> Scheme:
     for tags in sentences:
         previous = None
         for tag in tags:
-            parts = split_tag(tag)
-            if parts is None and tag != "O":
-                seen["label"] += 1
-            elif parts:
-                prefix, kind = parts
-                seen[prefix] += 1
-                if previous != kind:
-                    seen[f"{prefix} begins"] += 1
-            previous = parts[1] if parts else None
+            prefix, kind = split_tag(tag) or ("" if tag == "O" else "label", None)
+            seen[prefix] += 1
+            seen[f"{prefix} begins"] += kind is not None and previous != kind
+            previous = kind
     if seen["label"]:
         return "none" if seen["label"] > sum(seen[prefix] for prefix in "BIESLUM") else "mixed"
     if seen["L"] or seen["U"]:

@@ -180,15 +180,12 @@ def _skip_reason(path: Path, suffix: str, named: bool, in_language: bool) -> Rea
         return "unread", "documentation"
     if _ARCHIVE.fullmatch(path.name):
         return level, "an archive: unpack it to have it read"
-    if suffix == ".txt" and path.with_suffix(".conllu").exists():
-        return "unread", "plain text of the treebank next to it"
     if suffix in (".txt", ""):
         return "unread", "not named after a split (train, dev, test, surplus) in a folder <task>/<language>"
     if suffix == ".tsv":
         return level, "not read: rename it after its split (train, dev, test), or to .bio if it has none"
     if named and in_language:
-        remedy = "convert it to .conllu, or to word<TAB>tag in .bio"
-        return "warning", f"not read: no corpus by its ending {suffix}; {remedy}"
+        return level, f"not read: no corpus by its ending {suffix}; convert it to .conllu, or to word<TAB>tag in .bio"
     return "unread", "no corpus by its ending"
 
 

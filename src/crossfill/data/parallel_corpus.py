@@ -39,19 +39,18 @@ def parallel_sentences(task: str, language: str) -> tuple[Sentence, ...]:
 
 
 def parallel_grid() -> Grid:
-    """Both tasks in every language.
+    """Return both tasks in every language.
 
     Sentences are divided by their number, alike everywhere: no translation of a test sentence is ever trained on.
     """
-    return Grid({Cell(task, code): (_splits(task, code),) for task in TASKS for code in parallel_languages()})
-
-
-def _splits(task: str, language: str) -> Splits:
-    parts: dict[str, list[Sentence]] = {"train": [], "dev": [], "test": []}
-    for number, sentence in enumerate(parallel_sentences(task, language)):
-        last = number % 10
-        parts["test" if last in TEST else "dev" if last in DEV else "train"].append(sentence)
-    return Splits(NAME, *map(Corpus.from_sentences, parts.values()))
+    corpora = {}
+    for cell in (Cell(task, code) for task in TASKS for code in parallel_languages()):
+        parts: dict[str, list[Sentence]] = {"train": [], "dev": [], "test": []}
+        for number, sentence in enumerate(parallel_sentences(cell.task, cell.language)):
+            last = number % 10
+            parts["test" if last in TEST else "dev" if last in DEV else "train"].append(sentence)
+        corpora[cell] = (Splits(NAME, *map(Corpus.from_sentences, parts.values())),)
+    return Grid(corpora)
 
 
 def _sentence(line: str, task: str, where: str) -> Sentence:
@@ -62,6 +61,6 @@ def _sentence(line: str, task: str, where: str) -> Sentence:
         if not word or len(tags) not in (1, 2):
             raise DataError(f"{where}: expected word/UPOS or word/UPOS/tag, got '{item}'")
         words.append(word)
-        labels.append(tags[0] if task == "pos" else tags[1] if len(tags) > 1 else "O")
+        labels.append(tags[0] if task == "pos" else [*tags, "O"][1])
     spaces = (*(not item.startswith(GLUED) for item in items[1:]), False)
     return Sentence(tuple(words), tuple(labels), spaces)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
-from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, text_tables
+from crossfill.data import bio, conllu, docbin, json_corpora, table_corpora
 from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag
 from crossfill.data.messages import Level, Message, first_sentence
 from crossfill.data.reading import GZIP, NO_HINTS, FileNotes, Note, ReadingHints, decode, unpacked
@@ -13,7 +13,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Column, Corpus, Sentence
 from crossfill.grid.task import Unit
 
-VERSION = "8"
+VERSION = "9"
 """To be raised when the same bytes would be read differently, so that older cache entries are ignored."""
 
 
@@ -98,17 +98,17 @@ def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable
 
 
 def _parse_columns(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterable[Sentence]:
-    """Read a word and its tag from each line, or a sentence or a pair: see `bio` and `text_tables`."""
+    """Read a word and its tag from each line, or a sentence or a pair: see `bio` and `table_corpora`."""
     lines = decode(data, where)
-    if text_tables.holds_items(lines, task, hints):
-        return text_tables.parse(lines, where, task, hints, notes)
+    if table_corpora.holds_items(lines, task, hints):
+        return table_corpora.parse_text(lines, where, task, hints, notes)
     table = bio.TokenTable.of(lines, where, task, hints)
     notes.columns = table.how
     return table.sentences(notes)
 
 
 def _parse_csv(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterable[Sentence]:
-    return text_tables.parse(decode(data, where), where, task, hints, notes, ",")
+    return table_corpora.parse_text(decode(data, where), where, task, hints, notes, ",")
 
 
 def labelled(corpus: Corpus, task: str) -> Reading:
@@ -153,7 +153,7 @@ TEXT = (*JSON, *PLAIN, ".parquet", ".arrow")
 """Suffixes of files whose text may have to be cut into words, by the rules of its language."""
 READERS: dict[str, Reader] = {
     ".conllu": read_conllu,
-    **dict.fromkeys((".parquet", ".arrow"), _reader(arrow_tables.parse)),
+    **dict.fromkeys((".parquet", ".arrow"), _reader(table_corpora.parse_arrow)),
     ".spacy": _reader(docbin.parse),
     **dict.fromkeys((*COLUMNS, *PLAIN), _reader(_parse_columns)),
     ".csv": _reader(_parse_csv),

@@ -96,7 +96,7 @@ def sentences_with_spans(text: str, spans: Sequence[TextSpan], language: str, sp
     for bounds in cut_into_sentences(text, language, spans):
         inside = [span for span in spans if bounds[0][0] < span.end and bounds[-1][1] > span.start]
         cut = cut_at_spans(bounds, inside)
-        split += [text[start:end] for start, end in bounds if (start, end) not in cut] if len(cut) > len(bounds) else []
+        split += [text[start:end] for start, end in bounds if (start, end) not in cut]
         yield cut_with_spans(text, cut, inside)
 
 
@@ -136,19 +136,15 @@ def tags_of(bounds: Sequence[Bounds], spans: Sequence[TextSpan], text: str) -> t
         inside = [i for i, (start, end) in enumerate(bounds) if start < span.end and end > span.start]
         if not inside:
             raise DataError(f"expected words in the span {shown}, got none; correct its start and end")
-        if bounds[inside[0]][0] < span.start or bounds[inside[-1]][1] > span.end:
-            start, end = next(
-                b for b in (bounds[inside[0]], bounds[inside[-1]]) if b[0] < span.start or b[1] > span.end
-            )
+        if cut := [text[a:b] for a, b in (bounds[i] for i in inside) if a < span.start or b > span.end]:
             raise DataError(
-                f"expected spans of whole words, got {shown}, which cuts '{text[start:end][:40]}'; correct the span, "
-                "or split the word"
+                f"expected spans of whole words, got {shown}, which cuts '{cut[0][:40]}'; correct the span, or split "
+                "the word"
             )
         if any(tags[i] != "O" for i in inside):
             raise DataError(f"expected spans that do not overlap, got {shown} over another; keep one of them")
-        tags[inside[0]] = f"B-{span.label}"
-        for i in inside[1:]:
-            tags[i] = f"I-{span.label}"
+        for i in inside:
+            tags[i] = f"{'B' if i == inside[0] else 'I'}-{span.label}"
     return tuple(tags)
 
 

@@ -1,6 +1,5 @@
 """Text to be tagged, sentence by sentence as it is read: plain text, CoNLL-U, token columns or JSON lines."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,10 +9,11 @@ from typing import Any, Literal, get_args
 
 from crossfill.data.bio import split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
+from crossfill.data.json_corpora import json_object, word_offsets
 from crossfill.data.labels import LabelColumn, split_tag
 from crossfill.data.reading import MOST_WORDS, Block, blocks, stream
 from crossfill.data.segmentation import split_at_spaces, split_text, split_words
-from crossfill.data.text_tables import PAIR_NAMES, find_columns
+from crossfill.data.table_corpora import PAIR_NAMES, find_columns
 from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
@@ -110,7 +110,7 @@ def _lines(
         if not text.strip():
             continue
         try:
-            fields = _object(text) if form == "jsonl" else {}
+            fields = json_object(text) if form == "jsonl" else {}
             if unit is Unit.PAIR:
                 yield _pair(text, fields, number, language, cutting)
             else:
@@ -177,24 +177,11 @@ def _refuse_table(lines: Sequence[str], where: str) -> None:
     columns = find_columns(header, task="")
     place = header.index(columns.texts[0]) if columns else 0
     if columns and rows and any(mark.isspace() for mark in "".join(rows[0][place : place + 1]).strip()):
+        unit = Unit.PAIR if len(columns.texts) == 2 else Unit.SENTENCE
         raise DataError(
-            f"{where}:1: expected a word a line, got a table of {columns.unit}s ({', '.join(header)[:80]}); write its "
-            f"{' and '.join(columns.texts)} to a text file, a {columns.unit} a line, and tag that with --lines"
+            f"{where}:1: expected a word a line, got a table of {unit}s ({', '.join(header)[:80]}); write its "
+            f"{' and '.join(columns.texts)} to a text file, a {unit} a line, and tag that with --lines"
         )
-
-
-def _object(line: str) -> dict[str, Any]:
-    try:
-        item = json.loads(line)
-        if "\\u" in line:
-            json.dumps(item, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise DataError("expected whole characters, got half of a surrogate pair; write both halves") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"expected a JSON object on every line; {error}") from None
-    if not isinstance(item, dict):
-        raise DataError(f"expected a JSON object, got {type(item).__name__}")
-    return item
 
 
 def row_items(item: dict[str, Any], language: str, cutting: Cutting = "raw") -> Iterator[Item]:
@@ -216,7 +203,8 @@ def _given(words: tuple[str, ...], item: dict[str, Any]) -> Sentence:
     if not (isinstance(spaces, list) and all(isinstance(space, bool) for space in spaces)):
         raise DataError("expected spaces as a list of true and false")
     if isinstance(text, str):
-        starts = _starts(item["offsets"], len(words)) if "offsets" in item else _places(words, text)
+        offsets = word_offsets(item, len(words))
+        starts = _places(words, text) if offsets is None else tuple(start for start, _ in offsets)
     if not isinstance(text, str) or starts is None:
         return Sentence(words, (), tuple(spaces))
     placed = Sentence(words, (), tuple(spaces), text, starts)
@@ -233,14 +221,6 @@ def _pair(line: str, fields: dict[str, Any], number: int, language: str, cutting
     first, second = (next(_sentences(text, language, cutting)) for text in texts)
     rest = {name: value for name, value in fields.items() if name not in names}
     return Item(Sentence.pair(first, second), fields=rest or {"line": number})
-
-
-def _starts(offsets: Any, n_words: int) -> tuple[int, ...]:
-    pairs = offsets if isinstance(offsets, list) else []
-    whole = all(isinstance(pair, list) and list(map(type, pair)) == [int, int] for pair in pairs)
-    if not isinstance(offsets, list) or not whole or len(pairs) != n_words:
-        raise DataError("expected offsets as a list of [start, end], one per word, in characters of the text")
-    return tuple(start for start, _ in pairs)
 
 
 def _places(words: Iterable[str], text: str) -> tuple[int, ...] | None:

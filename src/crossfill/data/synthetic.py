@@ -104,25 +104,14 @@ class SyntheticGrid:
         return {language.code: np.array(language.settings) * 2.0 - 1.0 for language in self.languages}
 
 
-def synthetic_grid(config: SyntheticConfig, seed: int) -> SyntheticGrid:
-    """The artificial grid of this seed: every task in every language, each with sentences of its own."""
-    return _made(config.model_dump_json(), seed)
-
-
 @lru_cache(maxsize=2)  # a study asks for its grid several times, and a large one takes seconds
-def _made(settings: str, seed: int) -> SyntheticGrid:
-    config = SyntheticConfig.model_validate_json(settings)
+def synthetic_grid(config: SyntheticConfig, seed: int) -> SyntheticGrid:
+    """Make the artificial grid of this seed: every task in every language, each with sentences of its own."""
     rng = random.Random(seed)  # noqa: S311 - an experiment, not a secret
     languages = _languages(config, rng)
+    sizes = (config.train_sentences, config.dev_sentences, config.test_sentences)
     corpora = {
-        Cell(task, language.code): (
-            Splits(
-                "synthetic",
-                train=_corpus(language, task, config.train_sentences, rng),
-                dev=_corpus(language, task, config.dev_sentences, rng),
-                test=_corpus(language, task, config.test_sentences, rng),
-            ),
-        )
+        Cell(task, language.code): (Splits("synthetic", *(_corpus(language, task, size, rng) for size in sizes)),)
         for language in languages
         for task in config.tasks
     }
@@ -163,27 +152,21 @@ def _root(rng: random.Random) -> str:
 
 
 def _corpus(language: Language, task: TaskName, n_sentences: int, rng: random.Random) -> Corpus:
-    sentences = (_sentence(language, rng) for _ in range(n_sentences))
-    if task in SENTENCE_TASKS:
-        return Corpus.from_sentences(_item(task, words, language, rng) for words in sentences)
-    return Corpus.from_sentences(
-        Sentence(tuple(word.form for word in words), tuple(getattr(word, task) for word in words))
-        for words in sentences
-    )
+    return Corpus.from_sentences(_item(task, _sentence(language, rng), language, rng) for _ in range(n_sentences))
 
 
 def _item(task: TaskName, words: Sequence[Word], language: Language, rng: random.Random) -> Sentence:
-    """A sentence with its theme, or with another one and what changes between them."""
-    first = Sentence(tuple(word.form for word in words))
+    """A sentence with labels of its words or with its theme, or with another one and what changes between them."""
+    forms = tuple(word.form for word in words)
     if task == "theme":
         gap = _count(words, "PROPN") - _count(words, "ADJ")
-        return Sentence(
-            first.words, (("qualities", "neither", "names")[(gap > 0) - (gap < 0) + 1],), unit=Unit.SENTENCE
-        )
-    other = _sentence(language, rng)
-    gap = _count(other, "PROPN") - _count(words, "PROPN")
-    label = ("fewer", "as_many", "more")[(gap > 0) - (gap < 0) + 1]
-    return Sentence.pair(first, Sentence(tuple(word.form for word in other)), label)
+        return Sentence(forms, (("neither", "names", "qualities")[(gap > 0) - (gap < 0)],), unit=Unit.SENTENCE)
+    if task == "change":
+        other = _sentence(language, rng)
+        gap = _count(other, "PROPN") - _count(words, "PROPN")
+        label = ("as_many", "more", "fewer")[(gap > 0) - (gap < 0)]
+        return Sentence.pair(Sentence(forms), Sentence(tuple(word.form for word in other)), label)
+    return Sentence(forms, tuple(getattr(word, task) for word in words))
 
 
 def _count(words: Sequence[Word], tag: str) -> int:
@@ -217,7 +200,12 @@ def _phrase(language: Language, side: Side, rng: random.Random) -> list[Word]:
 
 def _word(language: Language, side: Side, derivation: int | None, rng: random.Random) -> tuple[str, str]:
     """A head (no derivation) or a modifier, with its part of speech."""
-    form = _root(rng) if rng.random() < 0.2 else _draw(language.roots[side], rng)
+    if rng.random() < 0.2:
+        form = _root(rng)
+    else:
+        roots = language.roots[side]
+        rank = int(len(roots) ** rng.random()) - 1  # log-uniform over ranks, P(rank) ∝ 1 / rank: Zipf's law
+        form = roots[min(rank, len(roots) - 1)]
     if derivation is None:
         tag = "NOUN" if side == "nominal" else "VERB"
     else:
@@ -243,9 +231,3 @@ def _labelled(tagged: Sequence[tuple[str, str]], side: Side) -> list[Word]:
         relation = "obl" if (tag, chunk) == ("NOUN", "PP") else RELATIONS[tag]
         words.append(Word(form, tag, ner, "O" if form in PARTICLES else start + chunk, relation))
     return words
-
-
-def _draw(roots: Sequence[str], rng: random.Random) -> str:
-    """Draw a root by its rank, according to Zipf's law."""
-    rank = int(len(roots) ** rng.random()) - 1  # log-uniform over ranks: P(rank) ∝ 1 / rank
-    return roots[min(rank, len(roots) - 1)]

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from crossfill.data import arrow_tables, bio, conllu, docbin, json_corpora, text_tables
-from crossfill.data.folder import as_message, corpus_names, read_file, read_source, tasks_in
+from crossfill.data import bio, conllu, docbin, json_corpora, table_corpora
+from crossfill.data.folder import corpus_names, read_file, read_sources
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import SourceFile, find_sources
 from crossfill.data.messages import Message
@@ -31,11 +31,6 @@ def writer(suffix: str, unit: Unit) -> Writer:
     return known[suffix]
 
 
-def render_bio(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
-    """Write a word and its label on every line, a tab between."""
-    return bio.render(corpus).encode()
-
-
 def render_conllu(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
     """Write CoNLL-U with the labels in the column that the task names, or under its name in MISC (`NER=B-PER`)."""
     column = LabelColumn(task if LabelColumn.names(task) else f"misc:{task.upper()}")
@@ -52,28 +47,19 @@ def render_conllu(corpus: Corpus, task: str, labels: Collection[str] = ()) -> by
     return conllu.render(sentences).encode()
 
 
-def _table(separator: str) -> Writer:
-    """Make the writer of tables with a sentence or pair and its label on every line, under a header."""
-
-    def render(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
-        return text_tables.render(map(text_tables.as_row, corpus), separator)
-
-    return render
-
-
 WRITERS: dict[str, Writer] = {
-    ".bio": render_bio,
+    ".bio": lambda corpus, _task, _labels: bio.render(corpus).encode(),
     ".conllu": render_conllu,
     ".jsonl": json_corpora.render,
-    ".parquet": arrow_tables.render_parquet,
+    ".parquet": table_corpora.render_parquet,
     ".spacy": docbin.render,
 }
 """For labels of words."""
 ITEM_WRITERS: dict[str, Writer] = {
-    ".tsv": _table("\t"),
-    ".csv": _table(","),
+    ".tsv": lambda corpus, _task, _labels: table_corpora.render_text(map(table_corpora.as_row, corpus), "\t"),
+    ".csv": lambda corpus, _task, _labels: table_corpora.render_text(map(table_corpora.as_row, corpus), ","),
     ".jsonl": json_corpora.render,
-    ".parquet": arrow_tables.render_parquet,
+    ".parquet": table_corpora.render_parquet,
 }
 """For labels of sentences and pairs."""
 ENDINGS = tuple(dict.fromkeys((*WRITERS, *ITEM_WRITERS)))
@@ -86,8 +72,7 @@ def write_grid(grid: Grid, folder: Path) -> None:
     Sentences and pairs with their labels are written as `.tsv`.
     """
     _check_new(folder)
-    for cell in grid.cells:
-        corpora = grid[cell]
+    for cell, corpora in grid.corpora.items():
         for splits in corpora:
             prefix = f"{splits.name}-" if len(corpora) > 1 else ""
             for split, corpus in splits.parts.items():
@@ -121,29 +106,23 @@ def convert_folder(
         raise DataError(unknown("ending", suffix, ENDINGS))
     _check_new(out)
     sources, problems = find_sources(root)
-    names, parts = corpus_names(sources, root), dict[Path, tuple[str, list[Corpus]]]()
-    for source in sources:
-        for task in tasks_in(source, tuple(map(task_name, tasks))):
-            place = str(source.path.relative_to(root))
-            try:
-                reading = read_source(source, task, place, root)
-            except DataError as error:
-                problems.append(as_message(error))
-                continue
-            problems += reading.messages(place, Cell(task, source.language))
-            path = out / f"{_place(source, task, names[source])}{suffix}"
-            parts.setdefault(path, (task, []))[1].append(reading.corpus)
+    names = corpus_names(sources, root)
+    parts: dict[tuple[Path, str], list[Corpus]] = defaultdict(list)
+    labels: dict[str, set[str]] = defaultdict(set)
+    for source, cell, reading in read_sources(sources, tuple(map(task_name, tasks)), root, problems):
+        problems += reading.messages(str(source.path.relative_to(root)), cell)
+        labels[cell.task] |= reading.corpus.labels.distinct()
+        path = out / f"{_place(source, cell.task, names[source])}{suffix}"
+        parts[path, cell.task].append(reading.corpus)
     if errors := [str(problem) for problem in problems if problem.level == "error"]:
         raise DataError("\n".join(errors))
     if not parts:
         raise DataError(f"{root}: expected corpora as <task>/<language>/train.conllu or .bio; got none")
-    corpora = {path: (task, Corpus.joined(several)) for path, (task, several) in parts.items()}
-    labels: dict[str, set[str]] = defaultdict(set)
-    for task, corpus in corpora.values():
-        labels[task] |= corpus.labels.distinct()
-    for path, (task, corpus) in corpora.items():
+    files = {}
+    for (path, task), several in parts.items():
+        corpus = files[path] = Corpus.joined(several)
         write_atomically(path, writer(suffix, corpus.unit)(corpus, task, labels[task]))
-    return {path: corpus for path, (_, corpus) in corpora.items()}, problems
+    return files, problems
 
 
 def _check_new(folder: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from crossfill.data.folder import load_grid, read_folder
 from crossfill.data.readers import READERS
 from crossfill.data.reading import ReadingHints
-from crossfill.data.text_tables import table_rows
+from crossfill.data.table_corpora import table_rows
 from crossfill.data.writers import ITEM_WRITERS, convert, write_grid, writer
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell

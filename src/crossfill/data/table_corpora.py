@@ -1,42 +1,43 @@
-"""Sentences and pairs of sentences with a label each: how their columns are called, and tables of them (TSV, CSV).
+"""Tables of corpora: TSV and CSV with a sentence or a pair in each row, and Hugging Face datasets (Parquet, Arrow).
 
-A table has a header, whose names tell the columns of text and labels, or a file `columns.txt` next to it names them
-(`text=text label=category`; columns may be named or counted from 1).
+A table of text has a header, whose names tell the columns of text and labels, or a file `columns.txt` next to it names
+them (`text=text label=category`; columns may be named or counted from 1). No script of a dataset is ever run.
 """
 
 import csv
 import io
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossfill.data.labels import is_ner
 from crossfill.data.reading import OnBadLine, ReadingHints, check_printable
 from crossfill.data.segmentation import split_words
-from crossfill.errors import DataError
-from crossfill.grid.sentence import Sentence
+from crossfill.errors import DataError, missing_package
+from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
 
 TEXT_NAMES = ("text", "sentence", "utterance", "utt", "review", "tweet", "question", "content")
 PAIR_NAMES = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("text1", "text2"), ("question1", "question2"))
 LABEL_NAMES = ("label", "category", "class", "topic", "intent", "sentiment", "gold_label", "labels")
 NAMED_LABELS = ("label_text", "label_name", "label_names")
 """Columns with the names of labels that are numbers, next to a column of numbers."""
-_WORD_NAMES = frozenset({"token", "tokens", "word", "words", "form"})
+_WORD_NAMES = ("tokens", "words", "token", "word", "form")
+_FEATURES = b"huggingface"
 _NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 
 
-@dataclass(frozen=True)
-class ItemColumns:
+class ItemColumns(NamedTuple):
     """The names of the columns that hold the text of an item, or the two texts of a pair, and its label."""
 
     texts: tuple[str, ...]
     label: str
-
-    @property
-    def unit(self) -> Unit:
-        return Unit.PAIR if len(self.texts) == 2 else Unit.SENTENCE
 
 
 def find_columns(names: Iterable[str], task: str) -> ItemColumns | None:
@@ -60,7 +61,7 @@ def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
     first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
     header = lines[first].split("\t") if first < len(lines) else []
     columns = find_columns(header, task)
-    if columns is None or hints.word or not _WORD_NAMES.isdisjoint(name.strip().lower() for name in header):
+    if columns is None or hints.word or {name.strip().lower() for name in header} & {*_WORD_NAMES}:
         return False
     if len(columns.texts) == 2:
         return True
@@ -70,7 +71,7 @@ def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
     return 2 * spaced > len(rows) or not (has_blanks or is_ner(task) or task == "pos")
 
 
-def parse(
+def parse_text(
     lines: Sequence[str], where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine, separator: str = "\t"
 ) -> Iterator[Sentence]:
     """Yield the sentences or pairs of a table, whose first line that is not blank is the header."""
@@ -162,7 +163,7 @@ def as_row(sentence: Sentence) -> Mapping[str, str]:
     return {**dict(zip(names, texts, strict=True)), **dict(zip(LABEL_NAMES, sentence.labels, strict=False))}
 
 
-def render(rows: Iterable[Mapping[str, str]], separator: str) -> bytes:
+def render_text(rows: Iterable[Mapping[str, str]], separator: str) -> bytes:
     """Write these rows, all of which have the same columns, under a header."""
     table = list(rows)
     header = [list(table[0])] if table else []
@@ -209,3 +210,118 @@ def _csv_rows(lines: Sequence[str], separator: str) -> list[tuple[int, list[str]
             rows.append((start + 1, row))
         start = reader.line_num
     return rows
+
+
+def parse_arrow(data: bytes, where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine) -> Iterator[Sentence]:
+    """Read a Parquet file, or one of Arrow; labels that are numbers have the names next to it, if the file has none."""
+    arrow = _pyarrow()
+    from pyarrow import ipc
+
+    source = arrow.BufferReader(data)
+    if data.startswith(b"PAR1"):
+        with opened_parquet(source, where) as file:
+            table = file.read()
+            table.validate(full=True)
+    else:
+        with _refusing(where, "an Arrow"):
+            opened = ipc.open_file if data.startswith(b"ARROW1") else ipc.open_stream
+            table = opened(source).read_all()
+            table.validate(full=True)
+    columns: list[str] = table.column_names
+    word = next((name for name in _WORD_NAMES if name in columns), None)
+    items = ItemColumns(hints.texts, hints.label) if hints.texts else find_columns(columns, task)
+    upos = ("upos", "upos_tags") if task == "pos" else ()
+    usual = (f"{task}_tags", task, f"{task}_labels", *upos, "tags", "labels")
+    label = next((name for name in usual if name in columns), None)
+    if word is None and items is not None:
+        label, chosen = items.label, list(items.texts)
+    elif word is not None and label is not None:
+        chosen = [word, "spaces"] if "spaces" in columns else [word]
+    else:
+        raise DataError(
+            f"{where}: expected columns tokens and {usual[0]}, or text and label, got "
+            f"{', '.join(columns)[:80] or 'none'}; rename them"
+        )
+    names = _names_of(table, label) or hints.labels
+    values = (table.column(name).to_pylist() for name in (label, *chosen))
+    for number, (given, *row) in enumerate(zip(*values, strict=True), start=1):
+        try:
+            if word is None:
+                yield read_item(row, given, names, hints.language)
+            elif sentence := read_words(row[0], given, row[1:] and row[1], names):
+                yield sentence
+        except DataError as error:
+            on_bad_line(number, str(error))
+
+
+def render_parquet(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
+    """Write a Parquet file with columns `tokens`, `<task>_tags` and `spaces`, and the features that `datasets` reads.
+
+    Sentences have columns `text` and `label`, pairs `premise`, `hypothesis` and `label`. `datasets` takes the numbers
+    of labels from the first split that it reads: `labels` must be the same in all.
+    """
+    arrow, names = _pyarrow(), sorted(labels)
+    from pyarrow import parquet
+
+    numbers = {name: i for i, name in enumerate(names)}
+    kinds = {"string": arrow.string(), "bool": arrow.bool_(), "label": arrow.int64()}
+    features: dict[str, Any] = {kind: {"dtype": kind, "_type": "Value"} for kind in ("string", "bool")}
+    features["label"] = {"names": names, "_type": "ClassLabel"}
+    if corpus.unit is Unit.WORD:
+        columns: dict[str, tuple[str, list[Any]]] = {
+            "tokens": ("string", [list(s.words) for s in corpus]),
+            f"{task}_tags": ("label", [[numbers[label] for label in s.labels] for s in corpus]),
+            "spaces": ("bool", [list(s.spaces) or [True] * len(s) for s in corpus]),
+        }
+        kinds = {kind: arrow.list_(of) for kind, of in kinds.items()}
+        features = {kind: {"feature": feature, "_type": "Sequence"} for kind, feature in features.items()}
+    else:
+        rows = [as_row(sentence) for sentence in corpus]
+        columns = {name: ("string", [row[name] for row in rows]) for name in (rows[0] if rows else ())}
+        columns["label"] = ("label", [numbers[row["label"]] for row in rows])
+    described = {"info": {"features": {name: features[kind] for name, (kind, _) in columns.items()}}}
+    fields = [(name, kinds[kind]) for name, (kind, _) in columns.items()]
+    schema = arrow.schema(fields, {_FEATURES: json.dumps(described).encode()})
+    out = arrow.BufferOutputStream()
+    parquet.write_table(arrow.table({name: values for name, (_, values) in columns.items()}, schema=schema), out)
+    return out.getvalue().to_pybytes()
+
+
+def _names_of(table: "pyarrow.Table", column: str) -> tuple[str, ...]:
+    """Return the names of a column's labels, by the features that `datasets` writes into a file."""
+    try:
+        described = json.loads((table.schema.metadata or {}).get(_FEATURES, b"{}"))
+        feature = described["info"]["features"][column]
+        feature = feature[0] if isinstance(feature, list) else feature.get("feature", feature)
+        names = tuple(feature["names"])
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        return ()
+    return names if all(isinstance(name, str) and name for name in names) else ()
+
+
+@contextmanager
+def opened_parquet(file: Any, where: str) -> "Iterator[ParquetFile]":
+    """Open a Parquet file to read it; `where` names it in errors."""
+    _pyarrow(f"{where}: ")
+    from pyarrow import parquet
+
+    with _refusing(where, "a Parquet"):
+        yield parquet.ParquetFile(file)
+
+
+@contextmanager
+def _refusing(where: str, kind: str) -> Iterator[None]:
+    """Say what is wrong with a file that pyarrow cannot read."""
+    try:
+        yield
+    except (_pyarrow().ArrowException, OSError, ValueError) as error:
+        shown = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise DataError(f"{where}: expected {kind} file; {shown}; fetch it again") from None
+
+
+def _pyarrow(where: str = "") -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise DataError(where + missing_package("pyarrow for Parquet and Arrow files", "datasets")) from None
+    return pyarrow

@@ -95,14 +95,14 @@ def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile
     preferred: dict[str, SourceFile] = {}  # of files with the same name but for its ending
     for source in sorted(candidates, key=lambda source: (source.suffix in PLAIN, source.packed)):
         preferred.setdefault(source.stem, source)
-    sources = [source for source in candidates if source is preferred[source.stem]]
+    sources = []
     for source in candidates:
-        twin = preferred[source.stem]
-        why = f"{twin.path.name} next to it is read instead"
-        if source.suffix in (twin.suffix, ".txt") and source is not twin:  # UD releases have their text as .txt
-            left.append((source.path, ("unread", why)))
-        elif source is not twin:
-            left.append((source.path, ("warning", f"not read: {why}")))
+        if source is preferred[source.stem]:
+            sources.append(source)
+        else:
+            why = f"{preferred[source.stem].path.name} next to it is read instead"
+            is_copy = source.suffix in (preferred[source.stem].suffix, ".txt")  # UD releases have their text as .txt
+            left.append((source.path, ("unread", why) if is_copy else ("warning", f"not read: {why}")))
     for path in hints:
         tasks = {source.task for source in sources if path.parent in source.path.parents}
         if not any(path.name in (COLUMNS_FILE, *label_files(task)) for task in tasks):
@@ -123,7 +123,7 @@ def _walk(folder: Path, depth: int, closed: Mapping[Path, str]) -> Iterator[tupl
         elif entry.is_file():
             yield entry, None
         elif not entry.is_dir():
-            yield entry, ("unread", "a link to nothing" if entry.is_symlink() else "no regular file")
+            yield entry, ("unread", "no regular file")
         elif why := closed.get(entry) or closed.get(entry.absolute()):
             yield entry, ("unread", why)
         elif entry.is_symlink() and entry.resolve() in entry.absolute().parents:
@@ -158,19 +158,13 @@ def _classify(path: Path) -> SourceFile | Reason:
             corpus = corpus if named["corpus"] in (None, language) else named["corpus"]
             return _placed(path, task, language, corpus, _SPLITS[named["split"].lower()], path.parent.parent, suffix)
         if inside := _SPLIT_INSIDE.search(inner.stem):
-            return (
-                "error",
-                f"expected a name that ends in its split, got '{inside[0]}' before its end; rename it to "
-                f"<corpus>-{inside[0]}{suffix}, or remove it",
-            )
+            why = f"expected a name that ends in its split, got '{inside[0]}' before its end; rename it to "
+            return "error", f"{why}<corpus>-{inside[0]}{suffix}, or remove it"
         return _placed(path, task, language, inner.stem, "whole", path.parent.parent, suffix)
     if not named and _is_language(inner.stem, parent.name):
         return _placed(path, *_task(parent.name, inner.stem), "whole", path.parent, suffix)
-    return (
-        "error",
-        f"expected it in a folder named by its language, <task>/<language>/{path.name}, but '{parent.name}' is none; "
-        "move it, or rename the folder to an ISO 639 code",
-    )
+    why = f"expected it in a folder named by its language, <task>/<language>/{path.name}, but '{parent.name}' is none; "
+    return "error", why + "move it, or rename the folder to an ISO 639 code"
 
 
 def _skip_reason(path: Path, suffix: str, named: bool, in_language: bool) -> Reason:

@@ -101,14 +101,10 @@ def _parse_columns(data: bytes, where: str, task: str, hints: ReadingHints, note
     """Read a word and its tag from each line, or a sentence or a pair: see `bio` and `table_corpora`."""
     lines = decode(data, where)
     if table_corpora.holds_items(lines, task, hints):
-        return table_corpora.parse_text(lines, where, task, hints, notes)
+        return table_corpora.parse_text(data, where, task, hints, notes, "\t")
     table = bio.TokenTable.of(lines, where, task, hints)
     notes.columns = table.how
     return table.sentences(notes)
-
-
-def _parse_csv(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterable[Sentence]:
-    return table_corpora.parse_text(decode(data, where), where, task, hints, notes, ",")
 
 
 def labelled(corpus: Corpus, task: str) -> Reading:
@@ -121,17 +117,16 @@ def labelled(corpus: Corpus, task: str) -> Reading:
     values = list(labels)
     tags = [values[start:end] for start, end in pairwise(corpus.offsets.tolist())]
     kind = scheme(tags)
-    if kind == "mixed":
-        changes.append(("warning", "suspicious scheme: some tags fit no scheme, read as conlleval would"))
-    elif kind == "none" and task == "ner":
+    if kind == "none" and task == "ner":
         changes.append(("warning", "suspicious scheme: expected IOB tags (B-PER, I-PER, O), got other labels"))
     elif kind not in ("none", "IOB2"):
+        labels = Column.of(chain.from_iterable(map(iob2, tags)))
         changes.append(("note", f"{kind} tags rewritten as IOB2"))
+    if kind == "mixed":
+        changes = [("warning", "suspicious scheme: some tags fit no scheme, read as conlleval would")]
     if upper:
         changes.append(("note", "tags rewritten in upper case"))
-    if kind not in ("none", "IOB2"):
-        labels = Column.of(chain.from_iterable(map(iob2, tags)))
-    composed = composed_reading(Corpus(corpus.words, labels, corpus.spaces, corpus.offsets))
+    composed = composed_reading(corpus)
     words, prefix = bio.without_prefix(composed.corpus.words)
     changes += composed.changes
     if prefix:
@@ -145,17 +140,13 @@ def composed_reading(corpus: Corpus) -> Reading:
     return Reading(composed, () if composed is corpus else (("note", "words composed (NFC)"),))
 
 
-COLUMNS = (".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll")
 PLAIN = (".tsv", ".csv", ".txt", "", ".json")
 """Suffixes of corpora only if the file is named after a split."""
-JSON = (".jsonl", ".ndjson", ".json")
-TEXT = (*JSON, *PLAIN, ".parquet", ".arrow")
-"""Suffixes of files whose text may have to be cut into words, by the rules of its language."""
 READERS: dict[str, Reader] = {
     ".conllu": read_conllu,
     **dict.fromkeys((".parquet", ".arrow"), _reader(table_corpora.parse_arrow)),
     ".spacy": _reader(docbin.parse),
-    **dict.fromkeys((*COLUMNS, *PLAIN), _reader(_parse_columns)),
-    ".csv": _reader(_parse_csv),
-    **dict.fromkeys(JSON, _reader(json_corpora.parse)),
+    **dict.fromkeys((".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll", *PLAIN), _reader(_parse_columns)),
+    ".csv": _reader(table_corpora.parse_text),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _reader(json_corpora.parse)),
 }

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossfill.data.labels import is_ner
-from crossfill.data.reading import OnBadLine, ReadingHints, check_printable
+from crossfill.data.reading import OnBadLine, ReadingHints, check_printable, decode
 from crossfill.data.segmentation import split_words
 from crossfill.errors import DataError, missing_package
 from crossfill.grid.sentence import Corpus, Sentence
@@ -72,10 +72,10 @@ def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
 
 
 def parse_text(
-    lines: Sequence[str], where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine, separator: str = "\t"
+    data: bytes, where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine, separator: str = ","
 ) -> Iterator[Sentence]:
     """Yield the sentences or pairs of a table, whose first line that is not blank is the header."""
-    (first, names), *rows = table_rows(lines, separator, where) or [(1, [])]
+    (first, names), *rows = table_rows(decode(data, where), separator, where) or [(1, [])]
     header = [name.strip() for name in names]
     columns = ItemColumns(hints.texts, hints.label) if hints.texts else find_columns(header, task)
     shown = ", ".join(header)[:80] or "nothing"

@@ -12,7 +12,7 @@ from crossfill import checkpoint
 from crossfill.encoders.base import build_encoder
 from crossfill.grid.cells import Cell, Grid
 from crossfill.tagger import crossfit
-from crossfill.tagger.crossfit import compare_held_out, cross_fit, folds
+from crossfill.tagger.crossfit import compare_held_out, folds
 from crossfill.tagger.train import train_model
 from crossfill.training.loop import InterruptedTraining
 from tests.scenarios import SMALL, small_grid
@@ -55,18 +55,15 @@ def test_each_cell_is_predicted_by_a_model_that_was_trained_without_it(method: s
 
     monkeypatch.setattr(crossfit, "train_model", noted)
     config, told = FEW.change({"method": method}), []
-    found = list(
-        cross_fit(
-            GRID,
-            PARTITION.seen,
-            config,
-            lambda: build_encoder(config, GRID.inventory.languages),
-            2,
-            lambda done, _: told.append(done),
-        )
-    )
+    found = compare_held_out(
+        GRID,
+        PARTITION.seen,
+        [config],
+        lambda: build_encoder(config, GRID.inventory.languages),
+        lambda done, _: told.append(done),
+    ).cells
     assert sorted(held.cell for held in found) == sorted(PARTITION.seen)
-    assert told == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert told == list(range(1, 13))
     left = iter(found)
     for trained in trainings:
         for _ in range(len(PARTITION.seen) - len(trained.model.seen)):

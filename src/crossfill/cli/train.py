@@ -98,20 +98,20 @@ def train(
     seen = _seen_cells(grid, hold_out or [], seed)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # interrupts as Ctrl-C does
     try:
-        outcome = run(grid, seen, request, grid, log=None if QUIET.get() else partial(typer.echo, err=True))
+        tagger, progression = run(grid, seen, request, grid, log=None if QUIET.get() else partial(typer.echo, err=True))
     except (KeyboardInterrupt, InterruptedTraining) as stop:
         step = f" at step {stop.step:,}" if isinstance(stop, InterruptedTraining) else ""
         typer.echo(f"interrupted{step}; continue with: {_command_to_go_on(out)}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if is_first_process():
-        _show_means(outcome.results)
+        _show_means(tagger.results)
         n_cells = len(grid.tasks) * len(grid.languages)
         typer.echo(
-            f"{out}: {len(seen)} of {n_cells} cells seen, {outcome.progression.step} steps, "
+            f"{out}: {len(seen)} of {n_cells} cells seen, {progression.step} steps, "
             f"{time.monotonic() - started:.0f} s; scores of every cell in {out / 'results.json'}"
         )
         if not QUIET.get():
-            show_expected(outcome.expectations, {result.cell for result in outcome.results})
+            show_expected(tagger.expectations, {result.cell for result in tagger.results})
 
 
 def _command_to_go_on(out: Path) -> str:

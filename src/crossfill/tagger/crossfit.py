@@ -6,7 +6,7 @@ these predictions: a cell that trained the model would look too good, and an uns
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +20,13 @@ from crossfill.encoders.base import Encoder, sentences_of
 from crossfill.evaluation.expected import Expectations, HeldOutScore, expect_scores
 from crossfill.evaluation.scoring import PredictedCell, calibrate_on, predict_cell
 from crossfill.grid.cells import Cell, Grid
-from crossfill.grid.sentence import Corpus
+from crossfill.grid.sentence import EMPTY, Corpus
 from crossfill.grid.task import Unit
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, rule_for
 from crossfill.prediction.predict import predict
 from crossfill.progress import Report
-from crossfill.tagger.train import train_model
+from crossfill.tagger.train import readable_text, train_model
 from crossfill.training.labelled import Labelled, prepare
 
 CANDIDATES = ("pf-lr", "jm", "jm-deep")
@@ -34,33 +34,6 @@ CANDIDATES = ("pf-lr", "jm", "jm-deep")
 N_FOLDS = 3
 MOST_SENTENCES = 100
 """Sentences of a held-out cell that are predicted: its dev data, then some of its training data."""
-
-
-def cross_fit(
-    grid: Grid,
-    seen: Collection[Cell],
-    config: Config,
-    build: Callable[[], Encoder],
-    n_folds: int = N_FOLDS,
-    report: Report | None = None,
-    folder: Path | None = None,
-) -> Iterator[PredictedCell]:
-    """Train without each fold of the seen cells in turn, and predict its cells by the model that has not seen them.
-
-    `build` returns the encoder of each training: one that stays frozen may be the same every time. `report` is called
-    after every step with the number of steps done in all folds. Trainings that were interrupted in `folder` are
-    resumed.
-    """
-    for number, fold in enumerate(folds(seen, n_folds, config.training.seed)):
-        out = None if folder is None else folder / f"{config.variant}-{number}"
-        steps = None if report is None else _after(number * config.training.steps, report)
-        model = train_model(grid, frozenset(seen) - fold, config, out, build(), steps).model
-        for cell in sorted(fold):
-            yield predict_held_out(model, grid, cell, config)
-
-
-def _after(n_steps: int, report: Report, name: str = "") -> Report:
-    return lambda step, note: report(n_steps + step, f"{name} {note}".strip())
 
 
 def predict_held_out(model: Model, grid: Grid, cell: Cell, config: Config) -> PredictedCell:
@@ -112,15 +85,11 @@ class HeldOutComparison:
 
     config: Config
     """The settings, with the method that was chosen."""
-    cells: tuple[PredictedCell, ...]
+    cells: Sequence[PredictedCell]
     """What models that were trained without a cell predict there."""
     calibration: Calibration
     scores_by_method: Mapping[str, Mapping[str, float]]
     """Mean score of held-out cells by method and task; empty if there was one method."""
-
-    def held_out(self) -> list[HeldOutScore]:
-        """Score and doubt of every held-out cell, with the decisions that the calibration makes."""
-        return [HeldOutScore(p.cell, _score(p, self.calibration, self.config), _doubt(p.plug_in)) for p in self.cells]
 
     def summary(self) -> str:
         """Name the methods that were compared, with their scores, and the one chosen."""
@@ -141,14 +110,26 @@ def compare_held_out(
     report: Report | None = None,
     folder: Path | None = None,
 ) -> HeldOutComparison:
-    """Train each method without some of the seen cells in turn; the best has the largest mean of its tasks' scores."""
+    """Train each method without each fold of the seen cells in turn; the best has the largest mean of tasks' scores.
+
+    `build` returns the encoder of each training: one that stays frozen may be the same every time. `report` is called
+    after every step with the number of steps of all trainings. Trainings that were interrupted in `folder` are resumed.
+    """
     comparisons: list[HeldOutComparison] = []
     scores: dict[str, dict[str, float]] = {}
     before = 0
     for config in configs:
-        steps = None if report is None else _after(before, report, config.variant)
-        before += N_FOLDS * config.training.steps
-        cells = tuple(cross_fit(grid, seen, config, build, report=steps, folder=folder))
+        cells: list[PredictedCell] = []
+        for number, fold in enumerate(folds(seen, N_FOLDS, config.training.seed)):
+
+            def after_step(step: int, note: str, before: int = before, name: str = config.variant) -> None:
+                if report is not None:
+                    report(before + step, f"{name} {note}")
+
+            out = None if folder is None else folder / f"{config.variant}-{number}"
+            model = train_model(grid, frozenset(seen) - fold, config, out, build(), after_step).model
+            cells += [predict_held_out(model, grid, cell, config) for cell in sorted(fold)]
+            before += config.training.steps
         calibration = calibrate_on(cells)
         comparisons.append(HeldOutComparison(config, cells, calibration, scores if len(configs) > 1 else {}))
         of_task: dict[str, list[float]] = {}
@@ -158,18 +139,27 @@ def compare_held_out(
     return max(comparisons, key=lambda one: float(np.mean(list(scores[one.config.variant].values()))))
 
 
-def expect_unseen(model: Model, grid: Grid, unseen: Collection[Cell], comparison: HeldOutComparison) -> Expectations:
-    """Expect scores of unseen cells, by the model's doubt of their text."""
-    texts = {cell: text for cell in unseen if len(text := _text(grid, cell))}
-    seed = comparison.config.training.seed
-    doubts = {cell: _doubt_of_text(model, cell, text, seed) for cell, text in texts.items()}
-    held_out = comparison.held_out()
-    tried = comparison.scores_by_method or None
-    return Expectations(tuple(held_out), tuple(expect_scores(held_out, doubts)), tried=tried)
-
-
 def _score(predicted: PredictedCell, calibration: Calibration, config: Config) -> float:
     return predicted.score(rule_for(calibration.of(predicted.cell.task, 0), config.prediction.decision))
+
+
+def expect_unseen(model: Model, grid: Grid, unseen: Collection[Cell], comparison: HeldOutComparison) -> Expectations:
+    """Expect scores of unseen cells, by the model's doubt of their text."""
+    doubts = {}
+    for cell in unseen:
+        if len(text := _unlabelled_text(grid, cell)):
+            inputs, unit = model.encoder.prepare(text, cell.language), model.inventory.task(cell.task).unit
+            n = len(inputs.lengths) // unit.n_sentences
+            if n > MOST_SENTENCES:
+                places = _random_places(n, MOST_SENTENCES, comparison.config.training.seed)
+                inputs = inputs.take(sentences_of(places, unit))
+            doubts[cell] = _doubt(predict(model, inputs, cell, n_samples=0).probabilities.cpu().numpy())
+    held_out = [
+        HeldOutScore(one.cell, _score(one, comparison.calibration, comparison.config), _doubt(one.plug_in))
+        for one in comparison.cells
+    ]
+    tried = comparison.scores_by_method or None
+    return Expectations(tuple(held_out), tuple(expect_scores(held_out, doubts)), tried=tried)
 
 
 def _doubt(probabilities: np.ndarray) -> float:
@@ -177,23 +167,10 @@ def _doubt(probabilities: np.ndarray) -> float:
     return float(1 - probabilities.max(-1).mean())
 
 
-def _text(grid: Grid, cell: Cell) -> Corpus:
+def _unlabelled_text(grid: Grid, cell: Cell) -> Corpus:
     """Find text of an unseen cell, without labels: its own training text, else that of the language's other tasks."""
-    same = [cell] if cell in grid.corpora else []
     others = sorted(other for other in grid.cells if other.language == cell.language and other != cell)
     if grid.inventory.task(cell.task).unit is Unit.PAIR:  # sentences of other tasks make no pairs
         others = [other for other in others if other.task == cell.task]
-    for other in (*same, *others):
-        usable = [splits for splits in grid[other] if splits.has_training_data]
-        if usable:
-            return Corpus.joined(splits.training for splits in usable).text()
-    return Corpus.from_sentences(())
-
-
-def _doubt_of_text(model: Model, cell: Cell, text: Corpus, seed: int) -> float:
-    inputs = model.encoder.prepare(text, cell.language)
-    unit = model.inventory.task(cell.task).unit
-    n = len(inputs.lengths) // unit.n_sentences
-    if n > MOST_SENTENCES:
-        inputs = inputs.take(sentences_of(_random_places(n, MOST_SENTENCES, seed), unit))
-    return _doubt(predict(model, inputs, cell, n_samples=0).probabilities.cpu().numpy())
+    texts = (readable_text(grid, one, seen=False) for one in (cell, *others) if one in grid.corpora)
+    return next((text.text() for text in texts if len(text)), EMPTY)

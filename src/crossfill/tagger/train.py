@@ -1,4 +1,4 @@
-"""Training a model on the seen cells of a grid: plan, build, train, and complete its folder."""
+"""Train a model on the seen cells of a grid: plan, build, centre, train, and complete its folder."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -18,13 +18,11 @@ from crossfill.training.processes import Processes
 
 
 class Trained(NamedTuple):
-    """A trained model, with its plan and progress."""
+    """A trained model, with the data and cells that it was trained on, and the steps and scores of its run."""
 
     model: Model
     plan: Plan
-    """The data and cells that it was trained on."""
     progression: Progression
-    """Steps, validations and scores of the run."""
 
 
 def train_model(
@@ -63,17 +61,20 @@ def train_model(
 
 
 def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:
-    """Centre a frozen encoder on each language's unlabelled text and the training text of all its tasks, seen or not.
-
-    Test text is used only where it is also trained on: in seen cells without other data.
-    """
+    """Centre a frozen encoder on each language's unlabelled text, and on the text of its cells, seen or not."""
     if not encoder.is_centred:
         return
     texts: dict[str, list[Corpus]] = {language: [] for language in grid.inventory.languages}
     for language, text in grid.texts.items():
         texts[language].append(text)
     for cell in grid.cells:
-        usable = [splits for splits in grid[cell] if cell in seen or splits.has_training_data]
-        if usable:
-            texts[cell.language].append(Corpus.joined(splits.training for splits in usable).text())
+        texts[cell.language].append(readable_text(grid, cell, cell in seen).text())
     encoder.centre_on(texts)
+
+
+def readable_text(grid: Grid, cell: Cell, seen: bool) -> Corpus:
+    """Join the text of a cell that may be read without its labels: what trains, or would if the cell were seen.
+
+    Test text is used only where it is also trained on: in seen cells without other data.
+    """
+    return Corpus.joined(splits.training for splits in grid[cell] if seen or splits.has_training_data)

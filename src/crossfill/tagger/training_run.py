@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from crossfill import checkpoint
 from crossfill.config import Config
@@ -14,17 +14,16 @@ from crossfill.data.codes import find_cell
 from crossfill.data.folder import load_grid
 from crossfill.encoders.base import Encoder, build_encoder
 from crossfill.errors import DataError
-from crossfill.evaluation.expected import FEWEST_CELLS, Expectations, save_expected
-from crossfill.evaluation.results import CellResult
+from crossfill.evaluation.expected import FEWEST_CELLS, save_expected
 from crossfill.evaluation.scoring import evaluate, scored_corpora
+from crossfill.evaluation.table import Results
 from crossfill.grid import partition
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.partition import bridge_note
-from crossfill.grid.sentence import Corpus
 from crossfill.grid.typology import vectors_beside
 from crossfill.methods.registry import find_method
-from crossfill.model import Model, n_parameters
-from crossfill.prediction.calibration import Calibration, save_calibration
+from crossfill.model import n_parameters
+from crossfill.prediction.calibration import save_calibration
 from crossfill.progress import ProgressBar
 from crossfill.tagger.card import CardInfo, describe_data, write_card
 from crossfill.tagger.crossfit import CANDIDATES, HeldOutComparison, compare_held_out, expect_unseen, folds
@@ -32,7 +31,7 @@ from crossfill.tagger.model_folder import save_results
 from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.run_lock import locked_for_run
 from crossfill.tagger.tagger import Tagger
-from crossfill.tagger.train import train_model
+from crossfill.tagger.train import readable_text, train_model
 from crossfill.training.loop import Progression
 from crossfill.training.processes import is_first_process, is_only_process, leave
 
@@ -46,19 +45,6 @@ Log = Callable[[str], None]
 """Shows a line to the user."""
 _MOST_NAMES = 8
 """Unseen cells that an announcement names."""
-
-
-class Outcome(NamedTuple):
-    """A trained model, and what was found out about it."""
-
-    model: Model
-    config: Config
-    progression: Progression
-    calibration: Calibration | None
-    results: list[CellResult]
-    """Results on the grid that was to be scored; empty if there was none, and in all processes but the first."""
-    expectations: Expectations | None
-    """Expected scores of the cells that are filled; none if no seen cells were held out."""
 
 
 def train(
@@ -102,15 +88,13 @@ def train(
     )
     if quiet is None:  # nobody reads standard error but in a terminal or a notebook
         quiet = not sys.stderr.isatty() and "ipykernel" not in sys.modules
-    outcome = run(grid, seen, request, log=None if quiet else lambda line: print(line, file=sys.stderr))  # noqa: T201
-    card = CardInfo(data=describe_data(grid, outcome.model.seen))
-    return Tagger(outcome.model, outcome.config, outcome.calibration, expectations=outcome.expectations, card=card)
+    return run(grid, seen, request, log=None if quiet else lambda line: print(line, file=sys.stderr))[0]  # noqa: T201
 
 
 def run(
     grid: Grid, seen: Collection[Cell], request: RunRequest, scored: Grid | None = None, log: Log | None = None
-) -> Outcome:
-    """Choose settings, say what will be done, train on the seen cells, and score `scored`.
+) -> tuple[Tagger, Progression]:
+    """Choose settings, say what will be done, train on the seen cells, and score `scored` (in the first process).
 
     With `request.expect`, seen cells are held out in turn, to choose among methods (`auto`), to calibrate decisions,
     and to say what unseen cells will score; by default where the encoder is frozen, so that this takes little time.
@@ -129,7 +113,7 @@ class TrainingRun:
     """A run whose settings are chosen."""
 
     def __init__(self, grid: Grid, seen: Collection[Cell], request: RunRequest, log: Log | None) -> None:
-        """Choose settings, and whether seen cells are held out in turn; without `log`, the run is silent."""
+        """Choose settings, and whether seen cells are held out in turn."""
         self.grid, self.seen, self.request, self.log = grid, seen, request, log
         cells = [Cell(task, language) for task in grid.tasks for language in grid.languages]
         self.unseen = [cell for cell in cells if cell not in seen]
@@ -186,7 +170,7 @@ class TrainingRun:
         elif self.unseen:
             yield f"--expect (expect=True) says what filled cells will score, in {self.n_folds + 1} times the time"
 
-    def execute(self, scored: Grid | None) -> Outcome:
+    def execute(self, scored: Grid | None) -> tuple[Tagger, Progression]:
         """Hold out, train, expect, score, and complete the model folder."""
         config, calibration, comparison, out = self.configs[0], None, None, self.request.out
         if self.holds_out:
@@ -198,22 +182,21 @@ class TrainingRun:
             steps = bars.add(config.variant, config.training.steps)
             model, _, progression = train_model(self.grid, self.seen, config, out, self.encoder, steps, self.log)
         leave()
-        results: list[CellResult] = []
-        expectations = None
+        tagger = Tagger(model, config, calibration, card=CardInfo(data=describe_data(self.grid, model.seen)))
         if is_first_process():
             if comparison is not None:
-                expectations = expect_unseen(model, self.grid, self.unseen, comparison)
+                tagger.expectations = expect_unseen(model, self.grid, self.unseen, comparison)
             if scored is not None:
                 with ProgressBar(self.log is None) as bars:
                     report = bars.add("Scoring corpora", len(scored_corpora(model, scored)))
-                    results = evaluate(model, scored, config, calibration, report=report)
+                    tagger.results = Results(evaluate(model, scored, config, calibration, report=report))
             if out is not None:
-                if calibration is not None and expectations is not None:
+                if calibration is not None and tagger.expectations is not None:
                     save_calibration(out, calibration)
-                    save_expected(out, expectations)
-                save_results(out, results)
+                    save_expected(out, tagger.expectations)
+                save_results(out, tagger.results)
                 write_card(out)
-        return Outcome(model, config, progression, calibration, results, expectations)
+        return tagger, progression
 
     def _compare(self) -> HeldOutComparison:
         def fold_encoder() -> Encoder:  # one that stays frozen is the same for every training
@@ -238,14 +221,10 @@ def words_to_encode(
     grid: Grid, seen: Collection[Cell], stored: "StoredVectors", scored: Grid | None
 ) -> tuple[int, int]:
     """Count the words that a run encodes to centre, train, select and score, and those that are not in its cache."""
-    corpora = []
-    for cell in grid.cells:
-        usable = [splits for splits in grid[cell] if cell in seen or splits.has_training_data]
-        corpora.append(Corpus.joined(splits.training for splits in usable))
-        if cell in seen:
-            corpora.append(grid.development(cell))
+    corpora = [readable_text(grid, cell, cell in seen) for cell in grid.cells]
+    corpora += [grid.development(cell) for cell in grid.cells if cell in seen]
     if scored is not None:
         corpora += [corpus for cell in scored.cells for corpus in scored.evaluation(cell, cell in seen).values()]
-    distinct = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}
-    missing = sum(corpus.n_words for corpus in distinct.values() if not stored.is_stored(corpus))
-    return sum(corpus.n_words for corpus in distinct.values()), missing
+    distinct = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}.values()
+    missing = sum(corpus.n_words for corpus in distinct if not stored.is_stored(corpus))
+    return sum(corpus.n_words for corpus in distinct), missing

@@ -187,7 +187,7 @@ def test_the_card_is_valid_and_has_a_result_per_cell(trained: Tagger, tmp_path: 
         assert found.metric_value == pytest.approx(result.score, abs=1e-4)
         assert found.metric_type == ("f1" if result.cell.task in ("ner", "chunk") else "accuracy")
         assert found.dataset_args["seen"] == result.seen
-    with pytest.raises(ConfigError, match="unknown note 'licence'; did you mean 'license'"):
+    with pytest.raises(ConfigError, match="unknown setting 'licence'; did you mean 'license'"):
         trained.set_card(licence="mit")
     trained.set_card(license="unknown", title="A crossfill tagger", datasets=[])
 

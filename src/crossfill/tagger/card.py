@@ -1,34 +1,34 @@
 """Model cards: what people and the hub read of a model; nothing of it changes a tag."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError
 
 from crossfill import checkpoint
 from crossfill.data.codes import language_name, language_tag
 from crossfill.encoders.hub import Origin
-from crossfill.errors import CheckpointError, ConfigError, unknown
+from crossfill.errors import CheckpointError, ConfigError
 from crossfill.evaluation.expected import Expectations, load_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.files import write_atomically, write_json
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.task import Metric, TaskKind, Unit
 from crossfill.prediction.calibration import Calibration, load_calibration
+from crossfill.settings import Settings, describe_problems
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
 
-_TYPES = ("token-classification", "text-classification")
 _METRICS: Mapping[Metric, tuple[str, str]] = {
     "accuracy": ("accuracy", "accuracy"),
     "span_f1": ("f1", "strict span F1"),
     "token_f1": ("f1", "micro-F1 without the label for none"),
 }
 """What the hub calls a headline metric, and what it is exactly."""
-_DATASETS = {"wikiann": "wikiann"}
-"""Names on the hub of corpora that are known by the name they have here."""
-_NOTES = ("license", "datasets", "title")
+_HUB_DATASETS = {"wikiann"}
+"""Corpora that have the same name on the hub."""
 _CITATION = """```bibtex
 @article{ponti2021parameter,
   title   = {Parameter Space Factorization for Zero-Shot Learning across Tasks and Languages},
@@ -41,70 +41,55 @@ _CITATION = """```bibtex
 ```"""
 
 
-@dataclass(frozen=True)
-class CardInfo:
+Words = Annotated[str, Field(min_length=1)]
+
+
+class CardInfo(Settings):
     """What is known of a model besides what it tags with."""
 
-    license: str = "unknown"
+    license: Words = "unknown"
     """An identifier of the hub, such as `cc-by-4.0`; that of the corpora and of the encoder bound it."""
-    datasets: tuple[str, ...] = ()
+    datasets: Annotated[
+        tuple[Words, ...], BeforeValidator(lambda names: (names,) if isinstance(names, str) else names)
+    ] = ()
     """Names that the training corpora have on the hub, such as `universal_dependencies`."""
-    title: str = "A crossfill tagger"
-    data: Mapping[str, Any] = field(default_factory=dict)
+    title: Words = "A crossfill tagger"
+    data: Mapping[str, Any] = {}
     """What each seen cell was trained on (`describe_data`)."""
-    examples: Mapping[str, list[str]] = field(default_factory=dict)
+    examples: Mapping[str, tuple[str, ...]] = {}
     """Sentences to try the model on, by language."""
     origin: Origin | None = None
     """The model of the hub that it was loaded from."""
 
     def change(self, notes: Mapping[str, Any]) -> "CardInfo":
         """Replace what only a person can say: `license`, `datasets`, `title`."""
-        for name, value in notes.items():
-            if name not in _NOTES:
-                raise ConfigError(f"model card: {unknown('note', name, _NOTES)}")
-            if name != "datasets" and not (isinstance(value, str) and value.strip()):
-                raise ConfigError(f"model card: {name}: expected words, got {value!r}")
-        names = notes.get("datasets", self.datasets)
-        datasets = (names,) if isinstance(names, str) else names
-        if not isinstance(datasets, list | tuple) or not all(isinstance(name, str) for name in datasets):
-            raise ConfigError(f"model card: datasets: expected names of datasets of the hub, got {names!r}")
-        return replace(self, **{**notes, "datasets": tuple(datasets)})
+        try:
+            return CardInfo.model_validate({**dict(self), **notes})
+        except ValidationError as error:
+            raise ConfigError("\n".join(describe_problems(CardInfo, "model card", error))) from None
 
 
 def load_card_info(folder: Path) -> CardInfo:
     """Read what a model folder says of its model."""
-    path = folder / checkpoint.CARD_INFO
-    values = _read_object(path)
-    data, origin = values.pop("data", {}), values.pop("origin", None)
+    values = {**_read_object(folder / checkpoint.CARD_INFO), "examples": _read_object(folder / checkpoint.EXAMPLES)}
+    if (origin := Origin.of(folder)) is not None:
+        values["origin"] = origin
     try:
-        info = CardInfo().change(values)
-        origin = Origin.of(folder) or (origin and Origin(**origin))
-    except (ConfigError, TypeError) as error:
-        raise CheckpointError(f"{path}: {error}; correct or delete it") from None
-    return replace(info, data=data, examples=load_examples(folder), origin=origin)
+        return CardInfo.model_validate(values)
+    except ValidationError as error:
+        where = f"{folder}: {checkpoint.CARD_INFO} or {checkpoint.EXAMPLES}"
+        problems = "\n".join(describe_problems(CardInfo, where, error))
+        raise CheckpointError(f"{problems}; correct or delete it") from None
 
 
 def save_card_info(folder: Path, info: CardInfo) -> None:
     """Write what is known of a model into its folder, and delete files of what is not known."""
-    values = {name: getattr(info, name) for name in _NOTES if getattr(info, name) != getattr(CardInfo(), name)}
-    values |= {"data": info.data} if info.data else {}
-    values |= {"origin": info.origin._asdict()} if info.origin else {}
-    for name, value in ((checkpoint.CARD_INFO, values), (checkpoint.EXAMPLES, info.examples)):
+    values = info.model_dump(mode="json", exclude_defaults=True)
+    for name, value in ((checkpoint.EXAMPLES, values.pop("examples", None)), (checkpoint.CARD_INFO, values)):
         if value:
             write_json(folder / name, value)
         else:
             (folder / name).unlink(missing_ok=True)
-
-
-def load_examples(folder: Path) -> dict[str, list[str]]:
-    """Read example sentences to try the model on, by language; empty if the folder has none."""
-    examples = _read_object(folder / checkpoint.EXAMPLES)
-    if not all(isinstance(texts, list) for texts in examples.values()):
-        raise CheckpointError(
-            f"{folder / checkpoint.EXAMPLES}: expected a list of sentences for each language, as "
-            '{"wol": ["…", "…"]}; correct or delete it'
-        )
-    return {language: [str(text) for text in texts] for language, texts in examples.items()}
 
 
 def _read_object(path: Path) -> dict[str, Any]:
@@ -196,11 +181,11 @@ def _scores(results: Sequence[CellResult]) -> str:
         f"{100 * r.averaged_score:.1f} | {r.averaged['nll']:.3f} | {r.averaged['ece']:.3f}"
         for r in results
     ]
-    measures = (
+    return (
         "Score: strict span F1 for spans, else accuracy (micro-F1 without `_` for features), plug-in. "
-        "Averaged, NLL and ECE: Bayesian model averaging."
+        "Averaged, NLL and ECE: Bayesian model averaging.\n\n"
+        + _table("cell | corpus | | score | averaged | NLL | ECE", rows)
     )
-    return measures + "\n\n" + _table("cell | corpus | | score | averaged | NLL | ECE", rows)
 
 
 def _expected(expectations: Expectations | None, scored: Collection[Cell]) -> str:
@@ -249,13 +234,15 @@ def _metadata(
 
     corpora = {str(name) for entry in info.data.values() for name in entry.get("corpora", ())}
     kinds = {task.name: task.kind for task in inventory.tasks.values()}
-    word_type, text_type = _TYPES
-    types = {task: text_type if kind is TaskKind.CLASSES else word_type for task, kind in kinds.items()}
-    used_types = sorted(set(types.values()), key=_TYPES.index)
+    types = {
+        task: "text-classification" if kind is TaskKind.CLASSES else "token-classification"
+        for task, kind in kinds.items()
+    }
+    used_types = sorted(set(types.values()), reverse=True)
     entries = []
-    for result in results:  # plug-in and averaged score, and calibration error, of a corpus
-        cell, (metric, exactly) = result.cell, _METRICS[kinds[result.cell.task].metric]
-        corpus, seen = result.corpus or str(cell), "seen" if result.seen else "unseen"
+    for result in results:
+        cell, corpus = result.cell, result.corpus or str(result.cell)
+        metric, exactly = _METRICS[kinds[cell.task].metric]
         for value, metric_type, name in (
             (result.score, metric, f"{exactly}, plug-in"),
             (result.averaged_score, metric, f"{exactly}, averaged"),
@@ -264,8 +251,8 @@ def _metadata(
             entries.append(
                 EvalResult(
                     task_type=types[cell.task],
-                    task_name=f"{cell.task} in {language_name(cell.language)}, {seen}",
-                    dataset_type=_DATASETS.get(corpus, corpus),
+                    task_name=f"{cell.task} in {language_name(cell.language)}, {'seen' if result.seen else 'unseen'}",
+                    dataset_type=corpus,
                     dataset_name=f"{corpus} ({language_name(cell.language)})",
                     dataset_config=f"{cell.task}-{cell.language}",
                     dataset_split="test",
@@ -277,10 +264,10 @@ def _metadata(
             )
     return ModelCardData(
         library_name="crossfill",
-        pipeline_tag=used_types[0] if used_types else _TYPES[0],
+        pipeline_tag=used_types[0],
         license=info.license,
         base_model=encoder.name if encoder is not None else None,
-        datasets=sorted({*info.datasets, *(_DATASETS[name] for name in corpora if name in _DATASETS)}) or None,
+        datasets=sorted({*info.datasets, *(corpora & _HUB_DATASETS)}) or None,
         language=[language_tag(code) for code in inventory.languages],
         metrics=sorted({_METRICS[kind.metric][0] for kind in kinds.values()}),
         tags=[*used_types, "zero-shot", "uncertainty", *inventory.tasks],

@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +43,13 @@ def save_model(
 ) -> None:
     """Write a model folder without its card: settings, weights, adapted cells, calibration, results, encoder files."""
     folder.mkdir(parents=True, exist_ok=True)
-    model, adapted = without_adapted(model), adapted_cells(model)
-    description = checkpoint.describe(config, model.inventory, model.seen)
-    for name in (checkpoint.STATE, checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED):  # of another
-        (folder / name).unlink(missing_ok=True)
-    write_json(folder / checkpoint.DESCRIPTION, description)
-    checkpoint.write_tensors(folder / checkpoint.WEIGHTS, model.state_dict(), {"run": checkpoint.digest(description)})
-    for path in (folder / checkpoint.ADAPTED).glob("*.safetensors"):  # of an earlier model
-        path.unlink()
-    for cell in adapted.values():
+    other = [
+        folder / name for name in (checkpoint.STATE, checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED)
+    ]
+    for path in (*other, *(folder / checkpoint.ADAPTED).glob("*.safetensors")):  # of an earlier model
+        path.unlink(missing_ok=True)
+    _save_weights(folder, model, config)
+    for cell in adapted_cells(model).values():
         save_adapted(folder, cell)
     if calibration is not None:
         save_calibration(folder, calibration)
@@ -60,9 +57,17 @@ def save_model(
     _save_encoder(folder, model, config, with_encoder)
 
 
+def _save_weights(folder: Path, model: Model, config: Config) -> None:
+    """Write settings and weights, but those of adapted cells."""
+    plain = without_adapted(model)
+    description = checkpoint.describe(config, plain.inventory, plain.seen)
+    write_json(folder / checkpoint.DESCRIPTION, description)
+    checkpoint.write_tensors(folder / checkpoint.WEIGHTS, plain.state_dict(), {"run": checkpoint.digest(description)})
+
+
 def complete_folder(folder: Path, model: Model, grid: Grid, config: Config) -> None:
     """Complete the folder of a training run, which has its weights: its data and encoder files, but no card yet."""
-    info = replace(load_card_info(folder), data=describe_data(grid, model.seen), origin=None)
+    info = load_card_info(folder).change({"data": describe_data(grid, model.seen), "origin": None})
     save_card_info(folder, info)
     _save_encoder(folder, model, config)
 
@@ -94,13 +99,9 @@ def grow_folder(folder: Path, out: Path | None, model: Model, config: Config) ->
 
     Settings and weights change together or not at all: the folder is copied, and the copy takes its place.
     """
-    target, plain = copy_folder(folder, out), without_adapted(model)
-    description = checkpoint.describe(config, plain.inventory, plain.seen)
+    target = copy_folder(folder, out)
     with _copied(target, target) as scratch:
-        checkpoint.write_tensors(
-            scratch / checkpoint.WEIGHTS, plain.state_dict(), {"run": checkpoint.digest(description)}
-        )
-        write_json(scratch / checkpoint.DESCRIPTION, description)
+        _save_weights(scratch, model, config)
         write_card(scratch)
         before = target.parent / f".{target.name}-before-{os.getpid()}"
         target.rename(before)
@@ -154,31 +155,28 @@ def load_model(
 
 def _save_encoder(folder: Path, model: Model, config: Config, with_encoder: bool = False) -> None:
     """Write the encoder's files. A frozen one is named in the settings, and copied only if asked for."""
-    source = getattr(model.encoder, "source", None)
+    source = model.encoder.source
     if source is None:
         return
     if source.folder != folder / checkpoint.ENCODER:
         # a copy in another model folder has its origin in a file next to it
         known = encoder_origin(source.folder.parent) if source.folder.name == checkpoint.ENCODER else None
-        origin = known or hub.Origin.of(source.folder)
-        name, revision = origin or (config.encoder.name, None)
+        name, revision = known or hub.Origin.of(source.folder) or (config.encoder.name, None)
         entry = {"name": name, "revision": revision, "identity": hub.identity(source.folder).hex()}
         write_json(folder / checkpoint.ENCODER_SOURCE, entry)
-    trained = config.encoder.pretrained.mode != "frozen"
-    if trained or with_encoder:
-        hub.carry(source.folder, folder / checkpoint.ENCODER, weights=not trained)
+    frozen = model.encoder.stored is not None
+    if with_encoder or not frozen:
+        hub.carry(source.folder, folder / checkpoint.ENCODER, weights=frozen)
 
 
 def _encoder_name(folder: Path, config: Config) -> str:
     """Name the encoder of a model folder: its own copy, else `$CROSSFILL_ENCODER`, else as trained."""
-    carried, origin = folder / checkpoint.ENCODER, encoder_origin(folder)
+    carried, origin, name = folder / checkpoint.ENCODER, encoder_origin(folder), config.encoder.name
     if carried.is_dir():
         return str(carried)
-    if config.encoder.name != "compact" and (moved := os.environ.get("CROSSFILL_ENCODER")):
+    if name != "compact" and (moved := os.environ.get("CROSSFILL_ENCODER")):
         return moved
-    if origin is None or Path(config.encoder.name).expanduser().exists():
-        return config.encoder.name
-    return f"{origin.name}@{origin.revision}"
+    return name if origin is None or Path(name).expanduser().exists() else f"{origin.name}@{origin.revision}"
 
 
 def find_model(name: str | Path, revision: str | None = None, **options: Any) -> Path:

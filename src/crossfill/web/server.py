@@ -11,7 +11,6 @@ from typing import Any
 import uvicorn
 
 from crossfill.errors import ConfigError
-from crossfill.tagger.card import load_examples
 from crossfill.tagger.model_folder import find_model, shown_name
 from crossfill.tagger.tagger import load
 from crossfill.teaching.service import Teacher
@@ -47,7 +46,7 @@ def serve(
     if settings.teach is not None:
         check_apart(settings.teach, folder)
         teacher = Teacher(tagger, settings.teach, settings.learn_every, folder)
-    app = build_app(tagger, settings, shown_name(folder), load_examples(folder), teacher)
+    app = build_app(tagger, settings, shown_name(folder), tagger.card.examples, teacher)
     listening = _listen(settings.host, settings.port)
     config = uvicorn.Config(
         app,

@@ -19,7 +19,7 @@ from crossfill.integrations.label_studio import LabelConfig
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.service import Teacher
-from crossfill.web.problems import BODY_PROBLEMS, ApiError, JsonRoute, busy, problems, too_large
+from crossfill.web.problems import BODY_PROBLEMS, ApiError, JsonRoute, busy, check_size, problems
 from crossfill.web.request_queue import ForeignDocument, RequestQueue
 from crossfill.web.settings import ServeSettings
 
@@ -247,8 +247,7 @@ async def _learn(
         for who, sentences, source in labelled:
             new = {}
             for sentence in sentences:
-                if (longest := len(sentence)) > queue.settings.max_words:
-                    raise too_large("words in a sentence", queue.settings.max_words, longest)
+                check_size("words in a sentence", queue.settings.max_words, len(sentence))
                 entry = known.get(key := text_key(sentence))
                 if entry is None or (entry.sentence.words, entry.sentence.labels) != (sentence.words, sentence.labels):
                     new[key] = sentence
@@ -286,10 +285,8 @@ def _annotated(event: Event, language: str, task: Task, limits: ServeSettings) -
         if annotation.task not in tasks or annotation.result is None:
             raise DataError("expected an annotation with its result, and its task; let the webhook send the payload")
         text = labelling.text(tasks[annotation.task].data)
-        if len(text) > limits.max_characters:
-            raise too_large("characters in a task", limits.max_characters, len(text))
-        if len(annotation.result) > limits.max_words:
-            raise too_large("regions in a task", limits.max_words, len(annotation.result))
+        check_size("characters in a task", limits.max_characters, len(text))
+        check_size("regions in a task", limits.max_words, len(annotation.result))
         match annotation.completed_by:
             case int(number) | {"id": int(number)}:
                 who = f"Label Studio user {number}"

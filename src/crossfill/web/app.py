@@ -131,17 +131,17 @@ def _pages(teach: bool) -> dict[str, Callable[[Request], Awaitable[Response]]]:
     for file in files("crossfill.web").joinpath("static").iterdir():
         name, _, kind = file.name.rpartition(".")
         if kind in _MEDIA_TYPES and (teach or not name.startswith("teach")):
-            answers[f"/{file.name}"] = _file(file.read_bytes(), _MEDIA_TYPES[kind])
-    short = {"/": "/index.html", "/docs": "/docs.html", "/teach": "/teach.html"}
-    return answers | {path: answers[file] for path, file in short.items() if file in answers}
+            short = "" if name == "index" else name
+            paths = [f"/{file.name}", *([f"/{short}"] if kind == "html" else [])]
+            answers |= dict.fromkeys(paths, _file(file.read_bytes(), _MEDIA_TYPES[kind]))
+    return answers
 
 
 def _file(content: bytes, media_type: str) -> Callable[[Request], Awaitable[Response]]:
-    etag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
-    headers = {"etag": etag, "cache-control": "no-cache"}
+    headers = {"etag": f'"{hashlib.sha256(content).hexdigest()[:20]}"', "cache-control": "no-cache"}
 
     async def answer(request: Request) -> Response:
-        if request.headers.get("if-none-match") == etag:
+        if request.headers.get("if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
         return Response(content, media_type=media_type, headers=headers)
 

@@ -22,7 +22,7 @@ from crossfill.prediction.queries import Query
 from crossfill.prediction.tagging import DIGITS, Span, Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from crossfill.tagger.texts import as_sentence
-from crossfill.web.problems import Answer, ApiError, invalid, too_large
+from crossfill.web.problems import Answer, ApiError, check_size, invalid
 from crossfill.web.settings import MAX_CELLS, MAX_WORK, ServeSettings
 
 INTERVAL = 0.9
@@ -150,9 +150,9 @@ class Engine:
         if not all(word and not word.isspace() for sentence in given for word in sentence):
             raise invalid("sentences: expected words, got an empty one; leave it out")
         work = request.n_characters * len(cells) * max(1, samples)
-        _limit("words", limits.max_words, sum(map(len, given)))
-        _limit("characters", limits.max_characters, request.n_characters)
-        _limit("characters × cells × samples", MAX_WORK, work)
+        check_size("words", limits.max_words, sum(map(len, given)))
+        check_size("characters", limits.max_characters, request.n_characters)
+        check_size("characters × cells × samples", MAX_WORK, work)
 
         def queries() -> list[Query]:
             sentences = self._sentences(request, cells)
@@ -174,8 +174,8 @@ class Engine:
         most_characters = min(self.settings.max_characters, max(1, MAX_WORK // max(1, self.samples)))
         part, words, characters = [], 0, 0
         for sentence in sentences:
-            _limit("words in a sentence", most_words, len(sentence))
-            _limit("characters in a sentence", most_characters, _n_characters(sentence))
+            check_size("words in a sentence", most_words, len(sentence))
+            check_size("characters in a sentence", most_characters, _n_characters(sentence))
             words, characters = words + len(sentence), characters + _n_characters(sentence)
             if words > most_words or characters > most_characters:
                 yield part
@@ -214,7 +214,7 @@ class Engine:
             sentences = list(split_text(request.text, cells[0].language))
         if not (n_words := sum(map(len, sentences))):
             raise invalid("expected at least one word, got none")
-        _limit("words", self.settings.max_words, n_words)
+        check_size("words", self.settings.max_words, n_words)
         return sentences
 
     def _answer(self, taggings: Sequence[Tagging], n_cells: int, samples: int) -> bytes:
@@ -246,11 +246,6 @@ def _attempt(call: Callable[[], Any]) -> Any:
         return call()
     except (CrossfillError, ApiError) as error:
         return error
-
-
-def _limit(what: str, most: int, size: int) -> None:
-    if size > most:
-        raise too_large(what, most, size)
 
 
 def _n_characters(sentence: Sentence) -> int:

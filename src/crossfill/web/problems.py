@@ -61,10 +61,10 @@ class ApiError(HTTPException):
         self.kind, self.message = kind, message
 
 
-def too_large(what: str, most: int, size: int | str) -> ApiError:
-    """Make the error of a request over a size limit."""
-    number = f"{size:,}" if isinstance(size, int) else size
-    return ApiError(413, "too_large", f"expected at most {most:,} {what}, got {number}; send the text in parts")
+def check_size(what: str, most: int, size: int) -> None:
+    """Refuse a request over a size limit."""
+    if size > most:
+        raise ApiError(413, "too_large", f"expected at most {most:,} {what}, got {size:,}; send the text in parts")
 
 
 def invalid(message: str) -> ApiError:

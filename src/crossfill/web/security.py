@@ -17,7 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crossfill import __version__
-from crossfill.web.problems import ApiError, problem_response, too_large
+from crossfill.web.problems import ApiError, check_size, problem_response
 from crossfill.web.settings import LOOPBACK, ServeSettings
 
 DOCUMENT_PATHS = ("/label-studio/", "/inception/")
@@ -115,15 +115,13 @@ class Shield:
         limits = self.settings
         most = limits.max_document_bytes if scope["path"].startswith(DOCUMENT_PATHS) else limits.max_bytes
         length = Headers(scope=scope).get("content-length", "0")
-        if length.isdecimal() and int(length) > most:
-            raise too_large("bytes", most, int(length))
+        check_size("bytes", most, int(length) if length.isdecimal() else 0)
         body = bytearray()
         try:
             async with asyncio.timeout(limits.timeout):
                 while (message := await receive())["type"] == "http.request":
                     body += message.get("body", b"")
-                    if len(body) > most:
-                        raise too_large("bytes", most, "more")
+                    check_size("bytes", most, len(body))
                     if not message.get("more_body"):
                         break
         except TimeoutError:

@@ -4,21 +4,19 @@ from io import BytesIO
 from typing import Annotated, Any, Literal
 
 from fastapi import Body, FastAPI, Request, Response
-from pydantic import BaseModel, Field
-from pydantic.dataclasses import dataclass
+from pydantic import Field
 
 from crossfill import __version__
 from crossfill.data.streams import Format, read_items
 from crossfill.data.writers import WRITERS
-from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.text_keys import text_key
 from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.annotation import Cost, Strategy
 from crossfill.teaching.journal import MOST_NAME, Accepted
-from crossfill.teaching.service import Progress, Teacher
-from crossfill.web.engine import INTERVAL, RequestBody, SentenceTagging, Words, sentence_values
-from crossfill.web.problems import BODY_PROBLEMS, Answer, invalid, problems, too_large
+from crossfill.teaching.service import Teacher
+from crossfill.web.engine import INTERVAL, RequestBody, Words, sentence_values
+from crossfill.web.problems import BODY_PROBLEMS, check_size, invalid, problems
 from crossfill.web.request_queue import RequestQueue
 
 RECENT = 20
@@ -49,11 +47,7 @@ class NextRequest(CellRequest):
 
     strategy: Strategy = Field(default="coverage", description="As in `crossfill annotate`.")
     cost: Cost = Field(default="sentences", description="What effort is counted in.")
-    tab: str = Field(
-        default="",
-        max_length=32,
-        description="Any name; sentences that were given to others are held back for a while.",
-    )
+    tab: str = Field(default="", max_length=32, description="Any name; what others were given comes last for a while.")
     skip: Key | None = Field(default=None, description="A sentence to offer again only when no other is left.")
 
 
@@ -83,72 +77,6 @@ class BackRequest(CellRequest):
     who: Name = ""
 
 
-class TextAnswer(Answer):
-    """What waits to be corrected."""
-
-    added: int = Field(description="Sentences that are new.")
-    waiting: int
-
-
-class WaitingSentence(SentenceTagging):
-    """A sentence that waits, tagged."""
-
-    key: str
-    words: list[str]
-    spaces: list[bool]
-
-
-class NextAnswer(Answer):
-    """The sentence to correct next."""
-
-    state: str = Field(description="The number of the state that the cell was tagged in.")
-    waiting: int
-    sentence: WaitingSentence | None = Field(description="null: nothing waits.")
-
-
-class AcceptedSentence(BaseModel):
-    """A sentence that counts."""
-
-    id: str
-    who: str
-    when: str
-    words: list[str]
-    labels: list[str]
-    spaces: list[bool]
-
-
-class AcceptAnswer(Answer):
-    """The sentence is on disk."""
-
-    id: str
-    replaced: AcceptedSentence | None = Field(description="The entry of the same text that it replaced.")
-    sentences: int = Field(description="Sentences that count.")
-
-
-class DoneAnswer(Answer):
-    """Whether anything began."""
-
-    begun: bool
-
-
-class SaveAnswer(Answer):
-    """The cell is in the model folder."""
-
-    file: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProgressAnswer(Progress):
-    """How far the teaching of a cell has come, and the sentences that count and were accepted last, latest first."""
-
-    cell: str
-    status: Literal["seen", "unseen"]
-    waiting: int
-    every: int
-    recent: list[AcceptedSentence]
-    version: str = __version__
-
-
 def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
     """Add the operations of teaching to an app."""
     tagger, limits = teacher.tagger, queue.settings
@@ -160,100 +88,109 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         return Body(examples=[{"cell": str(tagger.cells[0]), **values}])
 
     @operation("text", "Add text to correct")
-    async def text(asked: Annotated[TextRequest, example(text="Dakar mooy péeyu Senegaal.")]) -> TextAnswer:
-        """The sentences of a text wait to be corrected, except those that wait already or were accepted."""
-        if len(asked.text) > limits.max_characters:
-            raise too_large("characters", limits.max_characters, len(asked.text))
+    async def text(asked: Annotated[TextRequest, example(text="Dakar mooy péeyu Senegaal.")]) -> dict[str, Any]:
+        """The sentences of a text wait, but for those that wait already or were accepted; answers how many are new."""
+        check_size("characters", limits.max_characters, len(asked.text))
 
-        def work() -> TextAnswer:
+        def work() -> dict[str, Any]:
             cell = tagger.cell(asked.cell)
-            content = asked.text.encode("utf-8", "surrogatepass")
-            items = list(read_items(BytesIO(content), "the text", asked.format, cell.language))
+            items = read_items(BytesIO(asked.text.encode()), "the text", asked.format, cell.language)
             sentences = [item.sentence for item in items]
-            for sentence in sentences:
-                if len(sentence) > limits.max_words:
-                    raise too_large("words in a sentence", limits.max_words, len(sentence))
+            check_size("words in a sentence", limits.max_words, max(map(len, sentences), default=0))
             done = teacher.by_text(cell)
             added = teacher.queue(cell).add(sentences, done)
-            return TextAnswer(added=added, waiting=teacher.queue(cell).waiting(done))
+            return _answer(added=added, waiting=teacher.queue(cell).waiting(done))
 
         return await queue.call(work)
 
     @operation("next", "The sentence to correct next")
-    async def following(request: Request, asked: Annotated[NextRequest, example()]) -> NextAnswer:
-        """The waiting sentence that is most worth annotating, tagged."""
+    async def following(request: Request, asked: Annotated[NextRequest, example()]) -> dict[str, Any]:
+        """The waiting sentence that is most worth annotating, tagged, or null; and the state that tags."""
         cell = tagger.cell(asked.cell)
 
-        def work() -> tuple[tuple[str, Sentence] | None, int, str]:
+        def work() -> tuple[tuple[str, Sentence] | None, dict[str, Any]]:
             sentences, done, version = teacher.queue(cell), teacher.by_text(cell), teacher.version(cell)
             if asked.skip is not None:
                 sentences.skip(asked.skip)
             taken = sentences.take(asked.strategy, asked.cost, version, asked.tab, done)
-            return taken, sentences.waiting(done), version
+            return taken, _answer(state=version, waiting=sentences.waiting(done), sentence=None)
 
-        taken, waiting, version = await queue.call(work)
-        if taken is None:
-            return NextAnswer(state=version, waiting=waiting, sentence=None)
-        key, sentence = taken
-        job = queue.engine.tagging([sentence], cell, TaggingOptions(interval=INTERVAL))
-        (tagging,) = await queue.do(request, queue.batcher.submit(job))
-        shown = WaitingSentence(key=key, **_words(sentence), **sentence_values(tagging))
-        return NextAnswer(state=version, waiting=waiting, sentence=shown)
+        taken, answer = await queue.call(work)
+        if taken is not None:
+            key, sentence = taken
+            job = queue.engine.tagging([sentence], cell, TaggingOptions(interval=INTERVAL))
+            (tagging,) = await queue.do(request, queue.batcher.submit(job))
+            answer["sentence"] = {"key": key, **_words(sentence), **sentence_values(tagging)}
+        return answer
 
     @operation("clear", "Let nothing wait")
-    async def clear(asked: Annotated[CellRequest, example()]) -> TextAnswer:
+    async def clear(asked: Annotated[CellRequest, example()]) -> dict[str, Any]:
         """Sentences that wait are removed; those that were accepted stay."""
         await queue.call(lambda: teacher.queue(asked.cell).clear())
-        return TextAnswer(added=0, waiting=0)
+        return _answer(added=0, waiting=0)
 
     @operation("accept", "Accept a sentence")
-    async def accept(asked: Annotated[AcceptRequest, example(**_example(teacher))]) -> AcceptAnswer:
-        """Keep a corrected sentence: it is on disk when the answer comes."""
-        if len(asked.words) > limits.max_words:
-            raise too_large("words", limits.max_words, len(asked.words))
-        if (characters := sum(map(len, asked.words))) > limits.max_characters:
-            raise too_large("characters", limits.max_characters, characters)
+    async def accept(asked: Annotated[AcceptRequest, example(**_example(teacher))]) -> dict[str, Any]:
+        """Keep a corrected sentence: it is on disk when the answer comes.
+
+        Answers its `id`, another's entry of the same text that it `replaced`, and how many sentences count.
+        """
+        check_size("words", limits.max_words, len(asked.words))
+        check_size("characters", limits.max_characters, sum(map(len, asked.words)))
         for values in (asked.labels, asked.spaces):
             if values is not None and len(values) != len(asked.words):
                 raise invalid(f"expected as many labels and spaces as words, {len(asked.words)}; got {len(values)}")
         spaces = () if asked.spaces is None or all(asked.spaces) else tuple(asked.spaces)
 
-        def work() -> AcceptAnswer:
+        def work() -> dict[str, Any]:
             sentence = Sentence(tuple(asked.words), tuple(asked.labels), spaces)
             before = teacher.by_text(asked.cell).get(text_key(sentence))
             (entry,) = teacher.accept(asked.cell, [sentence], asked.who, asked.replaces)
             replaced = _shown(before) if before is not None and before.id != asked.replaces else None
-            return AcceptAnswer(id=entry.id, replaced=replaced, sentences=len(teacher.active(asked.cell)))
+            return _answer(id=entry.id, replaced=replaced, sentences=len(teacher.active(asked.cell)))
 
         return await queue.call(work)
 
     @operation("withdraw", "Take a sentence back")
-    async def withdraw(asked: Annotated[WithdrawRequest, example(id="0123456789ab")]) -> DoneAnswer:
+    async def withdraw(asked: Annotated[WithdrawRequest, example(id="0123456789ab")]) -> dict[str, Any]:
         """A sentence that was accepted no longer counts; the journal keeps it."""
         await queue.call(lambda: teacher.withdraw(asked.cell, [asked.id], asked.who))
-        return DoneAnswer(begun=True)
+        return _answer()
 
     @operation("learn", "Learn")
-    async def learn(asked: Annotated[CellRequest, example()]) -> DoneAnswer:
+    async def learn(asked: Annotated[CellRequest, example()]) -> dict[str, Any]:
         """Adapt the cell to the sentences that count, in the background; not if it is busy or nothing is new."""
-        return DoneAnswer(begun=await queue.call(lambda: teacher.learn(asked.cell)))
+        return _answer(begun=await queue.call(lambda: teacher.learn(asked.cell)))
 
     @operation("back", "Return to a state")
-    async def back(asked: Annotated[BackRequest, example(number=0)]) -> DoneAnswer:
+    async def back(asked: Annotated[BackRequest, example(number=0)]) -> dict[str, Any]:
         """Return to an earlier state, or to a later one again, and to the sentences of that time."""
         await queue.call(lambda: teacher.go_back(asked.cell, asked.number, asked.who))
-        return DoneAnswer(begun=True)
+        return _answer()
 
     @operation("save", "Save the model")
-    async def save(asked: Annotated[CellRequest, example()]) -> SaveAnswer:
-        """Write the adapted cell into the model folder, which nothing else changes."""
+    async def save(asked: Annotated[CellRequest, example()]) -> dict[str, Any]:
+        """Write the adapted cell into the model folder, which nothing else changes; answers the file."""
         path = await queue.call(lambda: teacher.save_model(asked.cell))
-        return SaveAnswer(file=f"{path.parent.name}/{path.name}")
+        return _answer(file=f"{path.parent.name}/{path.name}")
 
     @app.get("/api/teach/progress", summary="How far a cell has come", responses=_LOOKS)
-    async def progress(cell: str) -> ProgressAnswer:
-        """Sentences, estimated score, learning curve, and the states one can return to."""
-        return await queue.call(lambda: _progress(teacher, tagger.cell(cell)))
+    async def progress(cell: str) -> dict[str, Any]:
+        """Sentences, estimated score, learning curve, and the states one can return to.
+
+        `unlearned` sentences wait for the next adaptation; `state` tags now, and later sentences follow `current`.
+        """
+        asked = tagger.cell(cell)
+        return await queue.call(
+            lambda: _answer(
+                **vars(teacher.progress(asked)),
+                cell=str(asked),
+                status="seen" if asked in tagger.seen else "unseen",
+                waiting=teacher.queue(asked).waiting(teacher.by_text(asked)),
+                every=teacher.every,
+                recent=[_shown(entry) for entry in teacher.active(asked)[: -RECENT - 1 : -1]],
+            )
+        )
 
     @app.get("/api/teach/sentences", summary="Corrected sentences", responses=_LOOKS, response_class=Response)
     async def sentences(cell: str, format: Literal["bio", "conllu", "jsonl"] = "bio") -> Response:  # noqa: A002
@@ -269,27 +206,20 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         return Response(await queue.call(work), media_type="text/plain; charset=utf-8", headers=headers)
 
 
-def _progress(teacher: Teacher, cell: Cell) -> ProgressAnswer:
-    return ProgressAnswer(
-        **vars(teacher.progress(cell)),
-        cell=str(cell),
-        status="seen" if cell in teacher.tagger.seen else "unseen",
-        waiting=teacher.queue(cell).waiting(teacher.by_text(cell)),
-        every=teacher.every,
-        recent=[_shown(entry) for entry in teacher.active(cell)[: -RECENT - 1 : -1]],
-    )
+def _answer(**values: Any) -> dict[str, Any]:
+    return {"version": __version__, **values}
 
 
-def _words(sentence: Sentence) -> dict[str, list[Any]]:
-    return {"words": list(sentence.words), "spaces": list(sentence.spaces or [True] * len(sentence))}
+def _words(sentence: Sentence) -> dict[str, Any]:
+    return {"words": sentence.words, "spaces": sentence.spaces or [True] * len(sentence)}
 
 
-def _shown(entry: Accepted) -> AcceptedSentence:
-    labels = list(entry.sentence.labels)
-    return AcceptedSentence(id=entry.id, who=entry.who, when=entry.when, labels=labels, **_words(entry.sentence))
+def _shown(entry: Accepted) -> dict[str, Any]:
+    values = {"id": entry.id, "who": entry.who, "when": entry.when, "labels": entry.sentence.labels}
+    return values | _words(entry.sentence)
 
 
 def _example(teacher: Teacher) -> dict[str, Any]:
-    """A sentence of one word, with a label that the first task has."""
+    """Make a sentence of one word, with a label that the first task has."""
     labels = next(iter(teacher.tagger.model.inventory.tasks.values())).labels
     return {"words": ["Dakar"], "labels": [next(label for label in labels if not label.startswith("I-"))]}

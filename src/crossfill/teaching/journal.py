@@ -231,7 +231,7 @@ class JournalState:
     @property
     def active(self) -> list[Accepted]:
         """The sentences that count, in order of acceptance."""
-        return [self.accepted[name] for name in self._active.values()]
+        return list(self.by_text.values())
 
     @property
     def unlearned(self) -> int:

@@ -23,9 +23,10 @@ from crossfill.grid.task import Metric
 from crossfill.grid.text_keys import sentence_hashes
 from crossfill.prediction.calibration import rule_for
 from crossfill.tagger.tagger import Tagger
-from crossfill.teaching.estimate import Estimate, Score, estimate
+from crossfill.teaching.estimate import Estimate, estimate
 from crossfill.teaching.journal import (
     Accepted,
+    CellState,
     Entry,
     Estimated,
     Journal,
@@ -44,16 +45,6 @@ EVERY = 10
 
 
 @dataclass(frozen=True)
-class StateSummary:
-    """A state that one can return to."""
-
-    number: int
-    when: str
-    sentences: int
-    score: Score | None
-
-
-@dataclass(frozen=True)
 class Progress:
     """How far the teaching of a cell has come."""
 
@@ -69,7 +60,7 @@ class Progress:
     metric: Metric
     estimate: Estimate | None
     """Of the last adaptation; none before the first."""
-    states: tuple[StateSummary, ...]
+    states: tuple[CellState, ...]
     """All states that the cell was in, oldest first."""
     current: int
     """The number of the state whose sentences, and later ones, are active."""
@@ -100,7 +91,8 @@ class TaughtCell:
 
     def write(self, *entries: Entry) -> None:
         """Append entries to the journal, and take them into account."""
-        self.state.apply(self.journal.append(*entries))
+        if entries:
+            self.state.apply(self.journal.append(*entries))
 
     def refresh(self) -> JournalState:
         """Read what other processes have appended."""
@@ -113,8 +105,8 @@ class TaughtCell:
         if self.before is not None:
             mentioned = {text for entry in self.state.accepted.values() for text in sentence_hashes(corpus_of(entry))}
             old = self.before.examples
-            rest = old.take([i for i, text in enumerate(old.hashes) if text not in mentioned])
-            parts = [rest, *parts] if len(rest) else parts
+            if others := [i for i, text in enumerate(old.hashes) if text not in mentioned]:
+                parts.insert(0, old.take(others))
         return joined(parts) if parts else None
 
 
@@ -138,10 +130,13 @@ class Teacher:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DataError(f"{folder}: expected a folder for corrected sentences; {error.strerror}") from None
-        self._taught = {cell: self._read(cell) for cell in tagger.cells}
-        for taught in self._taught.values():
-            if taught.state.current:  # what was learned before is learned again
-                self._begin(taught, taught.state.current)
+        self._taught: dict[Cell, TaughtCell] = {}
+        for cell in tagger.cells:
+            queue = SentenceQueue(self.folder, cell, tagger, self.encoding, self._encoder)
+            taught = TaughtCell(cell, Journal(self.folder, cell), queue, tagger.adapted.get(cell))
+            self._taught[cell] = taught
+            if number := taught.refresh().current:  # what was learned before is learned again
+                self._begin(taught, number)
 
     def accept(
         self,
@@ -164,8 +159,7 @@ class Teacher:
         with self._lock:
             if replaces is not None and replaces not in taught.refresh().accepted:
                 raise DataError(f"{taught.cell}: expected the id of an accepted sentence, got '{replaces[:20]}'")
-            if entries:
-                taught.write(*entries)
+            taught.write(*entries)
             is_time = 0 < self.every <= taught.state.unlearned
         if is_time:
             self.learn(taught.cell)
@@ -179,8 +173,7 @@ class Teacher:
             active = {entry.id for entry in taught.refresh().active}
             if wrong := next((name for name in ids if name not in active), None):
                 raise DataError(f"{taught.cell}: expected the id of an active sentence, got '{wrong[:20]}'")
-            if ids:
-                taught.write(*(Withdrawn(name, who, _now()) for name in ids))
+            taught.write(*(Withdrawn(name, who, _now()) for name in ids))
 
     def learn(self, cell: str | Cell) -> bool:
         """Adapt the cell to the active sentences, in the background.
@@ -208,17 +201,14 @@ class Teacher:
         """Return the number of the state that tags now; 0 for the model as it was loaded."""
         return str(self._taught_cell(cell).serving)
 
+    def by_text(self, cell: str | Cell) -> dict[str, Accepted]:
+        """Find the sentences that count by `text_key` of their words, in order of acceptance."""
+        with self._lock:
+            return self._taught_cell(cell).refresh().by_text
+
     def active(self, cell: str | Cell) -> list[Accepted]:
         """List the sentences that count, in order of acceptance."""
-        taught = self._taught_cell(cell)
-        with self._lock:
-            return taught.refresh().active
-
-    def by_text(self, cell: str | Cell) -> dict[str, Accepted]:
-        """Find the sentences that count by `text_key` of their words."""
-        taught = self._taught_cell(cell)
-        with self._lock:
-            return taught.refresh().by_text
+        return list(self.by_text(cell).values())
 
     def queue(self, cell: str | Cell) -> SentenceQueue:
         """Return the queue of sentences that wait to be corrected."""
@@ -242,17 +232,16 @@ class Teacher:
         taught = self._taught_cell(cell)
         with self._lock:
             state = taught.refresh()
-            active = state.active
             return Progress(
-                sentences=len(active),
-                words=sum(len(entry.sentence) for entry in active),
+                sentences=len(state.active),
+                words=sum(len(entry.sentence) for entry in state.active),
                 unlearned=state.unlearned,
                 changed=state.changed,
                 state=str(taught.serving),
                 busy=self.busy(taught.cell),
                 metric=self.tagger.model.inventory.task(taught.cell.task).metric,
                 estimate=taught.estimate,
-                states=tuple(StateSummary(s.number, s.when, len(s.ids), s.score) for s in state.states),
+                states=tuple(state.states),
                 current=state.current,
                 problem=taught.problem,
             )
@@ -273,12 +262,6 @@ class Teacher:
         self._closed = True
         for worker in (self._learner, self._estimator, self._encoder):
             worker.shutdown(cancel_futures=True)
-
-    def _read(self, cell: Cell) -> TaughtCell:
-        queue = SentenceQueue(self.folder, cell, self.tagger, self.encoding, self._encoder)
-        taught = TaughtCell(cell, Journal(self.folder, cell), queue, self.tagger.adapted.get(cell))
-        taught.refresh()
-        return taught
 
     def _taught_cell(self, cell: str | Cell) -> TaughtCell:
         return self._taught[self.tagger.cell(cell)]

@@ -5,10 +5,9 @@ import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Body, FastAPI, Request, Response
-from pydantic import Field
 from pydantic_core import to_json
 from starlette.middleware.cors import CORSMiddleware
 
@@ -18,7 +17,7 @@ from crossfill.teaching.service import Teacher
 from crossfill.web.annotators import inception_routes, label_studio_routes
 from crossfill.web.engine import Engine, TagAnswer, TagRequest
 from crossfill.web.overview import describe_grid
-from crossfill.web.problems import BODY_PROBLEMS, PROBLEMS, Answer, JsonRoute, answer_problems, problems
+from crossfill.web.problems import BODY_PROBLEMS, PROBLEMS, JsonRoute, answer_problems, problems
 from crossfill.web.request_queue import RequestQueue
 from crossfill.web.security import Shield
 from crossfill.web.settings import ServeSettings
@@ -31,14 +30,6 @@ _MEDIA_TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-
-
-class Health(Answer):
-    """Whether the server works."""
-
-    status: Literal["ok"] = "ok"
-    waiting: int = Field(description="Requests that wait.")
-    capacity: int = Field(description="Requests that can wait; more are turned away with 429.")
 
 
 def build_app(
@@ -77,9 +68,10 @@ def build_app(
     answer_problems(app)
 
     @app.get("/api/health", summary="Whether the server works", responses=problems(421))
-    async def health() -> Health:
-        """Answers without a token, too."""
-        return Health(waiting=queue.batcher.n_waiting, capacity=queue.batcher.capacity)
+    async def health() -> dict[str, str | int]:
+        """How many requests wait, and how many can: more get 429. Answers without a token, too."""
+        waiting, capacity = queue.batcher.n_waiting, queue.batcher.capacity
+        return {"version": __version__, "status": "ok", "waiting": waiting, "capacity": capacity}
 
     @app.get("/api/grid", summary="The model's grid", response_model=dict[str, Any], responses=PROBLEMS)
     async def grid() -> Response:

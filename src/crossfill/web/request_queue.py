@@ -53,15 +53,15 @@ class Batcher:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
             self._worker = None
-        while self._waiting:
-            _settle(self._waiting.popleft()[1], _stopping())
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
+        _settle([future for _, future in self._waiting], [_stopping()] * self.n_waiting)
+        self._waiting.clear()
+        await asyncio.to_thread(self._thread.shutdown)
 
     async def submit(self, job: Job) -> Any:
         """Wait for the result of a job; a problem if the queue is full, or the server is stopping."""
         if self._worker is None or self._worker.done():
             raise _stopping()
-        if len(self._waiting) >= self.capacity:
+        if self.n_waiting >= self.capacity:
             raise busy()
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.append((job, future))
@@ -69,17 +69,16 @@ class Batcher:
         return await future
 
     async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             await self._arrived.wait()
             await asyncio.sleep(0)  # let other ready clients submit before the batch is formed
             if batch := self._next_batch():
-                running = loop.run_in_executor(self._thread, self._run_batch, [job for job, _ in batch])
+                jobs, futures = zip(*batch, strict=True)
+                running = asyncio.get_running_loop().run_in_executor(self._thread, self._run_batch, jobs)
                 try:
                     await asyncio.shield(running)
                 finally:  # also if this task is cancelled: a batch that was begun is finished
-                    for (_, future), result in zip(batch, await running, strict=True):
-                        _settle(future, result)
+                    _settle(futures, await running)
             if not self._waiting:
                 self._arrived.clear()
 
@@ -100,18 +99,17 @@ class Batcher:
         try:
             return self._run(jobs)
         except Exception as error:
-            if len(jobs) == 1:
-                return [error]
-            return [result for job in jobs for result in self._run_batch([job])]
+            return [error] if len(jobs) == 1 else [result for job in jobs for result in self._run_batch([job])]
 
 
-def _settle(future: asyncio.Future[Any], result: Any) -> None:
-    if future.done():
-        return
-    if isinstance(result, Exception):
-        future.set_exception(result)
-    else:
-        future.set_result(result)
+def _settle(futures: Sequence[asyncio.Future[Any]], results: Sequence[Any]) -> None:
+    for future, result in zip(futures, results, strict=True):
+        if not future.done():
+            (future.set_exception if isinstance(result, Exception) else future.set_result)(result)
+
+
+def _stopping() -> ApiError:
+    return unavailable("the server is stopping")
 
 
 class RequestQueue:
@@ -171,10 +169,6 @@ class RequestQueue:
                 yield
         except TimeoutError:
             raise unavailable(f"no answer within {seconds:g} seconds; send less, or try again") from None
-
-
-def _stopping() -> ApiError:
-    return unavailable("the server is stopping")
 
 
 async def _disconnect(request: Request) -> None:

@@ -7,10 +7,12 @@ import hashlib
 import hmac
 import json
 import logging
+import re
 import sys
 import time
 import traceback
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -26,8 +28,8 @@ GUARDED_PATHS = ("/api/", *DOCUMENT_PATHS)
 """Paths that need a token, if the server has one."""
 CHANGING_PATHS = ("/api/teach/", *DOCUMENT_PATHS)
 """Paths that may change something: no page of another site may send anything there."""
-OPEN_PATHS = ("/api/health",)
-"""Parts of the API that need no token."""
+OPEN_PATH = "/api/health"
+"""The part of the API that needs no token."""
 HEADERS = {
     "x-crossfill-version": __version__,
     "content-security-policy": (
@@ -90,8 +92,8 @@ class Shield:
         """Refuse requests for other hosts, of other sites, or without the token."""
         headers, path, named = Headers(scope=scope), scope["path"], self.settings.allow_hosts
         host = headers.get("host", "").lower()
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
-        if (self.settings.is_local or named) and name.strip("[]") not in (*LOOPBACK, *named):
+        name = re.sub(r":[0-9]+$", "", host).strip("[]")
+        if (self.settings.is_local or named) and name not in (*LOOPBACK, *named):
             # DNS rebinding: a page of another site whose name resolves to this machine
             message = "expected a request for this machine, by the name localhost or one that --allow-host gives"
             raise ApiError(421, "misdirected", message)
@@ -100,10 +102,9 @@ class Shield:
         origin = headers["origin"].lower() if "origin" in headers else None
         if path.startswith(CHANGING_PATHS) and origin not in sites:
             raise ApiError(403, "other_site", "expected a request of this server's own page, got one of another site")
-        if self._token is None or not path.startswith(GUARDED_PATHS) or path in OPEN_PATHS:
+        preflight = scope["method"] == "OPTIONS" and self.settings.origins  # of CORS: it carries no token
+        if self._token is None or preflight or path == OPEN_PATH or not path.startswith(GUARDED_PATHS):
             return
-        if scope["method"] == "OPTIONS" and self.settings.origins:
-            return  # CORS preflight requests carry no token
         # digests have one length, so that the comparison does not reveal that of the right token
         given = hashlib.sha256(_token_in(headers.get("authorization", ""))).digest()
         if not hmac.compare_digest(given, self._token):
@@ -154,8 +155,7 @@ class JsonFormatter(logging.Formatter):
     """A record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record: time, level and event, then its values."""
-        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line = {"time": moment, "level": record.levelname.lower(), "event": record.getMessage()}
         return json.dumps(line | getattr(record, "values", {}), ensure_ascii=False)
 

@@ -48,11 +48,8 @@ def serve(
         teacher = Teacher(tagger, settings.teach, settings.learn_every, folder)
     app = build_app(tagger, settings, shown_name(folder), tagger.card.examples, teacher)
     listening = _listen(settings.host, settings.port)
-    config = uvicorn.Config(
-        app,
-        **CONNECTIONS,
-        timeout_graceful_shutdown=int(settings.timeout) + _SECONDS_TO_FINISH,
-    )
+    finish = int(settings.timeout) + _SECONDS_TO_FINISH
+    server = uvicorn.Server(uvicorn.Config(app, **CONNECTIONS, timeout_graceful_shutdown=finish))
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listening.getsockname()[1]}/"
     log("info", "listening", address=address, model=shown_name(folder))
@@ -67,7 +64,7 @@ def serve(
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run([listening])
+            server.run([listening])
     finally:
         signal.signal(signal.SIGTERM, before)
         gc.unfreeze()

@@ -181,16 +181,19 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         `unlearned` sentences wait for the next adaptation; `state` tags now, and later sentences follow `current`.
         """
         asked = tagger.cell(cell)
-        return await queue.call(
-            lambda: _answer(
-                **vars(teacher.progress(asked)),
-                cell=str(asked),
-                status="seen" if asked in tagger.seen else "unseen",
-                waiting=teacher.queue(asked).waiting(teacher.by_text(asked)),
-                every=teacher.every,
-                recent=[_shown(entry) for entry in teacher.active(asked)[: -RECENT - 1 : -1]],
-            )
-        )
+
+        def work() -> dict[str, Any]:
+            answer = _answer(**vars(teacher.progress(asked)), cell=str(asked), every=teacher.every)
+            answer["states"] = [
+                {"number": state.number, "when": state.when, "sentences": len(state.ids), "score": state.score}
+                for state in answer["states"]
+            ]
+            answer["recent"] = [_shown(entry) for entry in teacher.active(asked)[: -RECENT - 1 : -1]]
+            answer["waiting"] = teacher.queue(asked).waiting(teacher.by_text(asked))
+            answer["status"] = "seen" if asked in tagger.seen else "unseen"
+            return answer
+
+        return await queue.call(work)
 
     @app.get("/api/teach/sentences", summary="Corrected sentences", responses=_LOOKS, response_class=Response)
     async def sentences(cell: str, format: Literal["bio", "conllu", "jsonl"] = "bio") -> Response:  # noqa: A002

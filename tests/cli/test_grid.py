@@ -42,7 +42,7 @@ def test_a_person_sees_sizes_empty_cells_labels_and_problems(data: Path):
     assert lines["all"].split() == ["all", "38", "0", "4", "1,200", "0", "10"]
     assert lines["pos"].split()[1] == "3"
     assert "pos/wol  ADJ only in test (3 words)" in output
-    assert "ner/wol  2 training sentences left out: dev or test text of ner" in output
+    assert "ner/wol  sentences left out as dev or test text of ner: 2 training" in output
     assert "BIOES tags rewritten as IOB2" in output
 
 

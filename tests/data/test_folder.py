@@ -208,7 +208,7 @@ def test_caps_come_after_leaks(tmp_path: Path):
     write(tmp_path, {"ner/wol/train.bio": bio(*numbered(10, "B-PER")), "ner/wol/test.bio": bio(*numbered(4, "B-PER"))})
     reading = read_folder(tmp_path, ReadOptions(max_train=5, seed=3))
     assert sizes(reading.grid) == {"ner/wol": {"ner": (5, 0, 4, 0)}}
-    assert [str(p) for p in reading.problems] == ["ner/wol: 4 training sentences left out: dev or test text of ner"]
+    assert [str(p) for p in reading.problems] == ["ner/wol: sentences left out as dev or test text of ner: 4 training"]
     assert {s.words[0] for s in reading.grid.training(Cell("ner", "wol"))} < {f"erwa{i}" for i in range(4, 10)}
 
 

@@ -141,13 +141,12 @@ def test_files_without_splits_are_split_by_their_text(folder: Path):
 def test_what_is_left_out_is_counted_and_told(folder: Path):
     reading = read_folder(folder, ReadOptions(tasks=("pos", "ner"), cache=False))
     told = [str(problem) for problem in reading.problems if problem.level == "note"]
-    assert "ner/wol: 25 training sentences left out: dev or test text of pos" in told
-    assert "ner/wol: 5 dev sentences left out: test text of pos" in told
-    assert "pos/wol: 10 training sentences left out: dev or test text of ner" in told
+    assert "ner/wol: sentences left out as dev or test text of pos: 25 training, 5 dev" in told
+    assert "pos/wol: sentences left out as dev or test text of ner: 10 training" in told
     assert reading.grid[Cell("ner", "wol")][0].left_out == 30
     parted = reading.grid[Cell("pos", "kpv")][0]
     assert (
-        f"pos/kpv: {len(parted.train)} of 40 test sentences train, {len(parted.test)} evaluate: the text is also test "
+        f"pos/kpv: {len(parted.train)} test sentences train, {len(parted.test)} evaluate: the text is also test "
         "text of another corpus of the language"
     ) in told
 

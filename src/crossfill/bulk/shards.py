@@ -210,7 +210,7 @@ def _records(shard: Shard) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
                     yield number, json.loads(json.dumps(row, default=str))  # dates as text, as JSON lines have them
             return
         _check(shard, file)
-        lines = _lines(BytesIO(unpacked(file.read(), shard.file)) if shard.file.endswith(".gz") else file)
+        lines = _lines(BytesIO(unpacked(file.read(), shard.file, packed=True)) if shard.file.endswith(".gz") else file)
         first, record = 1, []
         for number, line in enumerate(lines, start=1):
             record.append(line)

@@ -11,9 +11,9 @@ from crossfill.data import corpus_cache, messages
 from crossfill.data.codes import find_language
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, find_sources
-from crossfill.data.messages import Message
+from crossfill.data.messages import Level, Message
 from crossfill.data.readers import READERS, VERSION, Reading, read_corpus
-from crossfill.data.reading import GZIP, decode, find_hints, unpacked
+from crossfill.data.reading import decode, find_hints, unpacked
 from crossfill.data.segmentation import split_text
 from crossfill.data.splits import capped, eighty_ten_ten, separate_evaluation_text
 from crossfill.errors import DataError, unknown, unreadable
@@ -22,6 +22,7 @@ from crossfill.grid.cells import SPLITS, Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit
 
+Files = list[tuple[SourceFile, Reading]]
 TEXT_FOLDER = "text"
 """The folder of unlabelled text, `text/<language>/*.txt`: enough to give a language without any corpus a place."""
 MOST_SENTENCES = 1000
@@ -95,7 +96,7 @@ def read_folder(
     texts, problems = read_texts(root)
     unread = [problem for problem in unread if problem.where != TEXT_FOLDER or not texts]
     names = corpus_names(sources, root)
-    readings: dict[tuple[Cell, str], list[tuple[SourceFile, Reading]]] = {}
+    readings: dict[tuple[Cell, str], Files] = {}
     for source, cell, reading in read_sources(watch(sources), wanted, root, problems, store, options.strict):
         files = readings.setdefault((cell, names[source]), [])
         shown = any(reading.columns == other.columns for _, other in files)  # columns once for files that are alike
@@ -105,8 +106,8 @@ def read_folder(
 
     corpora: dict[Cell, tuple[Splits, ...]] = {}
     for (cell, name), files in readings.items():
-        if problem := _unusable(cell, name, files, root):
-            problems.append(problem)
+        if problem := _unusable(name, cell.task, files, root):
+            problems.append(Message(problem[0], str(cell), problem[1]))
             continue
         parts: dict[str, list[Corpus]] = defaultdict(list)
         for source, reading in files:
@@ -122,8 +123,8 @@ def read_folder(
     problems += _drop_other_units(corpora)
     corpora, reports = separate_evaluation_text(corpora)
     problems += messages.about_leakage(reports, corpora)
-    limited = {cell: _capped(several, options.max_train, seed) for cell, several in corpora.items()}
-    corpora = {cell: several for cell, several in limited.items() if several}
+    limited = ((cell, _capped(several, options.max_train, seed)) for cell, several in corpora.items())
+    corpora = {cell: several for cell, several in limited if several}
     for task in wanted:
         if not options.allow_missing and not any(cell.task == task for cell in corpora):
             known = {known for source in sources for known in tasks_in(source, ())}
@@ -132,9 +133,8 @@ def read_folder(
     if not corpora:
         lines = [str(problem) for problem in messages.grouped_messages(all_problems) if problem.level != "note"]
         if not any(problem.level == "error" for problem in all_problems):
-            lines.append(
-                f"{root}: expected corpora as <task>/<language>/train.conllu or .bio, a UD release or WikiANN; got none"
-            )
+            expected = "corpora as <task>/<language>/train.conllu or .bio, a UD release or WikiANN"
+            lines.append(f"{root}: expected {expected}; got none")
         raise DataError("\n".join(lines))
     return FolderReading(Grid(corpora, texts), all_problems)
 
@@ -171,8 +171,7 @@ def read_text(files: Iterable[Path], language: str) -> Corpus:
                 content = path.read_bytes()
             except OSError as error:
                 raise unreadable(path, error) from None
-            content = unpacked(content, str(path)) if content.startswith(GZIP) else content
-            yield from split_text("\n".join(decode(content, str(path))), language)
+            yield from split_text("\n".join(decode(unpacked(content, str(path)), str(path))), language)
 
     return Corpus.from_text(islice(sentences(), MOST_SENTENCES))
 
@@ -189,13 +188,8 @@ def corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, 
     homes: dict[tuple[str, str, str], set[Path]] = defaultdict(set)
     for source in sources:
         homes[source.task, source.language, source.corpus].add(source.home)
-    several = {key for key, folders in homes.items() if len(folders) > 1}
-    return {
-        source: str(source.home.relative_to(root))
-        if (source.task, source.language, source.corpus) in several
-        else source.corpus
-        for source in sources
-    }
+    folders = {source: homes[source.task, source.language, source.corpus] for source in sources}
+    return {s: s.corpus if len(folders[s]) == 1 else str(s.home.relative_to(root)) for s in sources}
 
 
 def read_sources(
@@ -258,30 +252,27 @@ def _as_message(error: DataError) -> Message:
     return Message("error", where, message)
 
 
-def _unusable(cell: Cell, name: str, files: Sequence[tuple[SourceFile, Reading]], root: Path) -> Message | None:
+def _unusable(name: str, task: str, files: Files, root: Path) -> tuple[Level, str] | None:
     """Say why the files of a corpus cannot be used together, if they cannot."""
     if not any(reading.corpus.labels.distinct() - {"_"} for _, reading in files):
-        return Message("note", str(cell), f"{name} has no labels for {cell.task}: left out")
+        return "note", f"{name} has no labels for {task}: left out"
     if len({source.split == "whole" for source, _ in files}) == 2:
         paths = ", ".join(sorted(str(source.path.relative_to(root)) for source, _ in files))
         message = f"expected {name} in files by split (train, dev, test) or in one without, got both: {paths}; "
-        return Message("error", str(cell), message + "remove one, or name it <corpus>-train")
+        return "error", message + "remove one, or name it <corpus>-train"
     if len(units := {reading.corpus.unit for _, reading in files if len(reading.corpus)}) > 1:
-        message = f"expected {name} with labels of one unit, got {' and '.join(sorted(units))}s; separate its files"
-        return Message("error", str(cell), message)
+        got = " and ".join(sorted(units))
+        return "error", f"expected {name} with labels of one unit, got {got}s; separate its files"
     return None
 
 
 def _drop_other_units(corpora: dict[Cell, tuple[Splits, ...]]) -> list[Message]:
-    """Drop cells whose labels have another unit than those of most cells of their task; an error for each."""
-    units = {
-        cell: next((c.unit for splits in several for c in splits.parts.values() if len(c)), Unit.WORD)
-        for cell, several in corpora.items()
-    }
+    """Drop cells whose labels have another unit than those of the first cell of their task; an error for each."""
+    units: dict[str, Unit] = {}
     errors = []
-    for cell, unit in units.items():
-        counts = Counter(unit for other, unit in units.items() if other.task == cell.task)
-        usual = max(sorted(counts), key=counts.__getitem__)
+    for cell, several in list(corpora.items()):
+        unit = next((c.unit for splits in several for c in splits.parts.values() if len(c)), Unit.WORD)
+        usual = units.setdefault(cell.task, unit)
         if unit is not usual:
             del corpora[cell]
             message = f"expected labels of {usual}s, as other corpora of {cell.task} have; got labels of {unit}s; "

@@ -95,22 +95,14 @@ def word_offsets(item: dict[str, Any], n_words: int) -> list[list[int]] | None:
 
 def _item(item: dict[str, Any], task: str, hints: ReadingHints) -> Sentence | None:
     """Read the sentence or pair of an object that has one label; none if it labels words."""
-    columns = find_columns((name for name, value in item.items() if _is_one(value)), task)
-    if columns is None:
-        return None
-    label: Any = item[columns.label]
-    if isinstance(label, list):
-        if "words" in item or "tokens" in item:  # a sentence of one word
-            return None
-        label = label[0]
-    return read_item([item[name] for name in columns.texts], label, hints.labels, hints.language)
-
-
-def _is_one(value: Any) -> bool:
-    """Tell whether a value can be a text or a label; Doccano writes one label as a list of one string."""
-    if isinstance(value, list):
-        return len(value) == 1 and isinstance(value[0], str)
-    return isinstance(value, str | int | None)
+    single = {name: value for name, value in item.items() if isinstance(value, str | int | None)}
+    for name, value in item.items():  # Doccano writes one label as a list of one string
+        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+            single[name] = value[0]
+    columns = find_columns((name for name in item if name in single), task)
+    if columns is None or (isinstance(item[columns.label], list) and ("words" in item or "tokens" in item)):
+        return None  # a sentence of one word has a list of one label
+    return read_item([item[name] for name in columns.texts], single[columns.label], hints.labels, hints.language)
 
 
 def _sentences(item: dict[str, Any], task: str, hints: ReadingHints, split: list[str]) -> Iterable[Sentence]:
@@ -135,33 +127,28 @@ def _sentences(item: dict[str, Any], task: str, hints: ReadingHints, split: list
 
 def _annotated(item: dict[str, Any]) -> tuple[str, list[TextSpan]]:
     """Read the text of an object and its spans."""
+    text = item.get("text", item.get("data"))
     if isinstance(item.get("annotations"), list) and isinstance(item.get("data"), dict):  # Label Studio
         texts = [value for value in item["data"].values() if isinstance(value, str)]
         text = item["data"].get("text", texts[0] if len(texts) == 1 else None)
         done = [a for a in item["annotations"] if isinstance(a, dict) and not a.get("was_cancelled")]
-        raw = [
-            sorted(_span(r.get("value")) for r in a.get("result", ()) if r.get("type", "labels") == "labels")
-            for a in done
-        ]
-        if not raw or any(other != raw[0] for other in raw):
-            raise DataError(f"expected one annotation of the text, got {len(raw)}; keep the one to train on")
-        spans = raw[0]
+        results = ([r for r in a.get("result", ()) if r.get("type", "labels") == "labels"] for a in done)
+        annotations = [sorted(_span(r.get("value")) for r in result) for result in results]
+        if not annotations or any(other != annotations[0] for other in annotations):
+            raise DataError(f"expected one annotation of the text, got {len(annotations)}; keep the one to train on")
+        spans = annotations[0]
     else:
-        text = item.get("text", item.get("data"))
-        key = next((key for key in _SPAN_KEYS if isinstance(item.get(key), list)), None)
-        if key is None:
+        values = next((item[key] for key in _SPAN_KEYS if isinstance(item.get(key), list)), None)
+        if values is None:
             raise DataError(
                 'expected "words" and "labels", or "text" and "spans" ("entities", "label"), got neither; rename them'
             )
-        spans = [_span(value) for value in item[key]]
+        spans = [_span(value) for value in values]
     if not isinstance(text, str):
         raise DataError('expected "text" as a string, got none; add it')
-    for span in spans:
-        if not 0 <= span.start < span.end <= len(text):
-            raise DataError(
-                f"expected spans within the {len(text)} characters of the text, got {span.start} to {span.end}; "
-                "correct it"
-            )
+    if outside := [span for span in spans if not 0 <= span.start < span.end <= len(text)]:
+        got = f"{outside[0].start} to {outside[0].end}"
+        raise DataError(f"expected spans within the {len(text)} characters of the text, got {got}; correct it")
     return text, spans
 
 

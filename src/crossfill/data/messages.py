@@ -3,7 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePath
 from typing import Literal
@@ -12,7 +12,7 @@ from crossfill.data.labels import UPOS
 from crossfill.data.splits import LeakageReport
 from crossfill.grid import text_keys
 from crossfill.grid.cells import Cell, Grid, Splits
-from crossfill.grid.sentence import EMPTY, Corpus
+from crossfill.grid.sentence import EMPTY
 
 Level = Literal["error", "warning", "recognised", "note", "unread"]
 """`error`: data that had to be left out; `warning`: data that looks wrong; `recognised`: which columns were
@@ -22,7 +22,6 @@ MOST_OTHER_SCRIPT = 0.1  # of letters outside a cell's main script
 MOST_OTHER_LABELS = 0.1  # of words whose part of speech is none of UD's
 MOST_MISSING = 0.05  # of words that are `_`, as in treebanks distributed without their text
 _MOST_NAMED = 3  # files of one kind in one folder that are named one by one
-_SHOWN_WORDS = 8
 # scripts that count as one because they are used together
 _WRITING = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK", "BOPOMOFO": "CJK", "IDEOGRAPHIC": "CJK"}
 
@@ -46,34 +45,20 @@ def about_leakage(reports: Iterable[LeakageReport], corpora: Mapping[Cell, Seque
         cell, left_out = report.cell, report.left_out
         splits = next(splits for splits in corpora[cell] if splits.name == report.corpus)
         named = f" ({splits.name})" if len(corpora[cell]) > 1 else ""
-        *others, last = sorted(report.tasks - {cell.task}) or [cell.task]
-        tasks = f"{', '.join(others)} and {last}" if others else last
-        counts = (
-            ("training", left_out["train"] + left_out["surplus"], "dev or test"),
-            ("dev", left_out["dev"], "test"),
-            ("test", left_out["test"], "test"),
-        )
-        for split, n, held_out in counts:
-            if n:
-                sentences = "sentence" if n == 1 else "sentences"
-                text = f"{n:,} {split} {sentences} left out: {held_out} text of {tasks}{named}"
-                problems.append(Message("note", str(cell), text))
-        if moved := report.moved:
-            n_test = len(splits.test)
-            text = f"{moved:,} of {moved + n_test:,} test sentences train, {n_test:,} evaluate{named}: the text is "
-            problems.append(Message("note", str(cell), text + "also test text of another corpus of the language"))
+        tasks = " and ".join(sorted(report.tasks - {cell.task}) or [cell.task])
+        counts = {"training": left_out["train"] + left_out["surplus"], "dev": left_out["dev"], "test": left_out["test"]}
+        if left_out.total():
+            shown = ", ".join(f"{n:,} {split}" for split, n in counts.items() if n)
+            text = f"sentences left out as dev or test text of {tasks}{named}: {shown}"
+            problems.append(Message("note", str(cell), text))
+        if report.moved:
+            shown = f"{report.moved:,} test sentences train, {len(splits.test):,} evaluate{named}"
+            text = f"{shown}: the text is also test text of another corpus of the language"
+            problems.append(Message("note", str(cell), text))
         if not any(map(len, splits.parts.values())):
-            text = f"{splits.name} left out: all its text is dev or test text of {tasks}; give corpora of one text the "
-            problems.append(Message("warning", str(cell), text + "same splits"))
+            text = f"all of {splits.name} is left out; give corpora of one text the same splits"
+            problems.append(Message("warning", str(cell), text))
     return problems
-
-
-def first_sentence(corpus: Corpus) -> str:
-    """Return the first sentence as it was read, `Dakar/B-LOC mooy/O`, cut after a few words."""
-    sentence = next(sentence for sentence in corpus if len(sentence))
-    pairs = list(zip(sentence.words, sentence.labels, strict=True))
-    shown = " ".join(f"{word[:30]}/{label[:30]}" for word, label in pairs[:_SHOWN_WORDS])
-    return f"{shown} …" if len(pairs) > _SHOWN_WORDS else shown
 
 
 def grouped_messages(problems: Iterable[Message]) -> list[Message]:
@@ -85,12 +70,11 @@ def grouped_messages(problems: Iterable[Message]) -> list[Message]:
     for problem in problems:
         path = PurePath(problem.where)
         kind = str(path.parent / f"*{path.suffix}") if problem.level == "unread" else problem.where
-        groups.setdefault(Message(problem.level, kind, problem.text), []).append(problem)
+        groups.setdefault(replace(problem, where=kind), []).append(problem)
     lines = []
     for group, members in groups.items():
-        if group.level == "unread" and len(members) > _MOST_NAMED:
-            members = [Message("unread", f"{group.where} ({len(members):,} files)", group.text)]
-        lines += members
+        many = group.level == "unread" and len(members) > _MOST_NAMED
+        lines += [replace(group, where=f"{group.where} ({len(members):,} files)")] if many else members
     return lines
 
 
@@ -121,22 +105,21 @@ def check_grid(grid: Grid) -> list[Message]:
 
 def _odd_labels(cell: Cell, splits: Splits) -> Iterable[str]:
     """Find labels seen only in dev or test, labels that are no parts of speech, and missing ones."""
-    if splits.training is not splits.test and splits.training is not EMPTY:
-        known = splits.training.labels.distinct()
-        for name, corpus in (("dev", splits.dev), ("test", splits.test)):
-            counts = corpus.labels.counts()
-            if new := sorted(set(counts) - known):
-                n = sum(counts[label] for label in new)
-                yield f"{_listed(new)} only in {name} ({n:,} {corpus.unit if n == 1 else f'{corpus.unit}s'})"
-    corpora = splits.parts.values()
-    labels = sum((corpus.labels.counts() for corpus in corpora), Counter())
+    known = splits.training.labels.distinct()
+    for name in ("dev", "test"):
+        counts = splits.parts[name].labels.counts()
+        new = sorted(set(counts) - known)
+        if new and splits.training is not splits.test and splits.training is not EMPTY:
+            n, unit = sum(counts[label] for label in new), splits.parts[name].unit
+            yield f"{_listed(new)} only in {name} ({n:,} {unit if n == 1 else f'{unit}s'})"
+    labels = sum((corpus.labels.counts() for corpus in splits.parts.values()), Counter())
     others = {label: n for label, n in labels.items() if label not in UPOS and label != "_"}
     share = sum(others.values()) / max(1, labels.total())
     if cell.task == "pos" and share > MOST_OTHER_LABELS:
         shown = _listed(sorted(others, key=lambda label: -others[label]))
         yield f"{share:.0%} of the words have labels that are not UPOS ({shown}): is this the right column?"
     if labels["_"] and ":" not in cell.task:
-        unit = next(corpus.unit for corpus in corpora if len(corpus))
+        unit = next(corpus.unit for corpus in splits.parts.values() if len(corpus))
         yield f"{labels['_']:,} of {labels.total():,} {unit}s have no label (_)"
 
 
@@ -146,10 +129,9 @@ def _odd_text(splits: Splits, letters: Counter[str]) -> Iterable[str]:
         repeated = len(corpus) - len(set(text_keys.letters(corpus)))
         if repeated > MOST_DUPLICATES * len(corpus):
             yield f"{repeated:,} of {len(corpus):,} {name} {corpus.items} repeat another ({repeated / len(corpus):.0%})"
-    n_words = sum(corpus.n_words for corpus in splits.parts.values())
-    wordless = sum(corpus.words.counts()["_"] for corpus in splits.parts.values())
-    if wordless > MOST_MISSING * n_words:
-        yield f"{wordless / n_words:.0%} of the words are _: this corpus comes without its text"
+    words = sum((corpus.words.counts() for corpus in splits.parts.values()), Counter())
+    if words["_"] > MOST_MISSING * words.total():
+        yield f"{words['_'] / words.total():.0%} of the words are _: this corpus comes without its text"
     common = [(script, n) for script, n in letters.most_common() if n > MOST_OTHER_SCRIPT * letters.total()]
     if len(common) > 1:
         yield "mixed scripts: " + ", ".join(f"{script} {n / letters.total():.0%}" for script, n in common)

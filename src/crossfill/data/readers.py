@@ -6,8 +6,8 @@ from itertools import chain, pairwise
 
 from crossfill.data import bio, conllu, docbin, json_corpora, table_corpora
 from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag
-from crossfill.data.messages import Level, Message, first_sentence
-from crossfill.data.reading import GZIP, NO_HINTS, FileNotes, Note, ReadingHints, decode, unpacked
+from crossfill.data.messages import Level, Message
+from crossfill.data.reading import NO_HINTS, FileNotes, Note, ReadingHints, decode, unpacked
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Column, Corpus, Sentence
@@ -15,6 +15,7 @@ from crossfill.grid.task import Unit
 
 VERSION = "9"
 """To be raised when the same bytes would be read differently, so that older cache entries are ignored."""
+_SHOWN_WORDS = 8
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,10 @@ class Reading:
         if not len(self.corpus):
             return [*messages, Message("warning", place, "has no sentences")]
         if self.columns:
-            text = f"{self.columns}; first sentence: {first_sentence(self.corpus)}"
-            messages.append(Message("recognised", place, text))
+            first = next(sentence for sentence in self.corpus if len(sentence))
+            pairs = [f"{word[:30]}/{label[:30]}" for word, label in zip(first.words, first.labels, strict=True)]
+            shown = " ".join(pairs[:_SHOWN_WORDS]) + (" …" if len(pairs) > _SHOWN_WORDS else "")
+            messages.append(Message("recognised", place, f"{self.columns}; first sentence: {shown}"))
         return messages
 
 
@@ -47,8 +50,7 @@ Reader = Callable[[bytes, str, str, ReadingHints], Reading]
 
 def read_corpus(data: bytes, where: str, task: str, hints: ReadingHints, suffix: str, packed: bool = False) -> Reading:
     """Read a corpus with the reader of a suffix, unpacked first if it is packed with gzip."""
-    content = unpacked(data, where) if packed or data.startswith(GZIP) else data
-    return READERS[suffix](content, where, task, hints)
+    return READERS[suffix](unpacked(data, where, packed), where, task, hints)
 
 
 def read_conllu(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:  # noqa: ARG001

@@ -152,10 +152,12 @@ def check_printable(sentence: Sentence) -> Sentence:
     return sentence
 
 
-def unpacked(data: bytes, where: str) -> bytes:
-    """Return the content of a gzip file; `where` names it in errors."""
+def unpacked(data: bytes, where: str, packed: bool = False) -> bytes:
+    """Return the content of a gzip file, or of one that is not `packed` as it is; `where` names it in errors."""
     if not data.startswith(GZIP):
-        raise DataError(f"{where}: expected gzip, as its name ends in .gz, got other bytes; rename it")
+        if packed:
+            raise DataError(f"{where}: expected gzip, as its name ends in .gz, got other bytes; rename it")
+        return data
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             content = file.read(LARGEST + 1)

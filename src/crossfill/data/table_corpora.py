@@ -56,19 +56,16 @@ def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
 
     A column `text` may also hold words. Those have a blank line after each sentence, or a task that labels words.
     """
-    if hints.texts:
-        return True
-    first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
-    header = lines[first].split("\t") if first < len(lines) else []
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    header = lines[first].split("\t")
     columns = find_columns(header, task)
-    if columns is None or hints.word or {name.strip().lower() for name in header} & {*_WORD_NAMES}:
-        return False
-    if len(columns.texts) == 2:
-        return True
+    if hints.texts or columns is None or hints.word or {name.strip().lower() for name in header} & {*_WORD_NAMES}:
+        return bool(hints.texts)
     place, rows = header.index(columns.texts[0]), [line.split("\t") for line in lines[first + 1 :] if line.strip()]
     spaced = sum(len(row) > place and " " in row[place].strip() for row in rows)
     has_blanks = any(not line.strip() for line in "\n".join(lines).strip().split("\n"))
-    return 2 * spaced > len(rows) or not (has_blanks or is_ner(task) or task == "pos")
+    is_words = has_blanks or is_ner(task) or task == "pos"
+    return len(columns.texts) == 2 or 2 * spaced > len(rows) or not is_words
 
 
 def parse_text(
@@ -108,31 +105,29 @@ def parse_text(
 
 def read_item(texts: Sequence[Any], label: Any, names: Sequence[str], language: str) -> Sentence:
     """Make a sentence, or a pair, with its label; `names` are those of labels that are numbers, or all labels."""
-    for text in texts:
-        if not isinstance(text, str) or not text.strip():
-            missing = "two sentences, got one" if len(texts) == 2 and any(texts) else "text, got nothing"
-            raise DataError(f"expected {missing}")
+    if not all(isinstance(text, str) and text.strip() for text in texts):
+        missing = "two sentences, got one" if len(texts) == 2 and any(texts) else "text, got nothing"
+        raise DataError(f"expected {missing}")
     name = read_label(label, names)
-    cut = [split_words(text, language) for text in texts]
-    if len(cut) == 2:
-        return Sentence.pair(cut[0], cut[1], name)
-    return Sentence(cut[0].words, (name,), cut[0].spaces, unit=Unit.SENTENCE)
+    first, *second = (split_words(text, language) for text in texts)
+    if second:
+        return Sentence.pair(first, second[0], name)
+    return Sentence(first.words, (name,), first.spaces, unit=Unit.SENTENCE)
 
 
 def read_label(value: Any, names: Sequence[str]) -> str:
     """Return a label; a number is the place of its name, from 0, where there are names."""
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not text or set(text) & set("\t\n"):
-        shown = f"'{str(value).strip()[:40]}'" if str(value).strip() else "nothing"
-        raise DataError(f"expected one label, got {shown}")
+        shown = str(value).strip()[:40]
+        raise DataError(f"expected one label, got {repr(shown) if shown else 'nothing'}")
     if not names or text in names:
         return text
     if not _NUMBER.fullmatch(text):
         raise DataError(f"expected one of the labels {', '.join(names)[:80]}; got '{text[:40]}'")
     if not 0 <= int(text) < len(names):
-        raise DataError(
-            f"expected a label from 0 to {len(names) - 1}, as labels.txt or the file names them; got {text}"
-        )
+        last = len(names) - 1
+        raise DataError(f"expected a label from 0 to {last}, as labels.txt or the file names them; got {text}")
     return names[int(text)]
 
 
@@ -166,7 +161,7 @@ def as_row(sentence: Sentence) -> Mapping[str, str]:
 def render_text(rows: Iterable[Mapping[str, str]], separator: str) -> bytes:
     """Write these rows, all of which have the same columns, under a header."""
     table = list(rows)
-    header = [list(table[0])] if table else []
+    header = [list(row) for row in table[:1]]
     return _written([*header, *(list(row.values()) for row in table)], separator, csv.QUOTE_MINIMAL).encode()
 
 

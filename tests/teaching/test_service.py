@@ -39,9 +39,9 @@ def test_it_learns_exactly_what_adapt_makes_of_the_active_sentences(
     assert teacher.version(cell) == "1"
     assert not teacher.learn(cell)  # nothing new
     found = teacher.progress(cell)
-    assert (found.sentences, found.unlearned, found.busy, found.problem) == (5, 0, False, None)
-    assert found.estimate is not None
-    assert found.states[1].score == found.estimate.score
+    assert (found["sentences"], found["unlearned"], found["busy"], found["problem"]) == (5, 0, False, None)
+    assert found["estimate"] is not None
+    assert found["states"][1]["score"] == found["estimate"].score
 
 
 def test_it_learns_by_itself_every_few_sentences(teach: Begin, taught: tuple[Cell, Corpus]):
@@ -55,7 +55,7 @@ def test_it_learns_by_itself_every_few_sentences(teach: Begin, taught: tuple[Cel
     assert teacher.version(cell) == "1"
     teacher.accept(cell, list(corpus[3:9]))  # two times as many: once is enough
     teacher.wait(cell, 60)
-    assert (teacher.version(cell), teacher.progress(cell).unlearned) == ("2", 0)
+    assert (teacher.version(cell), teacher.progress(cell)["unlearned"]) == ("2", 0)
 
 
 def test_a_restart_takes_up_where_it_was(teach: Begin, taught: tuple[Cell, Corpus]):

@@ -127,7 +127,7 @@ def test_samples_are_part_of_a_requests_work(tagger: Tagger):
     with pytest.raises(ApiError) as caught:
         engine.job(TagRequest(cells=cells, text=text, samples=500))
     assert caught.value.status_code == 413
-    assert "characters × cells × samples" in caught.value.message
+    assert "characters × cells × samples" in caught.value.detail
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from crossfill.adaptation.cell import AdaptedCell, CellCalibration
 from crossfill.adaptation.examples import Examples, joined
@@ -19,14 +20,12 @@ from crossfill.adaptation.storage import save_adapted
 from crossfill.errors import CrossfillError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
-from crossfill.grid.task import Metric
 from crossfill.grid.text_keys import sentence_hashes
 from crossfill.prediction.calibration import rule_for
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.estimate import Estimate, estimate
 from crossfill.teaching.journal import (
     Accepted,
-    CellState,
     Entry,
     Estimated,
     Journal,
@@ -42,30 +41,6 @@ from crossfill.teaching.sentence_queue import SentenceQueue
 
 EVERY = 10
 """New sentences after which a cell learns by itself."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far the teaching of a cell has come."""
-
-    sentences: int
-    words: int
-    unlearned: int
-    """Sentences that wait for the next adaptation."""
-    changed: bool
-    """Whether the next adaptation would differ: there are new sentences, or some were taken back."""
-    state: str
-    """The number of the state that tags now."""
-    busy: bool
-    metric: Metric
-    estimate: Estimate | None
-    """Of the last adaptation; none before the first."""
-    states: tuple[CellState, ...]
-    """All states that the cell was in, oldest first."""
-    current: int
-    """The number of the state whose sentences, and later ones, are active."""
-    problem: str | None
-    """Why the last adaptation failed."""
 
 
 @dataclass
@@ -227,24 +202,36 @@ class Teacher:
             taught.write(Returned(number, who, _now()))
             self._begin(taught, number)
 
-    def progress(self, cell: str | Cell) -> Progress:
-        """Report how far the teaching of the cell has come."""
-        taught = self._taught_cell(cell)
+    def progress(self, cell: str | Cell) -> dict[str, Any]:
+        """Report how far the teaching of the cell has come.
+
+        `unlearned` sentences wait for the next adaptation, which would differ if the cell `changed`; `state` is the
+        number of the state that tags now, `current` that of the state whose sentences, and later ones, are active. The
+        `estimate` is of the last adaptation, and `problem` says why one failed.
+        """
+        taught, waiting = self._taught_cell(cell), self.queue(cell).waiting(self.by_text(cell))
         with self._lock:
             state = taught.refresh()
-            return Progress(
-                sentences=len(state.active),
-                words=sum(len(entry.sentence) for entry in state.active),
-                unlearned=state.unlearned,
-                changed=state.changed,
-                state=str(taught.serving),
-                busy=self.busy(taught.cell),
-                metric=self.tagger.model.inventory.task(taught.cell.task).metric,
-                estimate=taught.estimate,
-                states=tuple(state.states),
-                current=state.current,
-                problem=taught.problem,
-            )
+            return {
+                "cell": str(taught.cell),
+                "status": "seen" if taught.cell in self.tagger.seen else "unseen",
+                "metric": self.tagger.model.inventory.task(taught.cell.task).metric,
+                "sentences": len(state.active),
+                "words": sum(len(entry.sentence) for entry in state.active),
+                "unlearned": state.unlearned,
+                "changed": state.changed,
+                "waiting": waiting,
+                "state": str(taught.serving),
+                "current": state.current,
+                "states": [
+                    {"number": one.number, "when": one.when, "sentences": len(one.ids), "score": one.score}
+                    for one in state.states
+                ],
+                "busy": self.busy(taught.cell),
+                "every": self.every,
+                "estimate": taught.estimate,
+                "problem": taught.problem,
+            }
 
     def save_model(self, cell: str | Cell) -> Path:
         """Write the adapted cell into the model folder, as `crossfill adapt` does; returns the file."""

@@ -19,7 +19,7 @@ from crossfill.integrations.label_studio import LabelConfig
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.service import Teacher
-from crossfill.web.problems import BODY_PROBLEMS, ApiError, JsonRoute, busy, check_size, problems
+from crossfill.web.problems import BODY_PROBLEMS, ApiError, JsonRoute, check_size, problems
 from crossfill.web.request_queue import ForeignDocument, RequestQueue
 from crossfill.web.settings import ServeSettings
 
@@ -192,7 +192,7 @@ def inception_routes(queue: RequestQueue, teacher: Teacher | None) -> APIRouter:
     )
     async def train(body: TrainRequest, cell: Cell = cell_named) -> None:
         if teacher is not None and teacher.busy(cell):
-            raise busy(f"{cell} is learning; try again in a moment")
+            raise ApiError(429, f"{cell} is learning; try again in a moment")
         task = tagger.model.inventory.task(cell.task)
         await _learn(queue, teacher, cell, lambda: _trained(body, cell.language, task))
 
@@ -209,7 +209,7 @@ def _cell_in_address(tagger: Tagger) -> Callable[[str, str], Cell]:
         try:
             return tagger.cell(f"{task}/{language}")
         except CrossfillError as error:
-            raise ApiError(404, "not_found", str(error)) from None
+            raise ApiError(404, str(error)) from None
 
     return find
 
@@ -240,7 +240,7 @@ async def _learn(
     What was accepted is on disk when it returns.
     """
     if teacher is None:
-        raise ApiError(409, "not_teaching", "this server only tags; start it with --teach FOLDER to have it learn")
+        raise ApiError(409, "this server only tags; start it with --teach FOLDER to have it learn")
 
     def work() -> dict[str, Any]:
         labelled, known, accepted = read(), teacher.by_text(cell), 0

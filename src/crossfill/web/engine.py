@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from crossfill import __version__
 from crossfill.data.segmentation import split_text
-from crossfill.errors import CrossfillError
+from crossfill.errors import CrossfillError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
@@ -22,7 +22,7 @@ from crossfill.prediction.queries import Query
 from crossfill.prediction.tagging import DIGITS, Span, Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from crossfill.tagger.texts import as_sentence
-from crossfill.web.problems import Answer, ApiError, check_size, invalid
+from crossfill.web.problems import Answer, ApiError, check_size
 from crossfill.web.settings import MAX_CELLS, MAX_WORK, ServeSettings
 
 INTERVAL = 0.9
@@ -143,12 +143,12 @@ class Engine:
         """Make the job of a request to the API; reject it if it is over the limits, or for unknown cells."""
         limits, samples = self.settings, self.samples if request.samples is None else request.samples
         if len(request.cells) > MAX_CELLS:
-            raise invalid(f"cells: expected at most {MAX_CELLS}, got {len(request.cells)}; ask in parts")
+            raise DataError(f"cells: expected at most {MAX_CELLS}, got {len(request.cells)}; ask in parts")
         if samples > limits.max_samples:
-            raise invalid(f"samples: expected at most {limits.max_samples}, got {samples}")
+            raise DataError(f"samples: expected at most {limits.max_samples}, got {samples}")
         cells, given = [self.tagger.cell(cell) for cell in request.cells], request.sentences or []
         if not all(word and not word.isspace() for sentence in given for word in sentence):
-            raise invalid("sentences: expected words, got an empty one; leave it out")
+            raise DataError("sentences: expected words, got an empty one; leave it out")
         work = request.n_characters * len(cells) * max(1, samples)
         check_size("words", limits.max_words, sum(map(len, given)))
         check_size("characters", limits.max_characters, request.n_characters)
@@ -202,10 +202,10 @@ class Engine:
     def _sentences(self, request: TagRequest, cells: Sequence[Cell]) -> list[Sentence]:
         pairs = {self.tagger.model.inventory.task(cell.task).unit is Unit.PAIR for cell in cells}
         if len(pairs) > 1:
-            raise invalid("expected cells that all label pairs, or none; got both")
+            raise DataError("expected cells that all label pairs, or none; got both")
         if request.text is None:
             if True in pairs:
-                raise invalid("expected pairs as text, one a line with a tab between its sentences; got words")
+                raise DataError("expected pairs as text, one a line with a tab between its sentences; got words")
             sentences = [Sentence(tuple(words)) for words in request.sentences or () if words]
         elif True in pairs:
             lines = filter(str.strip, request.text.splitlines())
@@ -213,7 +213,7 @@ class Engine:
         else:
             sentences = list(split_text(request.text, cells[0].language))
         if not (n_words := sum(map(len, sentences))):
-            raise invalid("expected at least one word, got none")
+            raise DataError("expected at least one word, got none")
         check_size("words", self.settings.max_words, n_words)
         return sentences
 

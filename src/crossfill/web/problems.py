@@ -1,6 +1,6 @@
 """Problems of requests: each has an HTTP status, a name for programs, and a message for people."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -28,25 +28,30 @@ class Problem(Answer):
     message: str = Field(description="What was expected, what was found and what to do, for people.")
 
 
-_DESCRIPTIONS = {
-    400: "Not JSON in UTF-8",
-    401: "No token, or the wrong one",
-    403: "A page of another site",
-    404: "No such cell",
-    408: "The request did not arrive in time",
-    409: "The server does not teach",
-    413: "More text than the limits allow",
-    415: "Another media type than application/json",
-    421: "A request for another host",
-    422: "Not a request that can be answered: an unknown cell, no text, …",
-    429: "Too many requests wait",
-    503: "No answer in time, or the server is stopping",
+_KINDS = {
+    400: ("not_json", "Not JSON in UTF-8"),
+    401: ("unauthorized", "No token, or the wrong one"),
+    403: ("other_site", "A page of another site"),
+    404: ("not_found", "No such cell"),
+    405: ("not_allowed", "Another method"),
+    408: ("too_slow", "The request did not arrive in time"),
+    409: ("not_teaching", "The server does not teach"),
+    413: ("too_large", "More text than the limits allow"),
+    415: ("unsupported", "Another media type than application/json"),
+    421: ("misdirected", "A request for another host"),
+    422: ("invalid", "Not a request that can be answered: an unknown cell, no text, …"),
+    429: ("busy", "Too many requests wait"),
+    499: ("gone", "The client went away"),
+    500: ("failure", "The server failed"),
+    503: ("unavailable", "No answer in time, or the server is stopping"),
 }
+"""The name of each problem, and what it means."""
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "5"}}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Describe the problems that an operation may have, as FastAPI wants them."""
-    return {status: {"model": Problem, "description": _DESCRIPTIONS[status]} for status in statuses}
+    return {status: {"model": Problem, "description": _KINDS[status][1]} for status in statuses}
 
 
 PROBLEMS = problems(401, 421)
@@ -54,32 +59,16 @@ BODY_PROBLEMS = PROBLEMS | problems(400, 408, 413, 415, 422, 429, 503)
 
 
 class ApiError(HTTPException):
-    """An error that is sent to the client as a problem."""
+    """An error that is sent to the client as a problem, with a message for people."""
 
-    def __init__(self, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(status, message, dict(headers or {}))
-        self.kind, self.message = kind, message
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(status, message, _HEADERS.get(status))
 
 
 def check_size(what: str, most: int, size: int) -> None:
     """Refuse a request over a size limit."""
     if size > most:
-        raise ApiError(413, "too_large", f"expected at most {most:,} {what}, got {size:,}; send the text in parts")
-
-
-def invalid(message: str) -> ApiError:
-    """Make the error of a request with invalid values."""
-    return ApiError(422, "invalid", message)
-
-
-def busy(message: str = "too many requests are waiting; try again in a second") -> ApiError:
-    """Make the error of a request that came while too much is going on."""
-    return ApiError(429, "busy", message, {"Retry-After": "1"})
-
-
-def unavailable(message: str) -> ApiError:
-    """Make the error of a request without an answer in time, or at a server that is stopping."""
-    return ApiError(503, "unavailable", message, {"Retry-After": "5"})
+        raise ApiError(413, f"expected at most {most:,} {what}, got {size:,}; send the text in parts")
 
 
 class JsonRequest(Request):
@@ -92,7 +81,7 @@ class JsonRequest(Request):
         """Read the body."""
         media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
-            raise ApiError(415, "unsupported", f"expected Content-Type application/json, got '{media_type[:100]}'")
+            raise ApiError(415, f"expected Content-Type application/json, got '{media_type[:100]}'")
         return await super().body() or b" "  # FastAPI takes no body for none that was asked for
 
     async def json(self) -> Any:
@@ -100,7 +89,7 @@ class JsonRequest(Request):
         try:
             return from_json(await self.body())
         except ValueError as error:
-            raise ApiError(400, "not_json", f"expected JSON in UTF-8; {error}") from None
+            raise ApiError(400, f"expected JSON in UTF-8; {error}") from None
 
 
 class JsonRoute(APIRoute):
@@ -121,24 +110,24 @@ def answer_problems(app: FastAPI) -> None:
 
     @app.exception_handler(CrossfillError)
     async def on_bad_input(_: Request, error: CrossfillError) -> Response:
-        return problem_response(ApiError(422, "invalid", str(error)))
+        return problem_response(ApiError(422, str(error)))
 
     @app.exception_handler(RequestValidationError)
     async def on_bad_values(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"][1:]))[:100]
-        return problem_response(invalid(f"{where}: {first['msg']}" if where else first["msg"]))
+        return problem_response(ApiError(422, f"{where}: {first['msg']}" if where else first["msg"]))
 
     @app.exception_handler(AnyHTTPException)
     async def on_http_error(_: Request, error: AnyHTTPException) -> Response:
-        if isinstance(error, ApiError):
-            return problem_response(error)
-        kinds = {404: ("not_found", "nothing is here; /docs lists what there is"), 405: ("not_allowed", "wrong method")}
-        kind, message = kinds.get(error.status_code, ("refused", "the request was refused"))
-        return problem_response(ApiError(error.status_code, kind, message, error.headers))
+        if not isinstance(error, ApiError):
+            messages = {404: "nothing is here; /docs lists what there is", 405: "wrong method"}
+            error.detail = messages.get(error.status_code, "the request was refused")
+        return problem_response(error)
 
 
-def problem_response(error: ApiError) -> JSONResponse:
+def problem_response(error: AnyHTTPException) -> JSONResponse:
     """Write a problem as JSON."""
-    content = Problem(error=error.kind, message=error.message).model_dump()
-    return JSONResponse(content, error.status_code, headers=dict(error.headers or {}))
+    kind, _ = _KINDS.get(error.status_code, ("refused", ""))
+    content = Problem(error=kind, message=error.detail).model_dump()
+    return JSONResponse(content, error.status_code, headers=error.headers)

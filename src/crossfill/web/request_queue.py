@@ -14,7 +14,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.web.engine import Engine, Job
-from crossfill.web.problems import ApiError, busy, unavailable
+from crossfill.web.problems import ApiError
 from crossfill.web.settings import BATCH_WORK, ServeSettings
 
 Value = TypeVar("Value")
@@ -62,7 +62,7 @@ class Batcher:
         if self._worker is None or self._worker.done():
             raise _stopping()
         if self.n_waiting >= self.capacity:
-            raise busy()
+            raise _busy()
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.append((job, future))
         self._arrived.set()
@@ -108,8 +108,12 @@ def _settle(futures: Sequence[asyncio.Future[Any]], results: Sequence[Any]) -> N
             (future.set_exception if isinstance(result, Exception) else future.set_result)(result)
 
 
+def _busy() -> ApiError:
+    return ApiError(429, "too many requests are waiting; try again in a second")
+
+
 def _stopping() -> ApiError:
-    return unavailable("the server is stopping")
+    return ApiError(503, "the server is stopping")
 
 
 class RequestQueue:
@@ -126,7 +130,7 @@ class RequestQueue:
             async with self._in_time():
                 await asyncio.wait((ready, gone), return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
-                raise ApiError(499, "gone", "the client went away")
+                raise ApiError(499, "the client went away")
             return ready.result()
         finally:
             ready.cancel()
@@ -153,7 +157,7 @@ class RequestQueue:
     async def call(self, work: Callable[[], Value]) -> Value:
         """Wait for a blocking call in another thread; as many may run as jobs may wait."""
         if self._calls >= self.settings.queue:
-            raise busy()
+            raise _busy()
         self._calls += 1
         try:
             async with self._in_time():
@@ -168,7 +172,7 @@ class RequestQueue:
             async with asyncio.timeout(seconds):
                 yield
         except TimeoutError:
-            raise unavailable(f"no answer within {seconds:g} seconds; send less, or try again") from None
+            raise ApiError(503, f"no answer within {seconds:g} seconds; send less, or try again") from None
 
 
 async def _disconnect(request: Request) -> None:

@@ -81,7 +81,7 @@ class Shield:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             log("error", "failure", kind=type(error).__name__, place=f"{frame.filename}:{frame.lineno}")
             if not status:
-                problem = ApiError(500, "failure", "the server failed; its log says where")
+                problem = ApiError(500, "the server failed; its log says where")
                 await problem_response(problem)(scope, receive, send_shielded)
         finally:
             path = scope["path"] if scope["path"] in self.paths else "other"
@@ -96,12 +96,12 @@ class Shield:
         if (self.settings.is_local or named) and name not in (*LOOPBACK, *named):
             # DNS rebinding: a page of another site whose name resolves to this machine
             message = "expected a request for this machine, by the name localhost or one that --allow-host gives"
-            raise ApiError(421, "misdirected", message)
+            raise ApiError(421, message)
         # browsers say which site a page is of, programs nothing; passwords of HTTP Basic would go with any page
         sites = (None, f"http://{host}", f"https://{host}", *self.settings.origins)
         origin = headers["origin"].lower() if "origin" in headers else None
         if path.startswith(CHANGING_PATHS) and origin not in sites:
-            raise ApiError(403, "other_site", "expected a request of this server's own page, got one of another site")
+            raise ApiError(403, "expected a request of this server's own page, got one of another site")
         preflight = scope["method"] == "OPTIONS" and self.settings.origins  # of CORS: it carries no token
         if self._token is None or preflight or path == OPEN_PATH or not path.startswith(GUARDED_PATHS):
             return
@@ -109,7 +109,7 @@ class Shield:
         given = hashlib.sha256(_token_in(headers.get("authorization", ""))).digest()
         if not hmac.compare_digest(given, self._token):
             message = "expected the server's token as 'Authorization: Bearer TOKEN', or as the password of HTTP Basic"
-            raise ApiError(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
+            raise ApiError(401, message)
 
     async def _read(self, scope: Scope, receive: Receive) -> Receive:
         """Read the whole body within the limits of size and time; returns a `receive` that replays it."""
@@ -126,7 +126,7 @@ class Shield:
                     if not message.get("more_body"):
                         break
         except TimeoutError:
-            raise ApiError(408, "too_slow", f"expected a request within {limits.timeout:g} seconds") from None
+            raise ApiError(408, f"expected a request within {limits.timeout:g} seconds") from None
         messages = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def replay() -> Message:

@@ -9,6 +9,7 @@ from pydantic import Field
 from crossfill import __version__
 from crossfill.data.streams import Format, read_items
 from crossfill.data.writers import WRITERS
+from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.text_keys import text_key
 from crossfill.prediction.tagging import TaggingOptions
@@ -16,7 +17,7 @@ from crossfill.tagger.annotation import Cost, Strategy
 from crossfill.teaching.journal import MOST_NAME, Accepted
 from crossfill.teaching.service import Teacher
 from crossfill.web.engine import INTERVAL, RequestBody, Words, sentence_values
-from crossfill.web.problems import BODY_PROBLEMS, check_size, invalid, problems
+from crossfill.web.problems import BODY_PROBLEMS, check_size, problems
 from crossfill.web.request_queue import RequestQueue
 
 RECENT = 20
@@ -139,7 +140,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         check_size("characters", limits.max_characters, sum(map(len, asked.words)))
         for values in (asked.labels, asked.spaces):
             if values is not None and len(values) != len(asked.words):
-                raise invalid(f"expected as many labels and spaces as words, {len(asked.words)}; got {len(values)}")
+                raise DataError(f"expected as many labels and spaces as words, {len(asked.words)}; got {len(values)}")
         spaces = () if asked.spaces is None or all(asked.spaces) else tuple(asked.spaces)
 
         def work() -> dict[str, Any]:
@@ -183,15 +184,8 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         asked = tagger.cell(cell)
 
         def work() -> dict[str, Any]:
-            answer = _answer(**vars(teacher.progress(asked)), cell=str(asked), every=teacher.every)
-            answer["states"] = [
-                {"number": state.number, "when": state.when, "sentences": len(state.ids), "score": state.score}
-                for state in answer["states"]
-            ]
-            answer["recent"] = [_shown(entry) for entry in teacher.active(asked)[: -RECENT - 1 : -1]]
-            answer["waiting"] = teacher.queue(asked).waiting(teacher.by_text(asked))
-            answer["status"] = "seen" if asked in tagger.seen else "unseen"
-            return answer
+            recent = [_shown(entry) for entry in teacher.active(asked)[: -RECENT - 1 : -1]]
+            return _answer(**teacher.progress(asked), recent=recent)
 
         return await queue.call(work)
 

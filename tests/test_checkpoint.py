@@ -69,7 +69,7 @@ def test_weights_of_another_shape_are_refused(tmp_path):
         load_model(tmp_path)
     for wrong, message in (
         ("{", "expected JSON"),
-        ('{"format": 2}', "format 1, got 2"),
+        ('{"format": 2}', "format: input should be 1; got 2"),
         ("[]", "description"),
     ):
         path.write_text(wrong)

@@ -1,6 +1,5 @@
 """Files of settings from strangers: refused with a short message."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ HOSTILE = {
     "many problems": f"training: {{{', '.join(f'k{i}: 1' for i in range(5000))}}}\n",
     "long text": f"method: {'x' * 100_000}\ntraining: {{steps: {'y' * 100_000}}}\n",
     "long key": f"{'k' * 50_000}: 1\n",
-    "large": "# " + "x" * 1_100_000 + "\n",
     "not text": "\x00\x01",
     "object": "training: !!python/object/apply:os.system [exit]\n",
     "seed": "training: {seed: -1}\n",
@@ -52,14 +50,6 @@ def test_a_hostile_file_is_refused_in_few_words(name: str, tmp_path: Path):
     with pytest.raises(ConfigError) as caught:
         check_study(read_settings(path), str(path))
     assert len(str(caught.value)) < 20_000
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
-def test_only_regular_files_are_read(tmp_path: Path):
-    os.mkfifo(tmp_path / "pipe.yaml")
-    for path in (tmp_path / "pipe.yaml", tmp_path, Path(os.devnull)):
-        with pytest.raises(ConfigError, match="found no regular file"):
-            read_settings(path)
 
 
 @pytest.mark.parametrize("value", ["&a [*a]", ".nan", "2026-13-45", "-1", ".inf"])

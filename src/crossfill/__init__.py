@@ -19,45 +19,26 @@ if TYPE_CHECKING:
     from crossfill.tagger.training_run import train as train
 
 _HOMES = {
-    "Cell": "crossfill.grid.cells",
-    "Config": "crossfill.config",
-    "Corpus": "crossfill.grid.sentence",
-    "CrossfillError": "crossfill.errors",
-    "Grid": "crossfill.grid.cells",
-    "Results": "crossfill.evaluation.table",
-    "Sentence": "crossfill.grid.sentence",
-    "Tagger": "crossfill.tagger.tagger",
-    "Tagging": "crossfill.prediction.tagging",
-    "TaggingOptions": "crossfill.prediction.tagging",
-    "load": "crossfill.tagger.tagger",
-    "load_grid": "crossfill.data.folder",
-    "train": "crossfill.tagger.training_run",
+    "crossfill.config": ["Config"],
+    "crossfill.data.folder": ["load_grid"],
+    "crossfill.errors": ["CrossfillError"],
+    "crossfill.evaluation.table": ["Results"],
+    "crossfill.grid.cells": ["Cell", "Grid"],
+    "crossfill.grid.sentence": ["Corpus", "Sentence"],
+    "crossfill.prediction.tagging": ["Tagging", "TaggingOptions"],
+    "crossfill.tagger.tagger": ["Tagger", "load"],
+    "crossfill.tagger.training_run": ["train"],
 }
-
-__all__ = [
-    "Cell",
-    "Config",
-    "Corpus",
-    "CrossfillError",
-    "Grid",
-    "Results",
-    "Sentence",
-    "Tagger",
-    "Tagging",
-    "TaggingOptions",
-    "__version__",
-    "load",
-    "load_grid",
-    "train",
-]
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+__all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
     """Import the module of a public name on first use, so that `import crossfill` is fast and does not load torch."""
-    if name not in _HOMES:
+    if name not in _HOME:
         raise AttributeError(f"module 'crossfill' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

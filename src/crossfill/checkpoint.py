@@ -3,9 +3,10 @@
 import json
 import shutil
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
@@ -15,42 +16,32 @@ from torch import Tensor, nn
 from crossfill.config import Config, parse_config
 from crossfill.errors import CheckpointError, DataError
 from crossfill.files import write_atomically
-from crossfill.grid.cells import Cell, Inventory
+from crossfill.grid.cells import Cell, CellName, Inventory
 from crossfill.grid.task import Unit
+from crossfill.settings import Settings, describe_problems
 
 DESCRIPTION = "config_crossfill.json"
 """All that is needed to rebuild the model (settings, labels, languages, seen cells), under a name of our own."""
 WEIGHTS = "model.safetensors"
-STATE = "training.safetensors"
-"""Weights, optimiser state and random state of a run, to resume it."""
-HISTORY = "history.json"
-"""One entry per validation: see `training.loop.Progression`."""
+STATE = "training.safetensors"  # weights, optimiser state and random state of a run, to resume it
+HISTORY = "history.json"  # one entry per validation: see `training.loop.Progression`
 CALIBRATION = "calibration.json"
-RESULTS = "results.json"
-"""Scores of every cell that was evaluated."""
-EXPECTED = "expected.json"
-"""Expected scores of unseen cells, from seen cells held out in turn."""
-HELD_OUT = "held-out"
-"""Folder with the trainings that hold out seen cells, while a run goes on."""
-LOCK = ".lock"
-"""File that a process holds while it trains into the folder."""
-EXAMPLES = "examples.json"
-"""Sentences to try the model on, by language."""
-ADAPTED = "adapted"
-"""Folder with a file for each cell that was adapted to a few labelled sentences."""
+RESULTS = "results.json"  # scores of every cell that was evaluated
+EXPECTED = "expected.json"  # expected scores of unseen cells, from seen cells held out in turn
+HELD_OUT = "held-out"  # folder with the trainings that hold out seen cells, while a run goes on
+LOCK = ".lock"  # held by the process that trains into the folder
+EXAMPLES = "examples.json"  # sentences to try the model on, by language
+ADAPTED = "adapted"  # folder with a file for each cell that was adapted to a few labelled sentences
 CARD = "README.md"
 CARD_INFO = "card.json"
 """For the card: licence, names of datasets, title, data of each seen cell, and the hub's model that this one was."""
 ENCODER = "encoder"
 """Folder with the encoder's settings and tokenizer, and its weights if they are not part of the model's weights."""
-ENCODER_SOURCE = "encoder.json"
-"""Where the encoder came from: its name, its revision on the hub, and a hash of its files."""
-_LARGEST_JSON = 200_000_000
-Kind = TypeVar("Kind")
-
-
+ENCODER_SOURCE = "encoder.json"  # where the encoder came from: its name, its revision on the hub, a hash of its files
 _OF_A_RUN = (WEIGHTS, STATE, HISTORY, CALIBRATION, RESULTS, EXPECTED, ENCODER_SOURCE, CARD, DESCRIPTION)
 """Files that belong to one run, in the order in which they are removed."""
+_LARGEST_JSON = 200_000_000
+Kind = TypeVar("Kind")
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -86,11 +77,10 @@ def read_as(path: Path, kind: type[Kind], what: str) -> Kind | None:
     try:
         return None if values is None else TypeAdapter(kind).validate_python(values)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        reason = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        problem = describe_problems(Settings, f"{path}: expected {what}", error)[0]
     except DataError as error:
-        reason = str(error)
-    raise CheckpointError(f"{path}: expected {what}; {reason}; delete it or train again")
+        problem = f"{path}: expected {what}; {error}"
+    raise CheckpointError(f"{problem}; delete it or train again")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
@@ -102,12 +92,15 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str,
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read the tensors and notes of a file."""
-    with _opened(path) as file:
-        try:
+    try:
+        with safe_open(path, framework="pt") as file:
             notes = dict(json.loads((file.metadata() or {"notes": "{}"})["notes"]))
-        except (KeyError, ValueError, TypeError, RecursionError) as error:
-            raise _not_whole(path, error) from None
-        return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
+            return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: expected a safetensors file, found none; is this a model folder?") from None
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        problem = f"{path}: expected a whole safetensors file; {error}; copy the file again, or train again"
+        raise CheckpointError(problem) from None
 
 
 def describe(config: Config, inventory: Inventory, seen: Collection[Cell], data: str = "") -> dict[str, Any]:
@@ -138,41 +131,33 @@ def check_same_run(folder: Path, notes: Mapping[str, Any]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class _Description:
+    format: Literal[1]
+    config: dict[str, Any]
+    labels: dict[str, tuple[str, ...]]
+    languages: tuple[str, ...]
+    seen: frozenset[CellName]
+    newcomers: frozenset[str] = frozenset()
+    units: dict[str, Unit] = field(default_factory=dict)
+
+
 def read_description(folder: Path) -> tuple[Config, Inventory, frozenset[Cell]]:
     """Read the config, inventory and seen cells of a model folder."""
     path = folder / DESCRIPTION
-    values = read_json(path)
+    values = read_as(path, _Description, "the description of a model")
     if values is None:
         missing = "is this a model folder?" if folder.is_dir() else f"there is no folder {folder}; check the path"
         raise CheckpointError(f"{path}: expected a model's description, found none; {missing}")
-    try:
-        if values["format"] != 1:
-            raise CheckpointError(f"{path}: expected format 1, got {values['format']}; use a newer crossfill")
-        labels = {str(task): tuple(map(str, labels)) for task, labels in values["labels"].items()}
-        newcomers = map(str, values.get("newcomers", ()))
-        units = {str(task): Unit(unit) for task, unit in values.get("units", {}).items()}
-        inventory = Inventory.of(labels, list(map(str, values["languages"])), newcomers, units)
-        return parse_config(values["config"], str(path)), inventory, frozenset(map(Cell.parse, values["seen"]))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise CheckpointError(f"{path}: expected the description of a model; {type(error).__name__}: {error}") from None
+    inventory = Inventory.of(values.labels, values.languages, values.newcomers, values.units)
+    return parse_config(values.config, str(path)), inventory, values.seen
 
 
 def load_weights(module: nn.Module, tensors: Mapping[str, Tensor], where: Path) -> None:
     """Load tensors into a module after checking that their names and shapes match."""
-    check_shapes(module, {name: tuple(tensor.shape) for name, tensor in tensors.items()}, where)
-    module.load_state_dict(dict(tensors))
-
-
-def check_finite(tensors: Mapping[str, Tensor], where: Path) -> None:
-    """Refuse weights that are NaN or infinite."""
-    for name, tensor in tensors.items():
-        if not bool(tensor.isfinite().all()):
-            raise CheckpointError(f"{where}: expected finite weights, got NaN or infinity in {name}; train again")
-
-
-def check_shapes(module: nn.Module, shapes: Mapping[str, tuple[int, ...]], where: Path) -> None:
-    """Refuse tensors whose names or shapes differ from those of the module."""
-    expected = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+    expected, shapes = (
+        {name: tuple(tensor.shape) for name, tensor in part.items()} for part in (module.state_dict(), tensors)
+    )
     wrong = [
         f"{name}: expected {expected.get(name, 'no such tensor')}, got {shapes.get(name, 'nothing')}"
         for name in sorted(expected.keys() | shapes.keys())
@@ -181,16 +166,11 @@ def check_shapes(module: nn.Module, shapes: Mapping[str, tuple[int, ...]], where
     if wrong:
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         raise CheckpointError(f"{where}: the weights are of another model: {'; '.join(wrong[:3])}{more}")
+    module.load_state_dict(dict(tensors))
 
 
-def _opened(path: Path) -> safe_open:
-    try:
-        return safe_open(path, framework="pt")
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: expected a safetensors file, found none; is this a model folder?") from None
-    except (SafetensorError, OSError, ValueError) as error:
-        raise _not_whole(path, error) from None
-
-
-def _not_whole(path: Path, error: Exception) -> CheckpointError:
-    return CheckpointError(f"{path}: expected a whole safetensors file; {error}; copy the file again, or train again")
+def check_finite(tensors: Mapping[str, Tensor], where: Path) -> None:
+    """Refuse weights that are NaN or infinite."""
+    for name, tensor in tensors.items():
+        if not bool(tensor.isfinite().all()):
+            raise CheckpointError(f"{where}: expected finite weights, got NaN or infinity in {name}; train again")

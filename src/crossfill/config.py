@@ -18,10 +18,10 @@ from crossfill.settings import (
     Width,
     change_values,
     describe_problems,
+    group_of,
     merged,
     read_settings,
     rising,
-    shown,
 )
 
 MethodName = str
@@ -31,6 +31,9 @@ Decision = Literal["metric", "valid", "argmax"]
 """How probabilities become labels where a metric scores what is found, as F1 does: by a rule fitted to the `metric` on
 held-out cells if there is one, as the best `valid` sequence, or by `argmax` for each word (paper)."""
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+Widths = Annotated[tuple[Width, ...], Field(max_length=100)]
+Range = Annotated[tuple[Bound, Bound], AfterValidator(rising)]
+SentencePooling = Literal["mean", "last", "attention"]
 
 
 class PretrainedConfig(Settings):
@@ -54,9 +57,6 @@ class PretrainedConfig(Settings):
     """Precision that `frozen` encodes in; bfloat16 is faster on processors with instructions for it."""
     checkpoint_gradients: bool = False
     """Recompute layers in the backward pass instead of storing them: less memory, a third more time."""
-
-
-SentencePooling = Literal["mean", "last", "attention"]
 
 
 class EncoderConfig(Settings):
@@ -83,7 +83,7 @@ class EncoderConfig(Settings):
 class HeadsConfig(Settings):
     """What lies between features and the heads of every method."""
 
-    hidden: Annotated[tuple[Width, ...], Field(max_length=100)] = ()
+    hidden: Widths = ()
     """Widths of the hidden layers that each task has between features and heads; none: heads over the features."""
 
 
@@ -98,9 +98,9 @@ class LatentConfig(Settings):
     """One low-rank covariance over all languages, and one over all tasks, as in the authors' script (pf-lr only)."""
     mean_scale: Annotated[float, Field(ge=0, le=1000)] = 0.1
     """Means are initialised from N(0, mean_scale²)."""
-    rho_range: Annotated[tuple[Bound, Bound], AfterValidator(rising)] = (0.0, 0.5)
+    rho_range: Range = (0.0, 0.5)
     """ρ is initialised uniformly over this range; variances are softplus(ρ)."""
-    factor_range: Annotated[tuple[Bound, Bound], AfterValidator(rising)] = (0.0, 0.5)
+    factor_range: Range = (0.0, 0.5)
     """B is initialised uniformly over this range (pf-lr only)."""
     dropout: Probability = 0.0
     """Probability that a training draw of a language vector comes from the prior, so that heads also train for it."""
@@ -114,7 +114,7 @@ class LatentConfig(Settings):
 class GeneratorConfig(Settings):
     """The network that generates a cell's head from its task and language vectors."""
 
-    hidden: Annotated[tuple[Width, ...], Field(max_length=100)] = (400, 768, 768, 768, 768)
+    hidden: Widths = (400, 768, 768, 768, 768)
     """Widths of the layers between the latents and the head."""
     deviation: Annotated[float, Field(ge=0, le=1000)] = 1.0
     """Factor on the initial weights of the last layers; at 0 all cells of a task start from one shared head."""
@@ -199,7 +199,7 @@ class SourcesConfig(Settings):
 class JointConfig(Settings):
     """Variants of the joint baseline."""
 
-    hidden: Annotated[tuple[Width, ...], Field(max_length=100)] = (256, 256)
+    hidden: Widths = (256, 256)
     """Widths of jm-typology's layers, between a word's features with its language's vector and the labels."""
 
 
@@ -268,12 +268,7 @@ def load_run_config(path: Path, method: str | None = None) -> Config:
     values = read_settings(path)
     if "methods" not in values:
         return parse_config(values, str(path))
-    methods = values["methods"]
-    if not isinstance(methods, Mapping) or not methods:
-        raise ConfigError(f"{path}: methods: expected methods by name, such as pf-lr: {{}}; got {shown(methods)}")
-    name = method or ("pf-lr" if "pf-lr" in methods else str(next(iter(methods))))
-    common, changes = values.get("config") or {}, methods.get(name) or {}
-    for place, group in (("config", common), (f"methods.{name}", changes)):
-        if not isinstance(group, Mapping):
-            raise ConfigError(f"{path}: {place}: expected settings as key: value, got {shown(group)}")
-    return parse_config(merged(merged(common, {"method": name}), changes), str(path))
+    methods = group_of(values, "methods", str(path))
+    name = method or ("pf-lr" if "pf-lr" in methods else str(next(iter(methods), "pf-lr")))
+    settings = merged(group_of(values, "config", str(path)), {"method": name})
+    return parse_config(merged(settings, group_of(methods, name, f"{path}: methods")), str(path))

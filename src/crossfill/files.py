@@ -4,16 +4,15 @@ import json
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 
 def default_cache() -> Path:
     """The cache folder: `$CROSSFILL_CACHE`, or `crossfill` in the user's cache folder."""
-    if named := os.environ.get("CROSSFILL_CACHE"):
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crossfill"
+    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("CROSSFILL_CACHE") or user_cache / "crossfill")
 
 
 def shipped(path: Path) -> Path:
@@ -31,10 +30,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` when the block ends, and is removed if the block fails.
-
-    Its permissions are those of the user's umask, as for any file.
-    """
+    """Open a new file that takes the place of `path` when the block ends, and is removed if the block fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.parent / f".{path.name}-{secrets.token_hex(8)}"
     try:
@@ -67,12 +63,9 @@ def locked(path: Path, wait: bool) -> Iterator[bool]:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path)
-    try:
+    with suppress(Timeout):
         lock.acquire(timeout=-1 if wait else 0)
-    except Timeout:
-        yield False
-        return
     try:
-        yield True
+        yield lock.is_locked
     finally:
         lock.release()

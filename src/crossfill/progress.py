@@ -4,7 +4,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import ClassVar
 
 from rich.console import Console
@@ -70,8 +69,7 @@ class ProgressBar:
     def add(self, title: str, total: int | None = None) -> Report:
         """Add a piece of work, of no known amount if `total` is None; returns the function that reports on it.
 
-        Call that with 0 when the work begins, so that the first part counts towards the rate. The first report may
-        also be of an amount that was done before: a run that is resumed does not begin at 0.
+        Call that when the work begins, with 0 or the amount that was done before: the rate is counted from there.
         """
         number = self.bars.add_task(title, total=total, note="", since=None, at_first=0)
         task = next(task for task in self.bars.tasks if task.id == number)
@@ -106,9 +104,7 @@ class ProgressBar:
         self.bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         if self.plain:
             self._printer.join()

@@ -13,20 +13,13 @@ from crossfill.files import shipped
 
 PRESETS = {"laptop": "frozen.yaml", "gpu": "finetune.yaml", "paper": "paper.yaml", "demo": "demo.yaml"}
 """Presets by name, each with the study of `configs/` whose settings it takes."""
-_LARGEST_FILE = 1_000_000
-"""Most bytes of a file of settings."""
 _MOST_PROBLEMS, _LONGEST_TEXT = 20, 300
 
-
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
-Count = Annotated[int, Field(ge=1, le=10**9)]
-"""A number of steps, sentences or other things that take turns."""
-Batch = Annotated[int, Field(ge=1, le=10**5)]
-"""A number of things that are in memory together."""
-Width = Annotated[int, Field(ge=1, le=2**17)]
-"""The size of a vector."""
-Depth = Annotated[int, Field(ge=1, le=100)]
-"""A number of layers."""
+Count = Annotated[int, Field(ge=1, le=10**9)]  # of steps, sentences or other things that take turns
+Batch = Annotated[int, Field(ge=1, le=10**5)]  # number of things that are in memory together
+Width = Annotated[int, Field(ge=1, le=2**17)]  # of a vector
+Depth = Annotated[int, Field(ge=1, le=100)]  # number of layers
 Rate = Annotated[float, Field(gt=0, le=1000)]
 Scale = Annotated[float, Field(ge=0, le=10**9)]
 Bound = Annotated[float, Field(ge=-1000, le=1000)]
@@ -59,9 +52,8 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any], whole: Collect
 def read_settings(path: Path) -> dict[str, Any]:
     """Read the values in a YAML file of settings or of a study.
 
-    A file may name another as its `base`, in the same folder or shipped with crossfill. Its own values are merged into
-    those of the base. Only `methods` is replaced as a whole, since a study runs exactly the methods it lists. A file
-    may also name a `preset`, whose settings then stand behind its own.
+    They are merged into those of its `base`, a file in the same folder or shipped with crossfill, and of its `preset`.
+    Only `methods` is replaced as a whole, since a study runs exactly the methods it lists.
     """
     values, names = _read_yaml(path), {shipped(path).resolve()}
     place = shipped(path).parent
@@ -76,10 +68,15 @@ def read_settings(path: Path) -> dict[str, Any]:
         return values
     if "methods" not in values:
         return merged(preset_values(str(preset), values.get("method")), values)
-    config = values.get("config") or {}
-    if not isinstance(config, Mapping):
-        raise ConfigError(f"{path}: config: expected settings as key: value, got {type(config).__name__}")
-    return values | {"config": merged(preset_values(str(preset)), config)}
+    return values | {"config": merged(preset_values(str(preset)), group_of(values, "config", str(path)))}
+
+
+def group_of(values: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
+    """Return the group of settings with this name, empty if there is none."""
+    group = values.get(name) or {}
+    if not isinstance(group, Mapping):
+        raise ConfigError(f"{where}: {name}: expected settings as key: value, got {shown(group)}")
+    return group
 
 
 def preset_values(name: str, method: str | None = None) -> dict[str, Any]:
@@ -91,15 +88,8 @@ def preset_values(name: str, method: str | None = None) -> dict[str, Any]:
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
-    file_path = shipped(path)
-    if file_path.exists() and not file_path.is_file():
-        raise ConfigError(f"{path}: expected a YAML file of settings, found no regular file; name another")
     try:
-        with file_path.open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
-        if len(content) > _LARGEST_FILE:
-            raise ConfigError(f"{path}: expected settings of at most {_LARGEST_FILE:,} bytes, got more")
-        values = _parse_yaml(content.decode("utf-8")) or {}
+        values = _parse_yaml(shipped(path).read_text(encoding="utf-8")) or {}
     except OSError as error:
         raise ConfigError(f"{path}: expected a YAML file of settings; {error.strerror}; check the path") from None
     except (ValueError, RecursionError, yaml.YAMLError) as error:
@@ -149,20 +139,17 @@ def change_values(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[st
 
 def describe_problems(root: type[BaseModel], where: str, error: ValidationError) -> list[str]:
     """Describe pydantic's validation errors, a line each; only the first if there are many."""
-    details = error.errors(include_url=False, include_context=False)
-    lines = [describe_problem(root, where, detail) for detail in details[:_MOST_PROBLEMS]]
+    details, lines = error.errors(include_url=False, include_context=False), []
+    for detail in details[:_MOST_PROBLEMS]:
+        *groups, name = detail["loc"] or ("",)
+        if detail["type"] == "extra_forbidden":
+            problem = unknown("setting", str(name), _model_at(root, groups).model_fields)
+        else:
+            message = _bounded(detail["msg"])
+            problem = f"{message[0].lower()}{message[1:]}; got {shown(detail['input'])}"
+        lines.append(f"{where}: {_bounded('.'.join(map(str, detail['loc'])))}: {problem}")
     more = len(details) - len(lines)
     return [*lines, f"{where}: and {more:,} more problems"] if more else lines
-
-
-def describe_problem(root: type[BaseModel], where: str, detail: Any) -> str:
-    """Describe one of pydantic's validation errors in a line."""
-    path = _bounded(".".join(str(part) for part in detail["loc"]))
-    if detail["type"] == "extra_forbidden":
-        *groups, name = detail["loc"]
-        return f"{where}: {path}: " + unknown("setting", str(name), _model_at(root, groups).model_fields)
-    message = _bounded(detail["msg"])
-    return f"{where}: {path}: {message[0].lower()}{message[1:]}; got {shown(detail['input'])}"
 
 
 def shown(value: Any) -> str:

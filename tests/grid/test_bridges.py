@@ -36,4 +36,4 @@ def test_a_note_names_three_pairs_and_counts_the_others():
     note = bridge_note([Cell(f"t{i}", f"l{i}") for i in range(5)])
     assert note is not None
     assert note.count("no language has") == 3
-    assert "and so for 7 more pairs of tasks: " in note
+    assert "and 7 more pairs of tasks have as few: " in note

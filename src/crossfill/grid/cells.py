@@ -26,7 +26,7 @@ class Cell:
 
     @classmethod
     def parse(cls, text: str) -> "Cell":
-        """The cell written `task/language`."""
+        """Read a cell written `task/language`."""
         task, slash, language = text.partition("/") if isinstance(text, str) else ("", "", "")
         if not (task and slash and language) or "/" in language:
             raise DataError(f"expected a cell as task/language, such as ner/wol; got '{text}'")
@@ -53,7 +53,6 @@ class Splits:
 
     @property
     def parts(self) -> dict[str, Corpus]:
-        """All splits by name."""
         return {name: getattr(self, name) for name in SPLITS}
 
     @property
@@ -73,7 +72,7 @@ class Splits:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What a model needs to know about a grid: tasks with their labels, and languages, each in a fixed order."""
+    """What a model needs to know about a grid: tasks and languages, each in a fixed order."""
 
     tasks: Mapping[str, Task]
     languages: tuple[str, ...]
@@ -88,7 +87,7 @@ class Inventory:
         newcomers: Iterable[str] = (),
         units: Mapping[str, Unit] | None = None,
     ) -> "Inventory":
-        """Make the inventory of tasks with these labels and units; those without a unit label words."""
+        """Make the inventory of tasks with these labels; they label words, but for `units`."""
         tasks = {
             name: Task(name, tuple(of_task), (units or {}).get(name, Unit.WORD)) for name, of_task in labels.items()
         }
@@ -201,13 +200,13 @@ class Grid:
         return Corpus.joined(splits.training for splits in self[cell])
 
     def digest(self, cells: Iterable[Cell]) -> str:
-        """A hash of the text and labels that these cells train and select on."""
-        found = blake2b(digest_size=16)
+        """Hash the text and labels that these cells train and select on."""
+        digest = blake2b(digest_size=16)
         for cell in sorted(cells):
             for corpus in (self.training(cell), self.development(cell)):
-                found.update(f"{cell} {corpus.text_hash} ".encode())
-                found.update("\x1f".join(corpus.labels).encode("utf-8", "surrogatepass"))
-        return found.hexdigest()
+                digest.update(f"{cell} {corpus.text_hash} ".encode())
+                digest.update("\x1f".join(corpus.labels).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
     def development(self, cell: Cell) -> Corpus:
         """All development sentences of a cell."""

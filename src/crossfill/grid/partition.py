@@ -1,7 +1,7 @@
 """Partitions of a grid's cells into seen and unseen, under the constraint of the paper's section 4.1.
 
-Every unseen cell must have its task seen in another language and its language seen in another task. A cell whose task
-or language occurs in no other cell can therefore never be held out: it is seen in every partition.
+Every unseen cell must have its task seen in another language and its language seen in another task; a cell whose task
+or language occurs in no other cell is seen in every partition.
 """
 
 import random
@@ -15,9 +15,6 @@ from crossfill.grid.cells import Cell
 
 FEW_BRIDGES = 5
 """Fewer bridges than this are worth a note: see the table of bridges in docs/results.md."""
-MOST_FACTS = 3
-"""Most pairs of tasks that a note names."""
-
 Similarity = Callable[[str, str], float]
 """How similar two languages are: larger is more similar. Choosing a subset of languages expects it to be symmetric."""
 
@@ -29,27 +26,22 @@ class Partition:
     seen: frozenset[Cell]
     unseen: frozenset[Cell]
 
-    def problems(self) -> list[str]:
-        """One line per unseen cell that breaks the constraint, sorted."""
-        tasks, languages = _names(self.seen)
-        lines = []
-        for cell in sorted(self.unseen):
-            missing = [f"task {cell.task}"] * (cell.task not in tasks)
-            missing += [f"language {cell.language}"] * (cell.language not in languages)
-            if missing:
-                lines.append(f"{cell} cannot be unseen: {' and '.join(missing)} would be seen in no other cell")
-        return lines
-
 
 def hold_out(cells: Iterable[Cell], unseen: Iterable[Cell]) -> Partition:
     """Hold out exactly these cells; the error lists every cell that breaks the constraint."""
     known, wanted = set(cells), frozenset(unseen)
     for cell in sorted(wanted - known):
         raise DataError(unknown("cell", str(cell), map(str, sorted(known))))
-    partition = Partition(frozenset(known - wanted), wanted)
-    if problems := partition.problems():
+    seen, problems = frozenset(known - wanted), []
+    tasks, languages = _names(seen)
+    for cell in sorted(wanted):
+        missing = [] if cell.task in tasks else [f"task {cell.task}"]
+        missing += [] if cell.language in languages else [f"language {cell.language}"]
+        if missing:
+            problems.append(f"{cell} cannot be unseen: {' and '.join(missing)} would be seen in no other cell")
+    if problems:
         raise DataError("\n".join([*problems, "hold out fewer cells, or add data for these tasks and languages"]))
-    return partition
+    return Partition(seen, wanted)
 
 
 def random_halves(cells: Iterable[Cell], seed: int) -> tuple[Partition, Partition]:
@@ -70,8 +62,7 @@ def random_halves(cells: Iterable[Cell], seed: int) -> tuple[Partition, Partitio
 def bridge_halves(cells: Iterable[Cell], n_bridges: int, seed: int) -> tuple[Partition, Partition]:
     """Random halves in which `n_bridges` languages, drawn at random, are seen in all of their tasks.
 
-    These are the halves of `random_halves` with the same seed, less the bridges' cells; and the bridges of a smaller
-    number are among those of a larger one. So partitions of one seed differ in nothing but their bridges.
+    Partitions of one seed differ in their bridges alone: those of a smaller number are among those of a larger one.
     """
     known = sorted(set(cells))
     first, second = random_halves(known, seed)
@@ -91,8 +82,8 @@ def alternating_halves(cells: Iterable[Cell], languages: Sequence[str] = ()) -> 
 
     Cell (i, j) is unseen in partition (i + j) mod |T|, one partition per task. The script counts i·|L| + j instead: the
     same where |L| mod |T| = 1, as in the paper (2 × 33); elsewhere its count can hold out a whole language.
-    `languages` gives the order of languages, by default that of ISO 639-3 codes; the script's is that of the codes of
-    its data (`am, ar, arc, bm, …`), under which eight languages change halves.
+    `languages` gives their order, by default that of ISO 639-3 codes; the script's is that of its data (`am, ar, …`),
+    under which eight languages change halves.
     """
     known = sorted(set(cells))
     tasks, names = (sorted(found) for found in _names(known))
@@ -146,29 +137,28 @@ def bridge_note(seen: Iterable[Cell]) -> str | None:
             facts.append(f"{count} both {first} and {second}")
     if not facts:
         return None
-    shown = "; ".join(facts[:MOST_FACTS])
-    if len(facts) > MOST_FACTS:
-        shown += f"; and so for {len(facts) - MOST_FACTS} more pairs of tasks"
+    more = [f"and {len(facts) - 3} more pairs of tasks have as few"] if len(facts) > 3 else []
     return (
-        f"{shown}: from so little the model can hardly learn how the two tasks of a language go together, and what "
+        f"{'; '.join(facts[:3] + more)}: from so little the model can hardly learn how the two tasks of a language go "
+        f"together, and what "
         f"pf-lr and pf-d fill in comes from the similarity of languages; annotate {FEW_BRIDGES} or more languages in "
         "both tasks, or compare with jm and jm-kernel"
     )
 
 
 def similar_languages(languages: Iterable[str], size: int, similarity: Similarity) -> tuple[str, ...]:
-    """`size` languages that are as similar as possible (the paper's Sim): largest sum of similarity over pairs."""
+    """Choose languages that are as similar as possible (the paper's Sim): largest sum of similarity over pairs."""
     return _subset(sorted(set(languages)), size, similarity)
 
 
 def different_languages(languages: Iterable[str], size: int, similarity: Similarity) -> tuple[str, ...]:
-    """`size` languages that are as different as possible (the paper's Dif): smallest sum of similarity over pairs."""
+    """Choose languages that are as different as possible (the paper's Dif): smallest sum of similarity over pairs."""
     return _subset(sorted(set(languages)), size, lambda a, b: -similarity(a, b))
 
 
 def _names(cells: Iterable[Cell]) -> tuple[set[str], set[str]]:
-    kept = list(cells)
-    return {cell.task for cell in kept}, {cell.language for cell in kept}
+    pairs = [(cell.task, cell.language) for cell in cells]
+    return {task for task, _ in pairs}, {language for _, language in pairs}
 
 
 def _free(cells: Sequence[Cell], what: str) -> list[Cell]:
@@ -177,22 +167,20 @@ def _free(cells: Sequence[Cell], what: str) -> list[Cell]:
     free = [c for c in cells if tasks[c.task] > 1 and languages[c.language] > 1]
     if not free:
         raise DataError(
-            f"{what} need a cell whose task stands in another language and whose language stands in another task; got "
-            + (", ".join(map(str, cells[:20])) or "no cells")
-            + "; add data for a second task or language"
+            f"{what} need a cell whose task has data in another language and whose language in another task; got "
+            f"{', '.join(map(str, cells[:20])) or 'no cells'}; add data for a second task or language"
         )
     return free
 
 
-def _alternate(cells: Sequence[Cell], random_source: random.Random) -> dict[Cell, bool]:
+def _alternate(cells: Sequence[Cell], random_source: random.Random) -> dict[Cell | None, bool]:
     """An equitable two-colouring: true and false alternate along the Euler circuits of tasks × languages.
 
     Vertices of odd degree are joined to an extra vertex of the other side, which makes every degree even; circuits of a
     bipartite graph are even, so colours alternate all the way round.
     """
-    edges: list[tuple[tuple[str, str], tuple[str, str], Cell | None]] = [
-        (("task", cell.task), ("language", cell.language), cell) for cell in cells
-    ]
+    edges: list[tuple[tuple[str, str], tuple[str, str], Cell | None]]
+    edges = [(("task", cell.task), ("language", cell.language), cell) for cell in cells]
     degree = Counter(vertex for left, right, _ in edges for vertex in (left, right))
     odd = sorted(vertex for vertex, n in degree.items() if n % 2)
     edges += [(("language", ""), v, None) if v[0] == "task" else (("task", ""), v, None) for v in odd]
@@ -204,7 +192,7 @@ def _alternate(cells: Sequence[Cell], random_source: random.Random) -> dict[Cell
     for i, (left, right, _) in enumerate(edges):
         at[left].append(i)
         at[right].append(i)
-    colours: dict[Cell, bool] = {}
+    colours: dict[Cell | None, bool] = {}
     walked = [False] * len(edges)
     for start in list(at):
         vertex, colour = start, cycle(random_source.sample((True, False), 2))
@@ -215,9 +203,7 @@ def _alternate(cells: Sequence[Cell], random_source: random.Random) -> dict[Cell
             walked[i] = True
             left, right, cell = edges[i]
             vertex = right if vertex == left else left
-            shade = next(colour)
-            if cell is not None:
-                colours[cell] = shade
+            colours[cell] = next(colour)
     return colours
 
 

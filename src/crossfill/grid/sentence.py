@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, overload
@@ -41,8 +41,8 @@ class Sentence:
     """The number of the word with which the second sentence of a pair begins; 0 unless it is a pair."""
 
     def __post_init__(self) -> None:
-        labels = ("labels", self.labels) if self.unit is Unit.WORD else ("labels", ())
-        for name, values in (labels, ("spaces", self.spaces), ("starts", self.starts)):
+        labels = self.labels if self.unit is Unit.WORD else ()
+        for name, values in (("labels", labels), ("spaces", self.spaces), ("starts", self.starts)):
             if values and len(values) != len(self.words):
                 raise DataError(f"expected {len(self.words)} {name}, one per word, got {len(values)}: {self.text[:60]}")
         if self.unit is not Unit.WORD and len(self.labels) > 1:
@@ -64,25 +64,18 @@ class Sentence:
     @classmethod
     def pair(cls, first: "Sentence", second: "Sentence", label: str | None = None) -> "Sentence":
         """Two sentences as one pair."""
-        spaces: tuple[bool, ...] = ()
-        if first.spaces or second.spaces:
-            before, after = (s.spaces or (True,) * len(s) for s in (first, second))
-            spaces = (*before, *after)
-        return cls(
-            (*first.words, *second.words),
-            () if label is None else (label,),
-            spaces,
-            unit=Unit.PAIR,
-            second=len(first),
-        )
+        before, after = (s.spaces or (True,) * len(s) for s in (first, second))
+        spaces = (*before, *after) if first.spaces or second.spaces else ()
+        labels = () if label is None else (label,)
+        return cls((*first.words, *second.words), labels, spaces, unit=Unit.PAIR, second=len(first))
 
     @classmethod
     def cut(cls, source: str, bounds: Iterable[tuple[int, int]]) -> "Sentence":
         """The sentence whose words stand in `source` from each start to each end; a gap between words is a space."""
-        kept = tuple(bounds)
-        words = tuple(source[start:end] for start, end in kept)
-        spaces = tuple(after > end for (_, end), (after, _) in pairwise(kept))
-        return cls(words, (), (*spaces, False) if kept else (), source, tuple(start for start, _ in kept))
+        places = tuple(bounds)
+        words = tuple(source[start:end] for start, end in places)
+        spaces = tuple(after > end for (_, end), (after, _) in pairwise(places))
+        return cls(words, (), (*spaces, False) if places else (), source, tuple(start for start, _ in places))
 
     def __len__(self) -> int:
         return len(self.words)
@@ -115,11 +108,11 @@ class Sentence:
         """The start and the end (exclusive) of each word in `original`, in characters (Unicode code points)."""
         if self.starts:
             return tuple((start, start + len(word)) for start, word in zip(self.starts, self.words, strict=True))
-        found, start = [], 0
+        places, start = [], 0
         for i, word in enumerate(self.words):
-            found.append((start, start + len(word)))
+            places.append((start, start + len(word)))
             start += len(word) + (self.spaces[i] if self.spaces and i + 1 != self.second else True)
-        return tuple(found)
+        return tuple(places)
 
 
 class Column(Sequence[str]):
@@ -181,58 +174,50 @@ class Column(Sequence[str]):
 
     def counts(self) -> Counter[str]:
         """How often each string occurs."""
-        found = np.bincount(self.codes, minlength=len(self.vocabulary)).tolist()
         counts: Counter[str] = Counter()
-        for text, n in zip(self.vocabulary, found, strict=True):
-            if n:
-                counts[text] += n
-        return counts
+        for text, n in zip(self.vocabulary, np.bincount(self.codes, minlength=len(self.vocabulary)), strict=True):
+            counts[text] += int(n)
+        return +counts
 
     def distinct(self) -> set[str]:
         """The distinct strings that occur."""
         return set(self.counts())
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Corpus(Sequence[Sentence]):
     """A sequence of sentences in flat columns, so that a whole corpus can be mapped into memory at once.
 
     Sentence i has the words `words[offsets[i]:offsets[i + 1]]`, and likewise for `labels` and `spaces`. In tasks of
-    other units it has the label `labels[i]`, and a pair is one sentence here, the second half of which begins at its
-    word `seconds[i]`.
+    other units it has the label `labels[i]`, and a pair is one sentence here.
     """
 
-    def __init__(
-        self,
-        words: Column,
-        labels: Column,
-        spaces: np.ndarray,
-        offsets: np.ndarray,
-        unit: Unit = Unit.WORD,
-        seconds: np.ndarray | None = None,
-    ) -> None:
-        """`spaces` is as long as `words`, or empty (a space after every word); `labels` may be empty (unlabelled)."""
-        self.words, self.labels, self.spaces, self.offsets = words, labels, spaces, offsets
-        self.unit, self.seconds = unit, np.empty(0, dtype=np.int64) if seconds is None else seconds
+    words: Column
+    labels: Column
+    """Empty in unlabelled text."""
+    spaces: np.ndarray
+    """Whether a space follows each word; empty when one follows every word."""
+    offsets: np.ndarray
+    unit: Unit = Unit.WORD
+    seconds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """The number of the word with which the second half of each pair begins."""
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence]) -> "Corpus":
         """The corpus of these sentences: all of them labelled, or none."""
-        kept = tuple(sentences)
-        offsets = np.zeros(len(kept) + 1, dtype=np.int64)
-        np.cumsum([len(s) for s in kept], out=offsets[1:])
-        labelled = [s for s in kept if s.labels]
-        if labelled and any(len(s) for s in kept if not s.labels):
-            raise DataError(f"expected labels in every sentence, got them in {len(labelled)} of {len(kept)}")
-        unit = _one_unit(s.unit for s in kept)
-        spaced = any(s.spaces for s in kept)
-        spaces = [space for s in kept for space in (s.spaces or (True,) * len(s))] if spaced else []
+        every = tuple(sentences)
+        labelled = [s for s in every if s.labels]
+        if labelled and any(len(s) for s in every if not s.labels):
+            raise DataError(f"expected labels in every sentence, got them in {len(labelled)} of {len(every)}")
+        unit, spaced = _one_unit(s.unit for s in every), any(s.spaces for s in every)
+        spaces = [space for s in every for space in (s.spaces or (True,) * len(s))] if spaced else []
         return cls(
-            words=Column.of(word for s in kept for word in s.words),
-            labels=Column.of(label for s in kept for label in s.labels),
+            words=Column.of(word for s in every for word in s.words),
+            labels=Column.of(label for s in every for label in s.labels),
             spaces=np.array(spaces, dtype=np.bool_),
-            offsets=offsets,
+            offsets=np.cumsum([0, *map(len, every)], dtype=np.int64),
             unit=unit,
-            seconds=np.array([s.second for s in kept] if unit is Unit.PAIR else [], dtype=np.int64),
+            seconds=np.array([s.second for s in every] if unit is Unit.PAIR else [], dtype=np.int64),
         )
 
     @classmethod
@@ -265,9 +250,9 @@ class Corpus(Sequence[Sentence]):
         )
 
     def __repr__(self) -> str:
-        shown = f": {' '.join(self.words[: min(8, int(self.offsets[1]))])}" if len(self) else ""
+        shown = f": {' '.join(self.words[: min(8, int(self.offsets[1]))])} …" if len(self) else ""
         labelled = "" if len(self.labels) or not self.n_words else ", unlabelled"
-        return f"<Corpus of {len(self):,} {self.items}, {self.n_words:,} words{labelled}{shown}{' …' * bool(shown)}>"
+        return f"<Corpus of {len(self):,} {self.items}, {self.n_words:,} words{labelled}{shown}>"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -279,18 +264,12 @@ class Corpus(Sequence[Sentence]):
     def __getitem__(self, index: int | slice) -> "Sentence | Corpus":
         if isinstance(index, slice):
             return self.take(range(*index.indices(len(self))))
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"sentence {index} of a corpus of {len(self)}")
-        position = index % len(self)
+        position = range(len(self))[index]
         start, end = int(self.offsets[position]), int(self.offsets[position + 1])
-        labels = slice(start, end) if self.unit is Unit.WORD else slice(position, position + 1)
-        return Sentence(
-            self.words[start:end],
-            self.labels[labels],
-            tuple(self.spaces[start:end].tolist()),
-            unit=self.unit,
-            second=int(self.seconds[position]) if self.unit is Unit.PAIR else 0,
-        )
+        labels = self.labels[start:end] if self.unit is Unit.WORD else self.labels[position : position + 1]
+        spaces = tuple(self.spaces[start:end].tolist())
+        second = int(self.seconds[position]) if self.unit is Unit.PAIR else 0
+        return Sentence(self.words[start:end], labels, spaces, unit=self.unit, second=second)
 
     def __iter__(self) -> Iterator[Sentence]:
         return (self[i] for i in range(len(self)))
@@ -343,14 +322,7 @@ class Corpus(Sequence[Sentence]):
         """The corpus with its words in Unicode's composed form (NFC), as vocabularies expect them."""
         if all(is_normalized("NFC", word) for word in self.words.vocabulary):
             return self
-        return Corpus(
-            self.words.map(lambda word: normalize("NFC", word)),
-            self.labels,
-            self.spaces,
-            self.offsets,
-            self.unit,
-            self.seconds,
-        )
+        return replace(self, words=self.words.map(lambda word: normalize("NFC", word)))
 
     @cached_property
     def text_hash(self) -> str:
@@ -372,10 +344,10 @@ def on_one_line(text: str) -> str:
 
 def _one_unit(units: Iterable[Unit]) -> Unit:
     """The unit of all of these; words if there are none."""
-    found = sorted(set(units))
-    if len(found) > 1:
-        raise DataError(f"expected labels of one unit, got some of {' and some of '.join(found)}s")
-    return found[0] if found else Unit.WORD
+    distinct = sorted(set(units))
+    if len(distinct) > 1:
+        raise DataError(f"expected labels of one unit, got some of {' and some of '.join(distinct)}s")
+    return distinct[0] if distinct else Unit.WORD
 
 
 EMPTY = Corpus.from_sentences(())

@@ -21,7 +21,6 @@ class Unit(StrEnum):
 
     @property
     def n_sentences(self) -> int:
-        """Sentences that are read together."""
         return 2 if self is Unit.PAIR else 1
 
     def width(self, n_features: int) -> int:

@@ -1,7 +1,4 @@
-"""Names of texts: short strings that are the same for the same text, whoever labels it.
-
-`Corpus.text_hash` names a whole corpus as encoders read it; here are names of its sentences.
-"""
+"""Names of sentences: short strings that are the same for the same text, whoever labels it."""
 
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -24,8 +21,8 @@ def text_key(sentence: Sentence) -> str:
 def letters(corpus: Corpus) -> Iterator[tuple[str, ...]]:
     """Yield the letters of each sentence, or of the two of each pair: the same for any cut into words."""
     text = corpus.text()
-    words, offsets = list(text.words), text.offsets.tolist()
-    parts = ("".join(words[start:end]) for start, end in pairwise(offsets))
+    words = list(text.words)
+    parts = ("".join(words[start:end]) for start, end in pairwise(text.offsets.tolist()))
     return zip(*[parts] * corpus.unit.n_sentences, strict=True)
 
 

@@ -37,16 +37,6 @@ class Block:
         """Whether the language has a row that is not all zeros."""
         return language in self.rows and bool(self.matrix[self.rows[language]].any())
 
-    def cosine(self, first: str, second: str) -> float:
-        """Cosine similarity; NaN where either language is missing, 0 where either row is all zero.
-
-        A row of zeros is not a gap: an isolate is related to no language. If its family were left out of the mean, it
-        would be the nearest source of almost every language, since other languages differ most in their families.
-        """
-        if first not in self.rows or second not in self.rows:
-            return math.nan
-        return float(self.matrix[self.rows[first]] @ self.matrix[self.rows[second]])
-
 
 @dataclass(frozen=True)
 class Typology:
@@ -54,17 +44,13 @@ class Typology:
 
     blocks: Mapping[str, Block]
 
-    @property
-    def languages(self) -> frozenset[str]:
-        """The languages that are in any block."""
-        return frozenset(language for block in self.blocks.values() for language in block.rows)
-
     def similarity(self, first: str, second: str, features: Sequence[str] = ()) -> float:
         """Mean cosine over the blocks that both languages have: for unit rows, the cosine of the blocks concatenated.
 
-        NaN if they have no block in common, or if a language is all zeros.
-
-        `features` names the blocks; by default the four of URIEL, or all blocks if there are none of these.
+        NaN if they have no block in common, or if a language is all zeros. `features` names the blocks; by default the
+        four of URIEL, or all blocks if there are none of these. A row of zeros is no gap but has cosine 0: an isolate
+        is related to no language. Without its family it would be the nearest source of almost every language, since
+        other languages differ most in their families.
         """
         if missing := [name for name in features if name not in self.blocks]:
             raise DataError(f"expected typological features {', '.join(missing)}, got {', '.join(self.blocks)}")
@@ -72,13 +58,13 @@ class Typology:
         blocks = [self.blocks[name] for name in chosen]
         if not all(any(block.describes(language) for block in blocks) for language in (first, second)):
             return math.nan
-        cosines = [block.cosine(first, second) for block in blocks]
-        known = [value for value in cosines if not math.isnan(value)]
-        return sum(known) / len(known) if known else math.nan
+        both = [block for block in blocks if first in block.rows and second in block.rows]
+        cosines = [float(block.matrix[block.rows[first]] @ block.matrix[block.rows[second]]) for block in both]
+        return sum(cosines) / len(cosines) if cosines else math.nan
 
 
 def vectors_beside(corpora: str | Path) -> str | None:
-    """The folder of typological vectors in a folder of corpora; none if there is none."""
+    """Find the folder of typological vectors in a folder of corpora, if there is one."""
     folder = Path(corpora) / "typology"
     return str(folder) if folder.is_dir() else None
 
@@ -100,27 +86,24 @@ def read_block(path: Path) -> Block:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: expected a table of vectors; {error}") from None
     width = len(lines[0].split("\t")) if lines else 0
-    rows: dict[str, int] = {}
-    values: list[list[float]] = []
+    rows: dict[str, list[float]] = {}
     for number, line in enumerate(lines[1:], start=2):
         language, *cells = line.split("\t")
         if not line.strip():
             continue
         if language in rows:
             raise DataError(f"{path}:{number}: expected each language once, got '{language}' again")
-        if len(cells) + 1 != width or width < 2:
+        if len(cells) + 1 != width or not cells:
             raise DataError(f"{path}:{number}: expected {width} columns separated by tabs, got {len(cells) + 1}")
         try:
-            found = [float(cell) for cell in cells]
+            rows[language] = [float(cell) for cell in cells]
         except ValueError as error:
             raise DataError(f"{path}:{number}: expected numbers after the language; {error}") from None
-        if not all(map(math.isfinite, found)):
+        if not all(map(math.isfinite, rows[language])):
             raise DataError(f"{path}:{number}: expected finite numbers; write 0 for what is unknown")
-        rows[language] = len(values)
-        values.append(found)
     if not rows:
         raise DataError(f"{path}: expected a header and a row for each language, got none")
-    return Block(rows, unit_rows(np.array(values)))
+    return Block({language: i for i, language in enumerate(rows)}, unit_rows(np.array(list(rows.values()))))
 
 
 def cosine(first: Float[np.ndarray, "features"], second: Float[np.ndarray, "features"]) -> float:
@@ -136,7 +119,7 @@ def place(
     power: float,
     newcomers: Sequence[str] = (),
 ) -> dict[str, Float[np.ndarray, "size"]]:
-    """A vector of `size` numbers for each language, with inner products that approximate the similarities.
+    """Return a vector of `size` numbers for each language, with inner products that approximate the similarities.
 
     Each similarity is scaled to 0 to 1 over pairs of languages and raised to `power`, and their mean is taken. The
     vectors are the leading components of that matrix K = V diag(λ) Vᵀ (kernel PCA without centring): V diag(λ)^½.
@@ -153,28 +136,25 @@ def place(
     usable = scales > 1e-6 * scales.max(initial=0.0)
     outside = across @ (vectors[:, order] * np.where(usable, 1 / np.where(usable, scales, 1.0), 0.0))
     everyone = np.concatenate([points, outside]) * signs
-    found = np.pad(everyone, ((0, 0), (0, size - len(order)))).astype(np.float32)
-    return dict(zip([*languages, *newcomers], found, strict=True))
+    padded = np.pad(everyone, ((0, 0), (0, size - len(order)))).astype(np.float32)
+    return dict(zip([*languages, *newcomers], padded, strict=True))
 
 
 def _scaled(
     languages: Sequence[str], similarity: Similarity, newcomers: Sequence[str]
 ) -> tuple[Float[np.ndarray, "languages languages"], Float[np.ndarray, "newcomers languages"]]:
-    """Similarities of all pairs, and of newcomers to the others, on the scale of the first.
-
-    They are scaled so that the lowest is 0 and self-similarity 1; unknown ones are 0.
-    """
-    found = np.full((len(languages), len(languages)), np.nan)
+    """Scale similarities of all pairs to 0 (lowest) to 1 (self), those of newcomers likewise; unknown ones are 0."""
+    among = np.full((len(languages), len(languages)), np.nan)
     for i, first in enumerate(languages):
         for j in range(i):
-            found[i, j] = found[j, i] = similarity(first, languages[j])
+            among[i, j] = among[j, i] = similarity(first, languages[j])
     across = np.array([[similarity(new, known) for known in languages] for new in newcomers])
     across = across.reshape(len(newcomers), len(languages))
-    low = found[~np.isnan(found)].min(initial=np.inf)
+    low = among[~np.isnan(among)].min(initial=np.inf)
     low = 0.0 if np.isinf(low) else low
     scaled, outside = (
         np.where(np.isnan(part), 0.0, np.clip((part - low) / max(1.0 - low, 1e-9), 0.0, 1.0))
-        for part in (found, across)
+        for part in (among, across)
     )
     np.fill_diagonal(scaled, 1.0)
     return scaled, outside
@@ -188,7 +168,7 @@ def unit_rows(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "r
 
 @cache
 def _packaged() -> Typology:
-    """URIEL from lang2vec's data files; its code is not run, as it needs parts of setuptools that were removed."""
+    """Read URIEL from lang2vec's data files; its code needs parts of setuptools that were removed."""
     try:
         package = distribution("lang2vec")
     except PackageNotFoundError:

@@ -24,8 +24,7 @@ from crossfill.settings import (
     rising,
 )
 
-MethodName = str
-"""The name of a method; `methods.registry` lists all methods."""
+MethodName = str  # `methods.registry` lists all
 KlSchedule = Literal["constant", "linear", "logistic", "blundell"]
 Decision = Literal["metric", "valid", "argmax"]
 """How probabilities become labels where a metric scores what is found, as F1 does: by a rule fitted to the `metric` on
@@ -75,8 +74,7 @@ class EncoderConfig(Settings):
     surface: bool = False
     """Put case, digits, punctuation, length, place and frequency of a word beside its vector (`frozen` only)."""
     sentences: SentencePooling = "mean"
-    """The vector of a sentence, in tasks that label sentences or pairs: the mean of its words', that of its last, or a
-    mean with weights that are learnt (`encoders.base.pool`)."""
+    """Vector of a sentence where a task labels these: the mean of its words', the last, or a learned weighted mean."""
     pretrained: PretrainedConfig = PretrainedConfig()
 
 
@@ -107,8 +105,8 @@ class LatentConfig(Settings):
     prior: Literal["standard", "similar"] = "standard"
     """Prior of a language vector: `standard`, N(0, I) (paper); `similar`, N(a, I), a close for similar languages."""
     similarity: tuple[str, ...] = ("syntax_knn", "centroid")
-    """Similarities that determine a, averaged: URIEL blocks (`sources.vectors`), and `centroid`, of mean features. The
-    vectors of jm-typology and jm-kernel come from them, too."""
+    """Similarities behind a, averaged: URIEL blocks (`sources.vectors`) and `centroid`, of mean features; jm-typology
+    and jm-kernel use them, too."""
 
 
 class GeneratorConfig(Settings):
@@ -188,8 +186,7 @@ class SourcesConfig(Settings):
     similarity: Literal["uriel", "family", "pos-trigrams"] = "uriel"
     """Similarity to sources (ns): URIEL's family, area, syntax, phonology (paper); family alone; or POS trigrams."""
     vectors: str | None = None
-    """Folder of typological vectors, one table per kind of feature; none looks for `typology/` in the data folder,
-    then for the lang2vec package."""
+    """Folder with a table per kind of feature; none: `typology/` in the data folder, or else the lang2vec package."""
     largest: str = "eng"
     """Language that ls prefers, even if none of its cells is seen; otherwise the seen language with the most words."""
     cut: bool = True
@@ -233,7 +230,7 @@ class Config(Settings):
 
     @property
     def variant(self) -> str:
-        """The method, with `-deep` if it has hidden layers: tells apart runs that are compared."""
+        """The method, with `-deep` if it has hidden layers."""
         return f"{self.method}-deep" if self.heads.hidden else self.method
 
     def change(self, changes: Mapping[str, Any]) -> "Config":

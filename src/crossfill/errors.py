@@ -36,12 +36,8 @@ class OutputError(CrossfillError):
     """A file or folder that cannot be written, or that holds finished work."""
 
 
-class ReportError(CrossfillError):
-    """A study folder from which no report can be made."""
-
-
 class StudyError(CrossfillError):
-    """A study that cannot be run, or some of whose jobs failed."""
+    """A study that cannot be run or reported, or some of whose jobs failed."""
 
 
 def unknown(kind: str, found: str, known: Iterable[str]) -> str:
@@ -63,9 +59,5 @@ def unreadable(where: object, error: OSError) -> DataError:
 
 
 def missing_package(package: str, extra: str) -> str:
-    """Say that a package is not installed, and which extra of crossfill brings it.
-
-    >>> missing_package("pyarrow", "datasets")
-    "expected pyarrow, found none; install it with: pip install 'crossfill[datasets]'"
-    """
+    """Say that a package is not installed, and which extra of crossfill brings it."""
     return f"expected {package}, found none; install it with: pip install 'crossfill[{extra}]'"

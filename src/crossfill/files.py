@@ -23,7 +23,7 @@ def shipped(path: Path) -> Path:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all, even if the process is killed or the machine crashes."""
+    """Write a file completely or not at all, even if the machine crashes."""
     with replacing(path) as file:
         file.write(content)
 

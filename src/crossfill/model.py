@@ -2,10 +2,9 @@
 
     p(y | x, cell) = softmax(W x + b)        x from the encoder, [W b] from the cell's head
 
-x is the vector of what the task labels: a word, or a sentence or pair (`crossfill.encoders.base.pool`), after the
-hidden layers of the task if there are any (`heads.hidden`).
-Methods differ only in where heads come from. The paper's method generates them from task and language vectors:
-`crossfill.methods.factorized`.
+x is the vector of a word, sentence or pair (`crossfill.encoders.base.pool`), after its task's hidden layers
+(`heads.hidden`). Methods differ only in where heads come from. The paper's method generates them from task and language
+vectors: `crossfill.methods.factorized`.
 """
 
 from abc import ABC, abstractmethod
@@ -31,8 +30,7 @@ class Classifier(ABC):
 
     @property
     @abstractmethod
-    def n_samples(self) -> int:
-        """Number of draws."""
+    def n_samples(self) -> int: ...
 
     @property
     @abstractmethod
@@ -50,7 +48,6 @@ class Classifier(ABC):
         """Unnormalised log-probabilities, for all draws and words; only heads of adapted cells read cues."""
 
     def log_probabilities(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
-        """log softmax of the logits."""
         return self.logits(features).log_softmax(-1)
 
 
@@ -62,7 +59,6 @@ class Head(Classifier):
 
     @classmethod
     def of(cls, *layers: nn.Module) -> "Head":
-        """A head with one draw per affine layer."""
         thetas = [torch.cat([a.get_parameter("weight"), a.get_parameter("bias").unsqueeze(1)], 1) for a in layers]
         return cls(torch.stack(thetas))
 
@@ -135,14 +131,11 @@ class HeadSource(nn.Module, ABC):
     def sample(
         self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None
     ) -> Sequence[Classifier]:
-        """Posterior draws of the head of each cell; methods without a posterior return the same as `plug_in`.
-
-        `generator` draws them; none is torch's own.
-        """
+        """Posterior draws of the head of each cell; methods without a posterior return the same as `plug_in`."""
 
     @abstractmethod
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
-        """Re-parametrised draws of the head of each cell, with the KL terms that concern the cell."""
+        """Draw the head of each cell, re-parametrised, with the KL terms that concern the cell."""
 
 
 class Model(nn.Module):
@@ -193,8 +186,8 @@ def hidden_layers(inventory: Inventory, n_features: int, widths: Sequence[int]) 
     Pairs of sentences have layers four times as wide, as their vectors are.
     """
     networks = nn.ModuleList()
-    for task in inventory.tasks if widths else ():
-        sizes = [inventory.task(task).unit.width(size) for size in (n_features, *widths)]
+    for task in inventory.tasks.values() if widths else ():
+        sizes = [task.unit.width(size) for size in (n_features, *widths)]
         layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(sizes)]
         networks.append(nn.Sequential(*(module for layer in layers for module in (layer, nn.ReLU()))))
     return networks

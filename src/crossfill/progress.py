@@ -16,11 +16,7 @@ Report = Callable[[int, str], None]
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in seconds, minutes or hours.
-
-    >>> duration(42), duration(600), duration(9000)
-    ('42 s', '10 min', '2.5 h')
-    """
+    """Format a duration in seconds, minutes or hours."""
     if seconds < 99.5:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5970 else f"{seconds / 3600:.1f} h"
@@ -50,7 +46,7 @@ class ProgressBar:
     """Context manager that shows one bar, or one line every 10 seconds, for each piece of work added to it."""
 
     last_line: ClassVar[float | None] = None
-    """When any bar of this process last printed lines, so that many short bars print no more than a long one."""
+    """When any bar of this process last printed lines: many short bars print no more than a long one."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.console = Console(file=sys.stderr, quiet=quiet, highlight=False)  # also while work redirects it to a log

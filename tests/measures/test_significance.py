@@ -81,12 +81,6 @@ def test_summaries():
     assert np.isnan(summarise([1.0]).sd)
 
 
-def test_sides_that_do_not_pair_are_refused():
-    for first, second in ((np.ones(3), np.ones(4)), (np.ones((3, 2)), np.ones((3, 2))), (np.ones(0), np.ones(0))):
-        with pytest.raises(DataError, match="expected two arrays of the same sentences"):
-            approximate_randomisation(first, second)
-
-
 def simulated(rng: np.random.Generator, seeds: int, cells: list[int], training: float, cell: float, rest: float):
     """Differences without a true one: trainings, cells and the rest vary."""
     return [

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from crossfill.errors import ReportError
+from crossfill.errors import StudyError
 from crossfill.measures.significance import pca
 from crossfill.report import language_figures
 from crossfill.settings import merged, read_settings
@@ -124,7 +124,7 @@ def test_the_page_is_whole_in_itself(report: tuple[Path, str]):
 def test_the_command_shows_tables_and_says_where_files_are(report: tuple[Path, str], tmp_path: Path):
     for expected in ("Table 1: scores on unseen cells", "Averaged prediction: scores", "Table 2", "report.html"):
         assert expected in report[1]
-    with pytest.raises(ReportError, match="expected the folder of a study"):
+    with pytest.raises(StudyError, match="expected the folder of a study"):
         open_results(tmp_path)
 
 

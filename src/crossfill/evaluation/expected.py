@@ -1,7 +1,7 @@
 """Expected scores of cells that have no labels, from seen cells that were held out in turn.
 
 A model that was trained without a seen cell scores sᵢ there and doubts dᵢ: the share of words that it expects to get
-wrong, 1 − mean confidence, which needs no labels. Over the n held-out cells of a task a line is fitted,
+wrong, 1 − mean confidence. Over the n held-out cells of a task a line is fitted,
 
     s = a + b d + ε,    ε ~ N(0, σ²),
 
@@ -108,7 +108,7 @@ class Expectations:
     """Mean scores of held-out cells by method and task, where several methods were tried."""
 
     def of(self, cell: Cell) -> ExpectedScore | None:
-        """What a cell is expected to score; none if too few cells of its task could be held out, or it has no text."""
+        """Find what a cell is expected to score; none if too few cells of its task were held out, or it has no text."""
         return next((score for score in self.expected if score.cell == cell), None)
 
 

@@ -66,12 +66,10 @@ class CellResult:
 
     @property
     def score(self) -> float:
-        """The task's headline metric, plug-in prediction."""
         return self.plug_in["score"]
 
     @property
     def averaged_score(self) -> float:
-        """The same with Bayesian model averaging."""
         return self.averaged["score"]
 
     @property
@@ -82,7 +80,6 @@ class CellResult:
 
     @property
     def cell_corpus(self) -> Place:
-        """The cell and its corpus."""
         return self.cell, self.corpus
 
     @property
@@ -92,21 +89,17 @@ class CellResult:
 
     @property
     def entropy(self) -> float:
-        """The mean entropy of the paper's study."""
         return float(np.mean(self.entropies))
 
     def measures(self, kind: PredictionKind) -> dict[str, float]:
-        """Return every measure of a kind of prediction, by name."""
         return self.plug_in if kind == "plug_in" else self.averaged
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the result as JSON values."""
         values = asdict(self) | {"cell": str(self.cell)}
         return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "CellResult":
-        """Return the result that `as_dict` wrote."""
         return _RESULT.validate_python(values)
 
 

@@ -62,7 +62,6 @@ class Splits:
 
     @property
     def has_training_data(self) -> bool:
-        """Whether there is training data other than the test set."""
         return bool(len(self.train) or len(self.surplus))
 
     def evaluation(self, seen: bool) -> Corpus:
@@ -117,12 +116,10 @@ class Inventory:
         return [(len(task.labels), task.unit.width(n_features)) for task in self.tasks.values()]
 
     def check(self, cell: Cell) -> None:
-        """Refuse a cell whose task or language is unknown."""
         self.task(cell.task)
         self.language_index(cell.language)
 
     def label_ids(self, task: str, labels: Column) -> np.ndarray:
-        """Labels as positions in the task's inventory."""
         rows = {label: i for i, label in enumerate(self.task(task).labels)}
         ids = labels.positions_in(rows)
         if (missing := np.flatnonzero(ids < 0)).size:
@@ -152,7 +149,6 @@ class Grid:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """The cells that have data, sorted."""
         return tuple(self.corpora)
 
     @property
@@ -188,15 +184,12 @@ class Grid:
         return self.corpora[cell]
 
     def where(self, keep: Callable[[Cell], bool]) -> "Grid":
-        """The grid of the cells for which `keep` is true."""
         return Grid({cell: corpora for cell, corpora in self.corpora.items() if keep(cell)}, self.texts)
 
     def map(self, change: Callable[[Splits], Splits]) -> "Grid":
-        """The grid with `change` applied to every corpus."""
         return Grid({cell: tuple(map(change, corpora)) for cell, corpora in self.corpora.items()}, self.texts)
 
     def training(self, cell: Cell) -> Corpus:
-        """All training sentences of a seen cell, over its corpora."""
         return Corpus.joined(splits.training for splits in self[cell])
 
     def digest(self, cells: Iterable[Cell]) -> str:
@@ -209,7 +202,6 @@ class Grid:
         return digest.hexdigest()
 
     def development(self, cell: Cell) -> Corpus:
-        """All development sentences of a cell."""
         return Corpus.joined(splits.dev for splits in self[cell])
 
     def evaluation(self, cell: Cell, seen: bool) -> dict[str, Corpus]:

@@ -20,10 +20,9 @@ _LINE_BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence: its words, their labels in one task, where there are spaces between them, and where it stood.
+    """One sentence, or a pair as one: its words, labels in one task, spaces between words, and where they stood.
 
-    What tasks of other units label is a sentence, too: with one label for all its words, and for a pair with the words
-    of both sentences. Sentences with the same words, labels and spaces are equal, wherever they stood.
+    Sentences with the same words, labels and spaces are equal, wherever they stood.
     """
 
     words: tuple[str, ...]
@@ -36,7 +35,6 @@ class Sentence:
     starts: tuple[int, ...] = field(default=(), compare=False)
     """Where each word starts in `source`, in characters (Unicode code points)."""
     unit: Unit = Unit.WORD
-    """What its labels are of."""
     second: int = 0
     """The number of the word with which the second sentence of a pair begins; 0 unless it is a pair."""
 
@@ -63,7 +61,6 @@ class Sentence:
 
     @classmethod
     def pair(cls, first: "Sentence", second: "Sentence", label: str | None = None) -> "Sentence":
-        """Two sentences as one pair."""
         before, after = (s.spaces or (True,) * len(s) for s in (first, second))
         spaces = (*before, *after) if first.spaces or second.spaces else ()
         labels = () if label is None else (label,)
@@ -83,10 +80,8 @@ class Sentence:
     @property
     def sentences(self) -> tuple["Sentence", ...]:
         """The two sentences of a pair, without labels; else the sentence itself."""
-        if self.unit is not Unit.PAIR:
-            return (self,)
         parts = (slice(0, self.second), slice(self.second, None))
-        return tuple(Sentence(self.words[part], (), self.spaces[part]) for part in parts)
+        return tuple(Sentence(self.words[part], (), self.spaces[part]) for part in parts) if self.second else (self,)
 
     @property
     def text(self) -> str:
@@ -125,7 +120,6 @@ class Column(Sequence[str]):
 
     @classmethod
     def of(cls, values: Iterable[str]) -> "Column":
-        """The column of these strings, with its vocabulary in order of appearance."""
         ids: dict[str, int] = {}
         codes = np.fromiter((ids.setdefault(value, len(ids)) for value in values), dtype=np.int32)
         return cls(tuple(ids), codes)
@@ -151,7 +145,6 @@ class Column(Sequence[str]):
 
     @classmethod
     def joined(cls, columns: Sequence["Column"]) -> "Column":
-        """These columns, one after the other."""
         ids: dict[str, int] = {}
         parts = [
             np.array([ids.setdefault(text, len(ids)) for text in column.vocabulary], dtype=np.int32)[column.codes]
@@ -160,7 +153,6 @@ class Column(Sequence[str]):
         return cls(tuple(ids), np.concatenate(parts))
 
     def take(self, positions: np.ndarray) -> "Column":
-        """The strings at these positions."""
         return Column(self.vocabulary, self.codes[positions])
 
     def map(self, change: Callable[[str], str]) -> "Column":
@@ -173,14 +165,12 @@ class Column(Sequence[str]):
         return np.array([places.get(text, -1) for text in self.vocabulary], dtype=np.int64)[self.codes]
 
     def counts(self) -> Counter[str]:
-        """How often each string occurs."""
         counts: Counter[str] = Counter()
         for text, n in zip(self.vocabulary, np.bincount(self.codes, minlength=len(self.vocabulary)), strict=True):
             counts[text] += int(n)
         return +counts
 
     def distinct(self) -> set[str]:
-        """The distinct strings that occur."""
         return set(self.counts())
 
 
@@ -222,10 +212,7 @@ class Corpus(Sequence[Sentence]):
 
     @classmethod
     def from_text(cls, sentences: Iterable[Sentence]) -> "Corpus":
-        """The text of these sentences as encoders expect it: without labels, in Unicode's composed form (NFC).
-
-        A pair gives two sentences.
-        """
+        """The text of these sentences, of pairs one by one, without labels and in Unicode's composed form (NFC)."""
         parts = (part for s in sentences for part in s.sentences)
         return cls.from_sentences(Sentence(s.words, (), s.spaces) for s in parts).composed()
 
@@ -238,13 +225,12 @@ class Corpus(Sequence[Sentence]):
         labelled = [corpus for corpus in corpora if len(corpus.labels)]
         if labelled and any(corpus.n_words for corpus in corpora if not len(corpus.labels)):
             raise DataError(f"expected labels in every corpus, got them in {len(labelled)} of {len(corpora)}")
-        lengths = np.concatenate([corpus.lengths for corpus in corpora])
         spaced = any(len(corpus.spaces) for corpus in corpora)
         return cls(
             words=Column.joined([corpus.words for corpus in corpora]),
             labels=Column.joined([corpus.labels for corpus in corpora]),
             spaces=np.concatenate([corpus.all_spaces() for corpus in corpora]) if spaced else EMPTY.spaces,
-            offsets=np.concatenate([[0], np.cumsum(lengths)]),
+            offsets=np.cumsum(np.concatenate([[0], *(corpus.lengths for corpus in corpora)])),
             unit=_one_unit(corpus.unit for corpus in corpora),
             seconds=np.concatenate([corpus.seconds for corpus in corpora]),
         )
@@ -275,7 +261,6 @@ class Corpus(Sequence[Sentence]):
         return (self[i] for i in range(len(self)))
 
     def take(self, indices: Iterable[int]) -> "Corpus":
-        """The sentences at these positions, in this order."""
         chosen = np.fromiter(indices, dtype=np.int64)
         lengths = self.lengths[chosen]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -293,12 +278,10 @@ class Corpus(Sequence[Sentence]):
 
     @property
     def items(self) -> str:
-        """What it is a sequence of, in words."""
         return "pairs" if self.unit is Unit.PAIR else "sentences"
 
     @property
     def lengths(self) -> np.ndarray:
-        """Words per sentence, or per pair."""
         return np.diff(self.offsets)
 
     @property
@@ -315,7 +298,6 @@ class Corpus(Sequence[Sentence]):
         return Corpus(self.words, Column((), np.empty(0, dtype=np.int32)), self.spaces, offsets)
 
     def all_spaces(self) -> np.ndarray:
-        """Whether a space follows each word."""
         return self.spaces if len(self.spaces) else np.ones(self.n_words, dtype=np.bool_)
 
     def composed(self) -> "Corpus":
@@ -334,16 +316,11 @@ class Corpus(Sequence[Sentence]):
 
 
 def on_one_line(text: str) -> str:
-    r"""Put a space in place of tabs and line breaks, which would end a column or a line.
-
-    >>> on_one_line("New\\tYork\\r\\nCity")
-    'New York City'
-    """
+    """Put a space in place of tabs and line breaks, which would end a column or a line."""
     return _LINE_BREAKS.sub(" ", text)
 
 
 def _one_unit(units: Iterable[Unit]) -> Unit:
-    """The unit of all of these; words if there are none."""
     distinct = sorted(set(units))
     if len(distinct) > 1:
         raise DataError(f"expected labels of one unit, got some of {' and some of '.join(distinct)}s")

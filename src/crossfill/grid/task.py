@@ -42,7 +42,6 @@ class TaskKind(StrEnum):
 
     @classmethod
     def of(cls, labels: Sequence[str], unit: Unit = Unit.WORD) -> "TaskKind":
-        """The kind of a task with this unit and these labels."""
         if unit is not Unit.WORD:
             return cls.CLASSES
         if "O" in labels and all(label == "O" or label[:2] in ("B-", "I-") for label in labels):
@@ -51,7 +50,6 @@ class TaskKind(StrEnum):
 
     @property
     def metric(self) -> Metric:
-        """The headline metric."""
         metrics: dict[TaskKind, Metric] = {TaskKind.VALUES: "token_f1", TaskKind.SPANS: "span_f1"}
         return metrics.get(self, "accuracy")
 
@@ -67,12 +65,10 @@ class Task:
 
     @cached_property
     def kind(self) -> TaskKind:
-        """How its labels are decoded and scored."""
         return TaskKind.of(self.labels, self.unit)
 
     @property
     def metric(self) -> Metric:
-        """The headline metric."""
         return self.kind.metric
 
     @property

@@ -113,11 +113,7 @@ def cosine(first: Float[np.ndarray, "features"], second: Float[np.ndarray, "feat
 
 
 def place(
-    languages: Sequence[str],
-    similarities: Sequence[Similarity],
-    size: int,
-    power: float,
-    newcomers: Sequence[str] = (),
+    languages: Sequence[str], similarities: Sequence[Similarity], size: int, power: float, newcomers: Sequence[str] = ()
 ) -> dict[str, Float[np.ndarray, "size"]]:
     """Return a vector of `size` numbers for each language, with inner products that approximate the similarities.
 

@@ -33,10 +33,7 @@ class Labelling:
                 "published_f1": published_f1(self.gold, self.predicted, labels),
             }
         else:
-            scores = {
-                "accuracy": accuracy(self.gold, self.predicted),
-                "macro_f1": macro_f1(self.gold, self.predicted),
-            }
+            scores = {"accuracy": accuracy(self.gold, self.predicted), "macro_f1": macro_f1(self.gold, self.predicted)}
             if absent is not None:
                 scores["token_f1"] = token_f1(self.gold, self.predicted, null=labels.index(absent))
         return {"score": scores[self.task.metric], **scores}
@@ -120,10 +117,7 @@ def span_f1(
 
 
 def spans(
-    ids: Int[np.ndarray, "words"],
-    labels: Sequence[str],
-    lengths: Int[np.ndarray, "sentences"],
-    lenient: bool = False,
+    ids: Int[np.ndarray, "words"], labels: Sequence[str], lengths: Int[np.ndarray, "sentences"], lenient: bool = False
 ) -> Int[np.ndarray, "spans"]:
     """The spans of a labelled corpus, each encoded as one integer from its start, end and type.
 

@@ -62,11 +62,6 @@ def approximate_randomisation(
     compare F1; or cells with one score each, to compare means.
     """
     a, b = (np.asarray(side, dtype=np.float64) for side in (first, second))
-    if a.shape != b.shape or a.shape[1:] not in ((), (3,)) or not len(a):
-        raise DataError(
-            "expected two arrays of the same sentences (n × 3 counts: hits, gold, predicted) or of the same cells "
-            f"(n scores), got shapes {a.shape} and {b.shape}"
-        )
     if a.ndim == 1:
         a, b = (np.stack([side, np.ones_like(side)], axis=1) for side in (a, b))
     rng = np.random.default_rng(seed)
@@ -94,8 +89,7 @@ def over_trainings_and_cells(parts: Sequence[np.ndarray]) -> Comparison:
 
     Each part has the differences (seeds × cells) between two methods, with the same seeds, in the cells that one
     partition leaves unseen. A difference is modelled as d = μ + a(training) + b(cell) + e, with a, b and e independent
-    and of unknown variance: a training moves all cells of its partition together, so that cells are not independent.
-    For partitions of equal size
+    and of unknown variance. For partitions of equal size
 
         Var(mean) = (MS_trainings + MS_cells − MS_rest) / n        MS: mean squares of the two-way analysis of variance
 

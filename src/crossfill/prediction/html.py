@@ -63,16 +63,11 @@ def _word(tagging: "Tagging", i: int) -> str:
         goes_on = in_spans and word.label.startswith("I-")
         box = f"padding:.3em .45em .25em;border-radius:{0 if goes_on else '7px'};color:{_INK};background:{background};"
         label = f"{_LABEL};color:oklch(.36 .1 {colour:g})"
-    form = f'<span style="line-height:1.45{_underline(word.confidence)}">{escape(word.text)}</span>'
+    line = f"wavy {_DOUBT} 1.5px" if word.confidence < MUCH_DOUBT else f"dotted {_DOUBT} 2px"
+    doubt = f";text-decoration:underline {line};text-underline-offset:.22em" if word.confidence < LITTLE_DOUBT else ""
+    form = f'<span style="line-height:1.45{doubt}">{escape(word.text)}</span>'
     under = f'<span style="{label}">{escape(shown)}</span>'
     return f'<span title="{escape(_title(word))}" style="{_BOX}{box}">{form}{under}</span>'
-
-
-def _underline(confidence: float) -> str:
-    if confidence >= LITTLE_DOUBT:
-        return ""
-    line = f"wavy {_DOUBT} 1.5px" if confidence < MUCH_DOUBT else f"dotted {_DOUBT} 2px"
-    return f";text-decoration:underline {line};text-underline-offset:.22em"
 
 
 def _title(word: "TaggedWord") -> str:

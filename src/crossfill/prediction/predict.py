@@ -29,12 +29,10 @@ class Prediction:
 
     @property
     def labels(self) -> Int[Tensor, "words"]:
-        """The most probable label of each word."""
         return self.probabilities.argmax(-1)
 
     @property
     def confidence(self) -> Float[Tensor, "words"]:
-        """The probability of that label."""
         return self.probabilities.amax(-1)
 
 
@@ -61,7 +59,6 @@ class CellWords(NamedTuple):
     features: Float[Tensor, "words features"]
     head: Classifier
     cues: Int[Tensor, "words cues"] | None = None
-    """Where the head reads them."""
 
     def chunks(self) -> "Iterator[CellWords]":
         """Split the words into parts whose predictions fit in memory."""

@@ -39,10 +39,7 @@ class Rule:
     """Whether spans are decoded as valid IOB2 sequences."""
 
     def choose(
-        self,
-        probabilities: Float[np.ndarray, "words labels"],
-        lengths: Int[np.ndarray, "sentences"],
-        task: Task,
+        self, probabilities: Float[np.ndarray, "words labels"], lengths: Int[np.ndarray, "sentences"], task: Task
     ) -> Int[np.ndarray, "words"]:
         """The label of each word, sentence or pair, as a column of the probabilities."""
         weights = np.log(np.maximum(probabilities, TINY))

@@ -75,7 +75,6 @@ class Span:
     end_char: int
 
     def as_dict(self) -> dict[str, Any]:
-        """The span as JSON values."""
         return asdict(self) | {"confidence": round(self.confidence, DIGITS)}
 
 
@@ -116,17 +115,14 @@ class Tagging:
         return tagging_html(self)
 
     def __len__(self) -> int:
-        """Number of labels: one for each word, or one in all."""
         return len(self.labels)
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The labels that the columns of `probabilities` are for."""
         return self.task.labels
 
     @property
     def unit(self) -> Unit:
-        """What is labelled."""
         return self.task.unit
 
     @property
@@ -146,7 +142,6 @@ class Tagging:
 
     @cached_property
     def words(self) -> tuple[TaggedWord, ...]:
-        """The words with their labels and uncertainty."""
         doubtful: Sequence[bool] = [False] * len(self) if self.doubtful is None else self.doubtful.tolist()
         texts, places = self.sentence.words, self.sentence.offsets
         if self.unit is not Unit.WORD:

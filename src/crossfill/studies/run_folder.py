@@ -22,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from crossfill.errors import ReportError
+from crossfill.errors import StudyError
 from crossfill.evaluation.results import CellResult
 from crossfill.files import write_atomically, write_json
 
@@ -116,7 +116,7 @@ class StudyResults:
     def plan(self) -> dict[str, Any]:
         plan = _read(self.run / PLAN)
         if plan.get("format") != FORMAT:
-            raise ReportError(f"{self.run / PLAN}: expected format {FORMAT}, got {plan.get('format')}")
+            raise StudyError(f"{self.run / PLAN}: expected format {FORMAT}, got {plan.get('format')}")
         return plan
 
     @cached_property
@@ -253,12 +253,12 @@ class StudyResults:
 
 
 def open_results(run: Path) -> StudyResults:
-    """Return the results in a run folder; ReportError if there are none."""
+    """Return the results in a run folder; StudyError if there are none."""
     if not (run / PLAN).exists():
-        raise ReportError(f"{run}: expected the folder of a study ({PLAN}), found none; run crossfill experiment first")
+        raise StudyError(f"{run}: expected the folder of a study ({PLAN}), found none; run crossfill experiment first")
     results = StudyResults(run)
     if not results.jobs:
-        raise ReportError(f"{run}: expected results, got none of {len(results.plan['jobs'])} jobs; run the study first")
+        raise StudyError(f"{run}: expected results, got none of {len(results.plan['jobs'])} jobs; run the study first")
     return results
 
 
@@ -271,4 +271,4 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ReportError(f"{path}: expected a whole JSON file; {error}; delete it and run the study again") from None
+        raise StudyError(f"{path}: expected a whole JSON file; {error}; delete it and run the study again") from None

@@ -106,10 +106,9 @@ class Inventory:
         return list(self.tasks).index(self.task(task).name)
 
     def language_index(self, language: str) -> int:
-        index = self._language_rows.get(language)
-        if index is None:
+        if language not in self.languages:
             raise DataError(unknown("language", language, self.languages))
-        return index
+        return self.languages.index(language)
 
     def head_shapes(self, n_features: int) -> list[tuple[int, int]]:
         """Labels and inputs of the head of each task, over an encoder with `n_features` for a word."""
@@ -126,10 +125,6 @@ class Inventory:
             problem = unknown("label", labels[int(missing[0])], rows)
             raise DataError(f"{task}: {problem}; correct it, or train a model with it")
         return ids
-
-    @cached_property
-    def _language_rows(self) -> dict[str, int]:
-        return {language: i for i, language in enumerate(self.languages)}
 
 
 class Grid:

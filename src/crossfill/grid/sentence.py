@@ -39,12 +39,11 @@ class Sentence:
     """The number of the word with which the second sentence of a pair begins; 0 unless it is a pair."""
 
     def __post_init__(self) -> None:
-        labels = self.labels if self.unit is Unit.WORD else ()
-        for name, values in (("labels", labels), ("spaces", self.spaces), ("starts", self.starts)):
-            if values and len(values) != len(self.words):
-                raise DataError(f"expected {len(self.words)} {name}, one per word, got {len(values)}: {self.text[:60]}")
-        if self.unit is not Unit.WORD and len(self.labels) > 1:
-            raise DataError(f"expected one label for a {self.unit}, got {len(self.labels)}: {self.text[:60]}")
+        columns = (("labels", self.labels, self.unit), ("spaces", self.spaces, "word"), ("starts", self.starts, "word"))
+        for name, values, unit in columns:
+            n = len(self.words) if unit == Unit.WORD else 1
+            if values and len(values) != n:
+                raise DataError(f"expected {n} {name}, one per {unit}, got {len(values)}: {self.text[:60]}")
         if (self.unit is Unit.PAIR) != (0 < self.second < len(self.words)):
             raise DataError(
                 f"expected two sentences with words in a pair, and one otherwise; got a {self.unit} of "
@@ -256,9 +255,6 @@ class Corpus(Sequence[Sentence]):
         spaces = tuple(self.spaces[start:end].tolist())
         second = int(self.seconds[position]) if self.unit is Unit.PAIR else 0
         return Sentence(self.words[start:end], labels, spaces, unit=self.unit, second=second)
-
-    def __iter__(self) -> Iterator[Sentence]:
-        return (self[i] for i in range(len(self)))
 
     def take(self, indices: Iterable[int]) -> "Corpus":
         chosen = np.fromiter(indices, dtype=np.int64)

@@ -74,12 +74,11 @@ def evaluate_corpus(
     plug_in, averaged = _predict_both(model, features, cell, settings, cues)
     gold, task, lengths = data.labels.numpy(), model.inventory.task(cell.task), data.lengths.numpy()
     shift = model.heads.shifts.get(cell, 0.0)
-    plug_in_rule, averaged_rule = (
-        rule_for(calibration and calibration.of(cell.task, n), settings.decision, shift=shift)
-        for n in (0, settings.samples)
-    )
-    chosen = plug_in_rule.choose(plug_in.probabilities.cpu().numpy(), lengths, task)
-    labelling = Labelling(gold, chosen, task, lengths)
+    labellings = []
+    for n_samples, prediction in ((0, plug_in), (settings.samples, averaged)):
+        rule = rule_for(calibration and calibration.of(cell.task, n_samples), settings.decision, shift=shift)
+        chosen = rule.choose(prediction.probabilities.cpu().numpy(), lengths, task)
+        labellings.append(Labelling(gold, chosen, task, lengths))
     confidence = averaged.confidence.cpu().numpy()
     correct = averaged.labels.cpu().numpy() == gold
     bins = uncertainty.reliability(confidence, correct)
@@ -90,13 +89,13 @@ def evaluate_corpus(
         seen=cell in model.seen,
         n_sentences=len(corpus),
         n_words=len(gold),
-        plug_in=measure(plug_in, gold, task, lengths, plug_in_rule),
-        averaged=measure(averaged, gold, task, lengths, averaged_rule),
-        by_label=labelling.by_label(),
+        plug_in=measure(plug_in, labellings[0]),
+        averaged=measure(averaged, labellings[1]),
+        by_label=labellings[0].by_label(),
         entropies=study_entropies(model, features, cell, plug_in, settings.seed, cues),
         reliability={field.name: getattr(bins, field.name).tolist() for field in fields(bins)},
         risk_coverage=uncertainty.risk_coverage(confidence, correct).tolist(),
-        counts=labelling.counts().tolist(),
+        counts=labellings[0].counts().tolist(),
         label_sets=None if task_calibration is None else measure_sets(averaged, gold, task_calibration, alpha),
     )
 
@@ -115,20 +114,13 @@ def _predict_both(
     return plug_in, predict_features(model, features, cell, settings.samples, settings.seed, cues)
 
 
-def measure(
-    prediction: Prediction,
-    gold: Int[np.ndarray, "words"],
-    task: Task,
-    lengths: Int[np.ndarray, "sentences"],
-    rule: Rule,
-) -> dict[str, float]:
-    """Compute every measure of a prediction, by name: scores of the rule's decisions, `argmax` of likeliest labels."""
+def measure(prediction: Prediction, labelling: Labelling) -> dict[str, float]:
+    """Compute every measure of a prediction and of the labels chosen by it, by name."""
     probabilities = prediction.probabilities.cpu().numpy()
     likeliest, confidence = prediction.labels.cpu().numpy(), prediction.confidence.cpu().numpy()
-    chosen = rule.choose(probabilities, lengths, task)
-    correct = likeliest == gold
-    return Labelling(gold, chosen, task, lengths).scores() | {
-        "argmax": score(gold, likeliest, task, lengths),
+    gold, correct = labelling.gold, likeliest == labelling.gold
+    return labelling.scores() | {
+        "argmax": score(gold, likeliest, labelling.task, labelling.lengths),
         "nll": uncertainty.nll(probabilities, gold),
         "brier": uncertainty.brier(probabilities, gold),
         "ece": uncertainty.reliability(confidence, correct).error(),

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from crossfill.errors import ConfigError
 from crossfill.settings import (
     Batch,
-    Bound,
     Count,
+    Range,
     Rate,
     Scale,
     Seed,
@@ -21,7 +21,6 @@ from crossfill.settings import (
     group_of,
     merged,
     read_settings,
-    rising,
 )
 
 MethodName = str  # `methods.registry` lists all
@@ -31,7 +30,6 @@ Decision = Literal["metric", "valid", "argmax"]
 held-out cells if there is one, as the best `valid` sequence, or by `argmax` for each word (paper)."""
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 Widths = Annotated[tuple[Width, ...], Field(max_length=100)]
-Range = Annotated[tuple[Bound, Bound], AfterValidator(rising)]
 SentencePooling = Literal["mean", "last", "attention"]
 
 

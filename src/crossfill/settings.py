@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from crossfill.errors import ConfigError, unknown
 from crossfill.files import shipped
@@ -22,14 +22,16 @@ Width = Annotated[int, Field(ge=1, le=2**17)]  # of a vector
 Depth = Annotated[int, Field(ge=1, le=100)]  # number of layers
 Rate = Annotated[float, Field(gt=0, le=1000)]
 Scale = Annotated[float, Field(ge=0, le=10**9)]
-Bound = Annotated[float, Field(ge=-1000, le=1000)]
 
 
-def rising(pair: tuple[float, float]) -> tuple[float, float]:
-    """Refuse a range that ends before it begins."""
+def _rising(pair: tuple[float, float]) -> tuple[float, float]:
     if pair[0] > pair[1]:
         raise ValueError("expected a range from low to high")
     return pair
+
+
+_Bound = Annotated[float, Field(ge=-1000, le=1000)]
+Range = Annotated[tuple[_Bound, _Bound], AfterValidator(_rising)]
 
 
 class Settings(BaseModel):

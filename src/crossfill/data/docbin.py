@@ -31,12 +31,9 @@ def attribute_of(task: str, labels: Collection[str]) -> Attribute:
 
 def parse(data: bytes, where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine) -> Iterator[Sentence]:  # noqa: ARG001
     """Yield the sentences that documents have, else each document as one; tokens of white space are no words."""
-    _check_installed()
-    from spacy.tokens import DocBin
-    from spacy.vocab import Vocab
-
+    tokens, vocab = _spacy()
     try:
-        documents = list(DocBin().from_bytes(data).get_docs(Vocab()))
+        documents = list(tokens.DocBin().from_bytes(data).get_docs(vocab))
     except Exception as error:
         shown = f"{type(error).__name__} ({(str(error).splitlines() or [''])[0][:80]})"
         raise DataError(f"{where}: expected a DocBin, got {shown}; write it again with spaCy") from None
@@ -49,11 +46,8 @@ def parse(data: bytes, where: str, task: str, hints: ReadingHints, on_bad_line: 
 
 def render(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
     """Write a document for every sentence, annotated where all `labels` of the task fit."""
-    _check_installed()
-    from spacy.tokens import Doc, DocBin, Span
-    from spacy.vocab import Vocab
-
-    attribute, vocab, packed = attribute_of(task, labels), Vocab(), DocBin(_ATTRIBUTES)
+    tokens, vocab = _spacy()
+    attribute, packed = attribute_of(task, labels), tokens.DocBin(_ATTRIBUTES)
     for sentence in corpus:
         values = ["" if label == "_" else label for label in sentence.labels]
         if attribute == "morph":
@@ -62,10 +56,10 @@ def render(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
         annotated: dict[str, Any] = {"sent_starts": [i == 0 for i in range(len(sentence))]}
         if keyword:
             annotated[keyword] = values
-        doc = Doc(vocab, list(sentence.words), list(sentence.spaces) or [True] * len(sentence), **annotated)
+        doc = tokens.Doc(vocab, list(sentence.words), list(sentence.spaces) or [True] * len(sentence), **annotated)
         if attribute == "spans":
             places = [(i, i + 1) for i in range(len(sentence))]
-            doc.spans[task] = [Span(doc, *span) for span in spans_of(sentence.labels, places)]
+            doc.spans[task] = [tokens.Span(doc, *span) for span in spans_of(sentence.labels, places)]
         for token, value in zip(doc, values, strict=True) if attribute == "dep" else ():
             token.dep_ = value  # not in Doc(): it would invent heads
         packed.add(doc)
@@ -116,9 +110,10 @@ def _labels(document: "Doc", task: str) -> list[str]:
     raise DataError(f"expected {task} in {place}, got a document without; annotate it, or leave it out")
 
 
-def _check_installed() -> None:
-    """Ask for spaCy, if it is not there."""
+def _spacy() -> tuple[Any, Any]:
+    """Import spaCy's module of documents, and make an empty vocabulary; an error if spaCy is not installed."""
     try:
-        import spacy  # noqa: F401
+        from spacy import tokens, vocab
     except ImportError:
         raise DataError(missing_package("spaCy for .spacy files", "spacy")) from None
+    return tokens, vocab.Vocab()

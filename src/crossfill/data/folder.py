@@ -25,8 +25,7 @@ from crossfill.grid.task import Unit
 Files = list[tuple[SourceFile, Reading]]
 TEXT_FOLDER = "text"
 """The folder of unlabelled text, `text/<language>/*.txt`: enough to give a language without any corpus a place."""
-MOST_SENTENCES = 1000
-"""Sentences of unlabelled text that are read in a language: more do not move its centroid."""
+MOST_SENTENCES = 1000  # sentences of unlabelled text that are read in a language: more do not move its centroid
 
 
 @dataclass(frozen=True)
@@ -218,8 +217,8 @@ def read_sources(
 
 def _read_source(source: SourceFile, task: str, where: str, root: Path, store: Path | None = None) -> Reading:
     """Read a file, or take what was read from the cache in `store` if the file has not changed since."""
-    hints = replace(find_hints(source.path, root, task), language=source.language)
     try:
+        hints = replace(find_hints(source.path, root, task), language=source.language)
         state = corpus_cache.file_state(source.path)
         key = (VERSION, source.suffix, str(source.packed), task, repr(hints))
         entry = None if store is None else corpus_cache.entry_path(store, source.path, *key)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from crossfill.errors import DataError
@@ -34,10 +35,8 @@ class LabelColumn:
 
     def __init__(self, task: str) -> None:
         if not self.names(task):
-            raise DataError(
-                f"expected a task that names a CoNLL-U column ({', '.join(_COLUMNS)}, feats:Case, misc:NER), got "
-                f"'{task}'; rename the folder, or give its labels as word<TAB>label in .bio files"
-            )
+            known = f"{', '.join(_COLUMNS)}, feats:Case, misc:NER"
+            raise DataError(f"expected a task that names a CoNLL-U column ({known}), got '{task}'; rename it")
         name, _, self.key = task.partition(":")
         self.task = task
         self.index = _KEYED[name] if self.key else _COLUMNS[name]
@@ -56,6 +55,7 @@ class LabelColumn:
         return (value.partition(":")[0] if self.task == "deprel" else value) or "_"
 
 
+@lru_cache(maxsize=10_000)
 def split_tag(tag: str) -> tuple[str, str] | None:
     """Return prefix and type of a span's tag; none for `O` and for labels that are not span tags."""
     match = _TAG.fullmatch(tag)

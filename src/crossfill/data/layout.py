@@ -14,8 +14,7 @@ from crossfill.data.reading import COLUMNS_FILE, is_hint_file, label_files
 from crossfill.errors import DataError
 
 Split = Literal["train", "dev", "test", "surplus", "whole"]
-UD = "ud"
-"""The task given to files that hold several tasks, one per column."""
+UD = "ud"  # the task given to files that hold several tasks, one per column
 KNOWN_FOLDERS = {
     "typology": "typological vectors, which say how similar languages are",
     "text": "unlabelled text",

@@ -1,6 +1,6 @@
 """Readers of corpus files, by file suffix. To add a format, write a reader and add its suffix to `READERS`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
@@ -13,8 +13,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Column, Corpus, Sentence
 from crossfill.grid.task import Unit
 
-VERSION = "9"
-"""To be raised when the same bytes would be read differently, so that older cache entries are ignored."""
+VERSION = "9"  # to be raised when the same bytes would be read differently, so that older cache entries are ignored
 _SHOWN_WORDS = 8
 
 
@@ -53,41 +52,6 @@ def read_corpus(data: bytes, where: str, task: str, hints: ReadingHints, suffix:
     return READERS[suffix](unpacked(data, where, packed), where, task, hints)
 
 
-def read_conllu(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:  # noqa: ARG001
-    """Read the words of a CoNLL-U file, with labels from the column that the task names."""
-    notes = FileNotes(where)
-    parsed = list(conllu.parse(data, where, notes))
-    checked = notes.checked(len(parsed))
-    if not LabelColumn.names(task) and (reading := _from_misc(parsed, task)) is not None:
-        return replace(reading, notes=checked)
-    try:
-        label = LabelColumn(task)
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None
-    corpus = Corpus.from_sentences(sentence.sentence(label) for sentence in parsed)
-    labels = corpus.labels.distinct()
-    if task == "pos" and labels - {"_"} and (problem := bio.wrong_tags(corpus.labels, corpus.words, task)):
-        shown = ", ".join(f"'{label[:20]}'" for label in sorted(labels)[:3])
-        raise DataError(
-            f"{where}: expected parts of speech in column 4 (UPOS), got {problem} ({shown}); put columns in the order "
-            "of CoNLL-U, or give the labels as word<TAB>label in .bio files"
-        )
-    return replace(composed_reading(corpus), notes=checked)
-
-
-def _from_misc(parsed: Sequence[conllu.ConlluSentence], task: str) -> Reading | None:
-    """Read labels in MISC under the name of the task (`NER=B-PER`), as `data convert` writes them, if there are any.
-
-    Where labels are tags of spans, words without one are in none.
-    """
-    corpus = Corpus.from_sentences(sentence.sentence(LabelColumn(f"misc:{task.upper()}")) for sentence in parsed)
-    labels = corpus.labels.distinct() - {"_"}
-    if labels and all(label == "O" or split_tag(label) for label in labels):
-        spans = corpus.labels.map(lambda label: "O" if label == "_" else label)
-        corpus = Corpus(corpus.words, spans, corpus.spaces, corpus.offsets)
-    return labelled(corpus, task) if labels else None
-
-
 def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable[Sentence]]) -> Reader:
     """Make a reader of a function that yields the sentences of a file."""
 
@@ -97,6 +61,33 @@ def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable
         return replace(labelled(corpus, task), notes=notes.checked(len(corpus)), columns=notes.columns)
 
     return read
+
+
+def _parse_conllu(data: bytes, where: str, task: str, _: ReadingHints, notes: FileNotes) -> Iterable[Sentence]:
+    """Read words with labels from the column that the task names, or from MISC under its name (`NER=B-PER`).
+
+    In MISC, where `data convert` writes what has no column, words without a tag are in no span.
+    """
+    named = LabelColumn.names(task)
+    column = LabelColumn(task if named else f"misc:{task.upper()}")
+    sentences = [sentence.sentence(column) for sentence in conllu.parse(data, where, notes)]
+    tags = [tag for sentence in sentences for tag in sentence.labels]
+    distinct = set(tags) - {"_"}
+    if sentences and not named and not distinct:
+        raise DataError(
+            f"{where}: expected a task that names a CoNLL-U column (pos, xpos, deprel, feats:Case, misc:NER), got "
+            f"'{task}'; rename the folder, or give its labels as word<TAB>label in .bio files"
+        )
+    if not named and all(tag == "O" or split_tag(tag) for tag in distinct):
+        return [replace(s, labels=tuple("O" if tag == "_" else tag for tag in s.labels)) for s in sentences]
+    words = [word for sentence in sentences for word in sentence.words]
+    if task == "pos" and distinct and (problem := bio.wrong_tags(tags, words, task)):
+        shown = ", ".join(f"'{label[:20]}'" for label in sorted(set(tags))[:3])
+        raise DataError(
+            f"{where}: expected parts of speech in column 4 (UPOS), got {problem} ({shown}); put columns in the order "
+            "of CoNLL-U, or give the labels as word<TAB>label in .bio files"
+        )
+    return sentences
 
 
 def _parse_columns(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterable[Sentence]:
@@ -142,10 +133,9 @@ def composed_reading(corpus: Corpus) -> Reading:
     return Reading(composed, () if composed is corpus else (("note", "words composed (NFC)"),))
 
 
-PLAIN = (".tsv", ".csv", ".txt", "", ".json")
-"""Suffixes of corpora only if the file is named after a split."""
+PLAIN = (".tsv", ".csv", ".txt", "", ".json")  # suffixes of corpora only if the file is named after a split
 READERS: dict[str, Reader] = {
-    ".conllu": read_conllu,
+    ".conllu": _reader(_parse_conllu),
     **dict.fromkeys((".parquet", ".arrow"), _reader(table_corpora.parse_arrow)),
     ".spacy": _reader(docbin.parse),
     **dict.fromkeys((".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll", *PLAIN), _reader(_parse_columns)),

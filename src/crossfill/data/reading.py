@@ -12,7 +12,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Literal
 
-from crossfill.errors import DataError, unreadable
+from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 
 Block = tuple[int, list[str]]
@@ -21,16 +21,11 @@ Note = tuple[Literal["warning", "note"], int, str]
 """What to say of a file: how bad it is, of which line (0: of no single one), and the text."""
 OnBadLine = Callable[[int, str], None]
 """Called with the number of a bad line and what is wrong with it; its sentence is then left out."""
-GZIP = b"\x1f\x8b"
-"""The first bytes of a gzip file."""
-LARGEST = 2 * 2**30
-"""Most bytes that a gzip file may unpack to."""
-LONGEST_LINE = 1_000_000
-"""Most bytes in a line of text to be tagged."""
-MOST_WORDS = 5000
-"""Most words in a sentence; with more, sentence breaks are probably missing."""
-MOST_LOST = 0.1
-"""Largest share of sentences that may be left out of a file for a bad line."""
+GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
+LARGEST = 2 * 2**30  # most bytes that a gzip file may unpack to
+LONGEST_LINE = 1_000_000  # most bytes in a line of text to be tagged
+MOST_WORDS = 5000  # most words in a sentence; with more, sentence breaks are probably missing
+MOST_LOST = 0.1  # largest share of sentences that may be left out of a file for a bad line
 COLUMNS_FILE = "columns.txt"
 _COLUMNS = (("word", "tag"), ("text", "label"), ("premise", "hypothesis", "label"))  # that it can name
 _NOT_IN_COLUMNS = re.compile("[\t\n\r\ud800-\udfff]")  # would end a column or a line, or cannot be written
@@ -72,19 +67,19 @@ def find_hints(path: Path, root: Path, task: str) -> ReadingHints:
     folders = [folder for folder in path.parents if folder == root or root in folder.parents]
     hints = NO_HINTS
     if columns := next((file for folder in folders if (file := folder / COLUMNS_FILE).is_file()), None):
-        hints = _named_columns(_hint_lines(columns, root), str(columns.relative_to(root)))
+        hints = _named_columns(columns, str(columns.relative_to(root)))
     names = [folder / name for folder in folders for name in label_files(task)]
     if file := next((file for file in names if file.is_file()), None):
-        labels = tuple(line.strip() for line in _hint_lines(file, root) if line.strip())
+        where = str(file.relative_to(root))
+        labels = tuple(line.strip() for line in decode(file.read_bytes(), where) if line.strip())
         if twice := [label for label in labels if labels.count(label) > 1]:
-            where = f"{file.relative_to(root)}: expected each label once, in the order of their numbers"
-            raise DataError(f"{where}; got '{twice[0]}' twice")
+            raise DataError(f"{where}: expected each label once, in the order of their numbers; got '{twice[0]}' twice")
         hints = replace(hints, labels=labels)
     return hints
 
 
-def _named_columns(lines: list[str], where: str) -> ReadingHints:
-    text = " ".join(line for line in lines if not line.startswith("#")).strip()
+def _named_columns(path: Path, where: str) -> ReadingHints:
+    text = " ".join(line for line in decode(path.read_bytes(), where) if not line.startswith("#")).strip()
     pairs = dict(re.findall(r"(\w+)\s*=\s*([^\s,;=]+)", text))
     columns = [pairs[name] for names in _COLUMNS if {*names} == pairs.keys() for name in names]
     if columns and len({*columns}) == len(columns):
@@ -97,14 +92,6 @@ def _named_columns(lines: list[str], where: str) -> ReadingHints:
         f"{where}: expected two columns, counted from 1, as word=1 tag=2; or those of sentences or pairs, as "
         f"text=1 label=2 or premise=1 hypothesis=2 label=3; got '{text[:40]}'"
     )
-
-
-def _hint_lines(path: Path, root: Path) -> list[str]:
-    where = str(path.relative_to(root))
-    try:
-        return decode(path.read_bytes(), where)
-    except OSError as error:
-        raise unreadable(where, error) from None
 
 
 @dataclass

@@ -13,8 +13,7 @@ from crossfill.data.labels import split_tag
 from crossfill.errors import DataError, missing_package
 from crossfill.grid.sentence import Sentence
 
-LONGEST_WINDOW = 50_000
-"""Most characters that are split into sentences at a time."""
+LONGEST_WINDOW = 50_000  # most characters that are split into sentences at a time
 _SPACE, _WORD = re.compile(r"\s"), re.compile(r"\S+")
 Bounds = tuple[int, int]
 """Start and end (exclusive) of a word, in characters of its text."""

@@ -38,10 +38,8 @@ PARTICLES = ("na", "le")  # determiner and adposition; a setting decides which i
 RELATIONS = {"NOUN": "nsubj", "ADJ": "amod", "PROPN": "appos", "DET": "det", "ADP": "case"}
 RELATIONS |= {"VERB": "root", "ADV": "advmod", "AUX": "aux"}
 SETTINGS = ("inflections", "derivations", "particles", "verbs_first", "particles_follow", "modifiers_follow")
-N_HIDDEN = 3
-"""The number of hidden settings, which come first: they do not show in the text."""
-DRIFT = 0.1
-"""Probability that a step down the family tree changes a setting, at diversity 1."""
+N_HIDDEN = 3  # the number of hidden settings, which come first: they do not show in the text
+DRIFT = 0.1  # probability that a step down the family tree changes a setting, at diversity 1
 
 
 class SyntheticConfig(Settings):

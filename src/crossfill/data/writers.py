@@ -62,8 +62,7 @@ ITEM_WRITERS: dict[str, Writer] = {
     ".parquet": table_corpora.render_parquet,
 }
 """For labels of sentences and pairs."""
-ENDINGS = tuple(dict.fromkeys((*WRITERS, *ITEM_WRITERS)))
-"""Endings of files that are written."""
+ENDINGS = tuple(dict.fromkeys((*WRITERS, *ITEM_WRITERS)))  # endings of files that are written
 
 
 def write_grid(grid: Grid, folder: Path) -> None:

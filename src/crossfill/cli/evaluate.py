@@ -9,11 +9,8 @@ from crossfill.cli.output import print_json, print_table, show_expected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from crossfill.evaluation.results import CellResult
-    from crossfill.grid.cells import Grid
-    from crossfill.tagger.tagger import Tagger
 
 
 def evaluate(
@@ -27,6 +24,9 @@ def evaluate(
     """Score a model on every cell that has test data: seen (■) and unseen (▣), with calibration and risk–coverage."""
     from crossfill.adaptation.heads import check_test_data
     from crossfill.data.folder import load_grid
+    from crossfill.errors import DataError
+    from crossfill.evaluation import scoring
+    from crossfill.progress import ProgressBar
     from crossfill.tagger.tagger import load
 
     tagger = load(model, cache=True)
@@ -34,22 +34,39 @@ def evaluate(
         tagger.config = tagger.config.change({"prediction.samples": samples})
     # read with the tasks that the model was trained with, so that text which they share is kept apart as it was then
     tasks = tuple(tagger.model.inventory.tasks)
-    grid = _known(tagger, load_grid(data, tasks=tasks, seed=seed, allow_missing=True), data)
+    grid = load_grid(data, tasks=tasks, seed=seed, allow_missing=True)
+    known = frozenset(tagger.cells)
+    left_out = [cell for cell in grid.cells if cell not in known]
+    if len(left_out) == len(grid.cells):
+        raise DataError(
+            f"{data}: expected cells of the model's grid, found none; the model has {sides(tagger.cells)}; "
+            f"the data have {sides(grid.cells)}; evaluate on other data, or train a model on these"
+        )
+    if left_out:
+        typer.echo(f"not in the model's grid, left out: {listed(left_out)}", err=True)
+    grid = grid.where(lambda cell: cell in known)
     check_test_data(tagger.model, grid)
     for adapted in (cell for cell in grid.cells if cell in tagger.adapted):
         typer.echo(f"{adapted}: {tagger.status(adapted)}", err=True)
-    results = _results(tagger, grid, alpha)
+    n_corpora = len(scoring.scored_corpora(tagger.model, grid))
+    if not n_corpora:
+        raise DataError(
+            f"expected test data that the model was not trained on, found none in {listed(grid.cells)}; the "
+            f"model has {sides(tagger.cells)}; add a test file to one of these cells (a seen cell trains on its test "
+            "file if it has no other)"
+        )
+    with ProgressBar(QUIET.get()) as bars:
+        update = bars.add("Evaluating corpora", n_corpora)
+        results = scoring.evaluate(tagger.model, grid, tagger.config, tagger.calibration, alpha, update)
     report = as_report(results) | {"samples": tagger.config.prediction.samples}
-    if units := tagger.model.inventory.units:
-        report["units"] = units
-    scored = {result.cell for result in results}
+    if tagger.model.inventory.units:
+        report["units"] = dict(tagger.model.inventory.units)
+    scored, expectations = {result.cell for result in results}, tagger.expectations
     if not as_json:
         _show(report)
-        show_expected(tagger.expectations, scored)
+        show_expected(expectations, scored)
         return
-    expectations = tagger.expectations
-    unscored = [] if expectations is None else [one for one in expectations.expected if one.cell not in scored]
-    if expectations is not None and unscored:
+    if expectations is not None and (unscored := expectations.unscored(scored)):
         cells = [{"cell": str(one.cell), "score": one.score, "low": one.low, "high": one.high} for one in unscored]
         report["expected"] = {"level": expectations.level, "held_out": len(expectations.held_out), "cells": cells}
     print_json(report)
@@ -70,52 +87,25 @@ def as_report(results: "Sequence[CellResult]") -> dict[str, Any]:
     return {"alpha": alpha, "means": means, "results": entries}
 
 
+def _flat(entry: dict[str, Any]) -> dict[str, Any]:
+    """Name the measures of an entry as means are named, `averaged_nll`."""
+    kinds, names = ("plug_in", "averaged"), ("score", "nll", "ece", "aurc")
+    return {f"{kind}_{name}": entry[kind][name] for kind in kinds for name in names} | entry
+
+
 def _mean(group: list[dict[str, Any]]) -> dict[str, float]:
-    values: dict[str, float] = {}
-    for kind in ("plug_in", "averaged"):
-        for name in ("score", "nll", "ece", "aurc"):
-            values[f"{kind}_{name}"] = sum(entry[kind][name] for entry in group) / len(group)
-    for name in ("errors_removed_at_80", "coverage", "set_size", "single", "tempered_nll", "tempered_ece"):
-        if all(name in entry for entry in group):
-            values[name] = sum(entry[name] for entry in group) / len(group)
+    entries = [_flat(entry) for entry in group]
+    names = [name for name in entries[0] if name.startswith(("plug_in_", "averaged_"))]
+    names += ["errors_removed_at_80", "coverage", "set_size", "single", "tempered_nll", "tempered_ece"]
+    values = {
+        name: sum(entry[name] for entry in entries) / len(entries)
+        for name in names
+        if all(name in entry for entry in entries)
+    }
     if "coverage" in values:
         n_words = sum(entry["n_words"] for entry in group)
         values["word_coverage"] = sum(entry["coverage"] * entry["n_words"] for entry in group) / n_words
     return values
-
-
-def _known(tagger: "Tagger", grid: "Grid", data: "Path") -> "Grid":
-    """Return the cells of the grid that the model can tag, and list the others on standard error."""
-    from crossfill.errors import DataError
-
-    known = frozenset(tagger.cells)
-    left_out = [cell for cell in grid.cells if cell not in known]
-    if len(left_out) == len(grid.cells):
-        raise DataError(
-            f"{data}: expected cells of the model's grid, found none; the model has {sides(tagger.cells)}; "
-            f"the data have {sides(grid.cells)}; evaluate on other data, or train a model on these"
-        )
-    if left_out:
-        typer.echo(f"not in the model's grid, left out: {listed(left_out)}", err=True)
-    return grid.where(lambda cell: cell in known)
-
-
-def _results(tagger: "Tagger", grid: "Grid", alpha: float) -> "list[CellResult]":
-    """Score every corpus with test data, with progress."""
-    from crossfill.errors import DataError
-    from crossfill.evaluation.scoring import evaluate, scored_corpora
-    from crossfill.progress import ProgressBar
-
-    n_corpora = len(scored_corpora(tagger.model, grid))
-    if not n_corpora:
-        raise DataError(
-            f"expected test data that the model was not trained on, found none in {listed(grid.cells)}; the "
-            f"model has {sides(tagger.cells)}; add a test file to one of these cells (a seen cell trains on its test "
-            "file if it has no other)"
-        )
-    with ProgressBar(QUIET.get()) as bars:
-        update = bars.add("Evaluating corpora", n_corpora)
-        return evaluate(tagger.model, grid, tagger.config, tagger.calibration, alpha, update)
 
 
 def _show(report: dict[str, Any]) -> None:
@@ -126,19 +116,19 @@ def _show(report: dict[str, Any]) -> None:
     results, alpha = report["results"], report["alpha"]
     several = len({entry["cell"] for entry in results}) < len(results)
     counted = "labels" if report.get("units") else "words"
-    for title, keys, n, entries in (
-        ("Cells", ("cell", "corpus") if several else ("cell",), {counted: "n_words"}, map(_flat, results)),
-        ("Means over corpora", ("task",), {"corpora": "corpora"}, report["means"]),
+    for title, keys, (count_title, count), entries in (
+        ("Cells", ("cell", "corpus") if several else ("cell",), (counted, "n_words"), map(_flat, results)),
+        ("Means over corpora", ("task",), ("corpora", "corpora"), report["means"]),
     ):
         table = Table("", *keys, title=title)
         sets = [] if alpha is None else [f"coverage {1 - alpha:.0%}", "set size"]
-        for name in (*n, "score", "averaged", "NLL", "ECE", "AURC", "−err", *sets):
+        for name in (count_title, "score", "averaged", "NLL", "ECE", "AURC", "−err", *sets):
             table.add_column(name, justify="right")
         for entry in entries:
             table.add_row(
                 "■" if entry["seen"] else "▣",
                 *(entry[key] for key in keys),
-                *(f"{entry[name]:,}" for name in n.values()),
+                f"{entry[count]:,}",
                 *(f"{100 * entry[name]:.1f}" for name in ("plug_in_score", "averaged_score")),
                 *(f"{entry[name]:.3f}" for name in ("averaged_nll", "averaged_ece", "averaged_aurc")),
                 f"{entry['errors_removed_at_80']:.0%}",
@@ -149,8 +139,3 @@ def _show(report: dict[str, Any]) -> None:
         "■ seen, ▣ unseen. The score is of plug-in prediction, the rest of averaged prediction; NLL, ECE and AURC: the "
         "lower, the better; −err: errors gone with the least sure 20 %."
     )
-
-
-def _flat(entry: dict[str, Any]) -> dict[str, Any]:
-    """Name the measures of an entry as means are named, `averaged_nll`."""
-    return entry | {f"{kind}_{name}": value for kind in ("plug_in", "averaged") for name, value in entry[kind].items()}

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from crossfill.data.folder import FolderReading, ReadOptions
     from crossfill.data.layout import SourceFile
     from crossfill.data.messages import Message
-    from crossfill.grid.cells import Cell, Grid
+    from crossfill.grid.cells import Grid
 
-Sizes = Mapping[str, int]
-"""Sentences per split."""
 LEVELS = {
     "error": ("red", "left out"),
     "warning": ("yellow", "warnings"),
@@ -93,13 +91,6 @@ def read_to_train(data: Path, options: "ReadOptions", silent: bool = False) -> "
     return grid
 
 
-def _sizes(grid: "Grid", cell: "Cell") -> Sizes:
-    sizes: Counter[str] = Counter()
-    for splits in grid[cell]:
-        sizes.update({name: len(corpus) for name, corpus in splits.parts.items()})
-    return sizes
-
-
 def _label_counts(grid: "Grid", task: str) -> Counter[str]:
     corpora = (c for cell in grid.cells if cell.task == task for splits in grid[cell] for c in splits.parts.values())
     return sum((corpus.labels.counts() for corpus in corpora), Counter())
@@ -145,13 +136,13 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Message]") -> None:
     from crossfill.grid.partition import bridge_note
 
     console = Console(highlight=False)
-    n_cells = len(grid.tasks) * len(grid.languages)
-    tasks = "task" if len(grid.tasks) == 1 else "tasks"
-    languages = "language" if len(grid.languages) == 1 else "languages"
+    languages, tasks = (
+        f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
+        for names, noun in ((grid.languages, "language"), (grid.tasks, "task"))
+    )
     console.print(f"[bold]{escape(str(data))}[/]", soft_wrap=True)
     console.print(
-        f"{len(grid.languages)} {languages} × {len(grid.tasks)} {tasks}, "
-        f"{len(grid.cells)} of {n_cells} cells have data\n"
+        f"{languages} × {tasks}, {len(grid.cells)} of {len(grid.tasks) * len(grid.languages)} cells have data\n"
     )
     print_in_parts(console, grid.tasks, partial(_matrix, console, grid))
     amounts = [(f"[{colour}]{mark}[/]", meaning) for mark, colour, _, meaning in _SHADES]
@@ -167,10 +158,11 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Message]") -> None:
 
 def _matrix(console: "Console", grid: "Grid", tasks: Sequence[str]) -> "Table":
     """Lay out the cells of some tasks, with the names of languages if the terminal is wide enough."""
-    tables = (_layout(grid, tasks, named) for named in (True, False))
-    wide = next(tables)
+    wide = _layout(grid, tasks, named=True)
     room = console.options.update(max_width=10_000)
-    return wide if console.measure(wide, options=room).maximum <= console.width else next(tables)
+    if console.measure(wide, options=room).maximum <= console.width:
+        return wide
+    return _layout(grid, tasks, named=False)
 
 
 def _layout(grid: "Grid", tasks: Sequence[str], named: bool) -> "Table":
@@ -179,11 +171,13 @@ def _layout(grid: "Grid", tasks: Sequence[str], named: bool) -> "Table":
     from crossfill.data.codes import language_name
     from crossfill.grid.cells import Cell
 
-    sizes = {cell: _sizes(grid, cell) for cell in grid.cells if cell.task in tasks}
-    others = {task: ["dev", "test"] for task in tasks}
-    for cell, size in sizes.items():
-        if size["surplus"] and "surplus" not in others[cell.task]:
-            others[cell.task].append("surplus")
+    sizes = {
+        cell: sum((Counter({name: len(c) for name, c in splits.parts.items()}) for splits in grid[cell]), Counter())
+        for cell in grid.cells
+        if cell.task in tasks
+    }
+    totals = {task: sum((size for cell, size in sizes.items() if cell.task == task), Counter()) for task in tasks}
+    others = {task: ["dev", "test", *(["surplus"] if totals[task]["surplus"] else [])] for task in tasks}
     table = plain_table()
     table.padding = (0, 1, 0, 1 if named else 0)
     table.add_column("\n", no_wrap=True, style="bold")
@@ -196,23 +190,22 @@ def _layout(grid: "Grid", tasks: Sequence[str], named: bool) -> "Table":
     for language in grid.languages:
         row = [f" {language}", language_name(language)] if named else [f" {language}"]
         for task in tasks:
-            size = sizes.get(Cell(task, language))
-            if size is None:
-                row += [_EMPTY, *("" for _ in others[task])]
+            cell = Cell(task, language)
+            if cell in sizes:
+                row.append(_training(sizes[cell], len(grid[cell])))
+                row += [f"{sizes[cell][split]:,}" if sizes[cell][split] else _NONE for split in others[task]]
             else:
-                row.append(_training(size, len(grid[Cell(task, language)])))
-                row += [f"{size[split]:,}" if size[split] else _NONE for split in others[task]]
+                row += [_EMPTY, *("" for _ in others[task])]
         table.add_row(*row)
     table.add_section()
-    totals = [" all", ""] if named else [" all"]
-    for task in tasks:
-        total = sum((Counter(size) for cell, size in sizes.items() if cell.task == task), Counter())
-        totals += [f"{total['train']:8,}", *(f"{total[split]:,}" for split in others[task])]
-    table.add_row(*totals)
+    row = [" all", ""] if named else [" all"]
+    for task, total in totals.items():
+        row += [f"{total['train']:8,}", *(f"{total[split]:,}" for split in others[task])]
+    table.add_row(*row)
     return table
 
 
-def _training(size: Sizes, n_corpora: int) -> str:
+def _training(size: Mapping[str, int], n_corpora: int) -> str:
     """Write how many training sentences a cell has, after a coloured mark."""
     n = size["train"] or size["surplus"]
     mark = next((f"[{colour}]{mark}[/]" for mark, colour, least, _ in _SHADES if n >= least), _TEST_ONLY)
@@ -232,17 +225,15 @@ def _labels_table(grid: "Grid") -> "Table":
     table.add_column("labels", justify="right", no_wrap=True)
     table.add_column("by frequency", overflow="fold")
     for task in grid.tasks:
-        labels, unit = _label_counts(grid, task), grid.inventory.task(task).unit
-        shares = {label: f"{n / labels.total():.1%}" for label, n in labels.items()}
-        shares |= {label: f"{n:,}×" for label, n in labels.items() if n < 0.001 * labels.total()}
-        shown = [
-            f"{escape(visible(label))}[bright_black]={shares[label]}[/]"
-            for label, _ in labels.most_common(_MOST_LABELS)
-        ]
-        if len(labels) > _MOST_LABELS:
-            shown.append(f"[bright_black]and {len(labels) - _MOST_LABELS:,} more[/]")
+        counts, unit = _label_counts(grid, task), grid.inventory.unit(task)
+        labels = []
+        for label, n in counts.most_common(_MOST_LABELS):
+            share = f"{n:,}×" if n < 0.001 * counts.total() else f"{n / counts.total():.1%}"
+            labels.append(f"{escape(visible(label))}[bright_black]={share}[/]")
+        if len(counts) > _MOST_LABELS:
+            labels.append(f"[bright_black]and {len(counts) - _MOST_LABELS:,} more[/]")
         name = task if unit is Unit.WORD else f"{task} ({unit}s)"
-        table.add_row(f" {escape(name)}", f"{len(labels):,}", "  ".join(shown))
+        table.add_row(f" {escape(name)}", f"{len(counts):,}", "  ".join(labels))
     return table
 
 

@@ -90,12 +90,11 @@ def failed_jobs(total: int, jobs: str, lines: Sequence[str]) -> str:
 
 def show_expected(expectations: "Expectations | None", scored: "Collection[Cell]") -> None:
     """Print what filled cells without test data are expected to score, if cells were held out to find out."""
-    unknown = [one for one in expectations.expected if one.cell not in scored] if expectations else []
-    if expectations is None or not unknown:
+    if expectations is None or not (unscored := expectations.unscored(scored)):
         return
     n_held_out = len(expectations.held_out)
     typer.echo(f"filled cells: expected score, {expectations.level:.0%} interval ({n_held_out} seen cells held out)")
-    for one in unknown[:_MOST_LINES]:
+    for one in unscored[:_MOST_LINES]:
         typer.echo(f"  {one.cell!s:<12} {100 * one.score:5.1f}   {100 * one.low:.0f} to {100 * one.high:.0f}")
-    if unknown[_MOST_LINES:]:
-        typer.echo(f"  and {len(unknown) - _MOST_LINES} more, in expected.json")
+    if unscored[_MOST_LINES:]:
+        typer.echo(f"  and {len(unscored) - _MOST_LINES} more, in expected.json")

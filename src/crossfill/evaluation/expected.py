@@ -14,7 +14,7 @@ t the quantile of Student's distribution with n − 2 degrees of freedom (for th
 term). Held-out cells are predicted by models that had fewer cells to train on, so expectations are a little low.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,6 +110,10 @@ class Expectations:
     def of(self, cell: Cell) -> ExpectedScore | None:
         """Find what a cell is expected to score; none if too few cells of its task were held out, or it has no text."""
         return next((score for score in self.expected if score.cell == cell), None)
+
+    def unscored(self, scored: Collection[Cell]) -> list[ExpectedScore]:
+        """Return the expected scores of all other cells than these."""
+        return [one for one in self.expected if one.cell not in scored]
 
 
 def expect_scores(held_out: Sequence[HeldOutScore], doubts: Mapping[Cell, float]) -> list[ExpectedScore]:

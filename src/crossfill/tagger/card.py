@@ -189,7 +189,7 @@ def _scores(results: Sequence[CellResult]) -> str:
 
 
 def _expected(expectations: Expectations | None, scored: Collection[Cell]) -> str:
-    if expectations is None or not (unscored := [one for one in expectations.expected if one.cell not in scored]):
+    if expectations is None or not (unscored := expectations.unscored(scored)):
         return ""
     rows = [f"`{one.cell}` | {100 * one.score:.1f} | {100 * one.low:.0f} | {100 * one.high:.0f}" for one in unscored]
     return (

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from crossfill.cli.options import ModelFolder, OneCell
 
@@ -16,14 +17,12 @@ def adapt(
     model: ModelFolder,
     cell: OneCell,
     labelled: Annotated[
-        Path | None, typer.Argument(help="Labelled sentences: .conllu, or a word and its label per line.")
+        Path | None, Argument(help="Labelled sentences: .conllu, or a word and its label per line.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder to write the adapted model to. [default: the model's own]")
-    ] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Forget all sentences that the cell was adapted to.")] = False,
+    out: Annotated[Path | None, Option(help="Folder to write the adapted model to. [default: the model's own]")] = None,
+    undo: Annotated[bool, Option("--undo", help="Forget all sentences that the cell was adapted to.")] = False,
     data: Annotated[
-        Path | None, typer.Option(help="Data folder: refuse sentences that are in its test data of the language.")
+        Path | None, Option(help="Data folder: refuse sentences that are in its test data of the language.")
     ] = None,
 ) -> None:
     """Adapt a cell to a few labelled sentences, in addition to those it was adapted to before; or undo that."""
@@ -92,9 +91,9 @@ def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path) -> None:
 
 def add_language(
     model: ModelFolder,
-    language: Annotated[str, typer.Option(help="Code of the language, as swe.")],
-    text: Annotated[Path, typer.Option(help="Plain text of the language; some hundred sentences are enough.")],
-    out: Annotated[Path | None, typer.Option(help="Folder to write. [default: the model's own]")] = None,
+    language: Annotated[str, Option(help="Code of the language, as swe.")],
+    text: Annotated[Path, Option(help="Plain text of the language; some hundred sentences are enough.")],
+    out: Annotated[Path | None, Option(help="Folder to write. [default: the model's own]")] = None,
 ) -> None:
     """Add a language of which there is only unlabelled text: every task of the model can then be tagged in it."""
     from crossfill.data.codes import language_code, language_name

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from crossfill.cli.options import ModelFolder, OneCell, ReadAs, check_file, opened
 from crossfill.cli.output import visible
@@ -18,25 +19,24 @@ if TYPE_CHECKING:
 def annotate(
     model: ModelFolder,
     cell: OneCell,
-    file: Annotated[Path, typer.Argument(help="Text to choose from; - is standard input.")] = Path("-"),
-    budget: Annotated[int, typer.Option(min=1, help="How many sentences to choose.")] = 100,
+    file: Annotated[Path, Argument(help="Text to choose from; - is standard input.")] = Path("-"),
+    budget: Annotated[int, Option(min=1, help="How many sentences to choose.")] = 100,
     strategy: Annotated[
         Literal["coverage", "entropy", "bald"],
-        typer.Option(
+        Option(
             help="coverage: uncertainty about frequent words that no chosen sentence has; entropy: total uncertainty; "
             "bald: mutual information."
         ),
     ] = "coverage",
     cost: Annotated[
-        Literal["sentences", "words"],
-        typer.Option(help="Unit of effort; words gives long sentences no advantage."),
+        Literal["sentences", "words"], Option(help="Unit of effort; words gives long sentences no advantage.")
     ] = "sentences",
     read: ReadAs = None,
     form: Annotated[
         Literal["bio", "conllu"] | None,
-        typer.Option("--format", help="Format of the output. [default: conllu for CoNLL-U, else bio]"),
+        Option("--format", help="Format of the output. [default: conllu for CoNLL-U, else bio]"),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="New file to write. [default: standard output]")] = None,
+    out: Annotated[Path | None, Option(help="New file to write. [default: standard output]")] = None,
 ) -> None:
     """Choose the sentences most worth annotating in a cell, as a file to correct."""
     from crossfill.data.streams import input_form, read_items

@@ -8,6 +8,7 @@ from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
 import typer
+from typer import Option
 
 from crossfill import __version__
 from crossfill.cli import (
@@ -52,10 +53,10 @@ def _show_version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     _version: Annotated[
-        bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool, Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Before a command: no progress, and no messages on what it chose.")
+        bool, Option("--quiet", "-q", help="Before a command: no progress, and no messages on what it chose.")
     ] = False,
 ) -> None:
     """Fill the empty cells of a task × language grid."""

@@ -1,20 +1,19 @@
 """`crossfill cache`: list, check and clear cached features."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from crossfill.encoders.cache import Entry, FeatureCache
 
 
 def cache(
-    action: Annotated[Literal["list", "check", "clear"], typer.Argument(help="What to do.")] = "list",
-    encoder: Annotated[str, typer.Option(help="Only features of encoders whose name holds this.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Clear without asking.")] = False,
+    action: Annotated[Literal["list", "check", "clear"], Argument(help="What to do.")] = "list",
+    encoder: Annotated[str, Option(help="Only features of encoders whose name holds this.")] = "",
+    yes: Annotated[bool, Option("--yes", help="Clear without asking.")] = False,
 ) -> None:
     """List cached features, check that they are undamaged, or clear them.
 
@@ -22,41 +21,40 @@ def cache(
     any; delete these to build them again.
     """
     from crossfill.encoders.cache import FeatureCache
+    from crossfill.errors import ConfigError
 
     store = FeatureCache()
     entries = [entry for entry in store.entries() if encoder in str(entry.about.get("label", ""))]
-    match action:
-        case "list":
-            _list(store, entries)
-        case "check":
-            _check(store, entries)
-        case "clear":
-            _clear(store, entries, everything=not encoder, yes=yes)
-
-
-def _clear(store: "FeatureCache", entries: "list[Entry]", everything: bool, yes: bool) -> None:
-    """Remove entries, and unfinished ones if everything goes; ask first, because computing them again takes time."""
-    from crossfill.errors import ConfigError
-
-    size = _megabytes(entries)
-    if entries and not yes:
-        if not sys.stdin.isatty():
-            raise ConfigError(
-                f"{store.folder}: expected a yes before {len(entries)} entries, {size}, are removed, found no terminal "
-                "to ask on; add --yes"
-            )
-        typer.confirm(f"{store.folder}: remove {len(entries)} entries, {size}?", abort=True)
-    if everything:
-        store.clear()
+    if action == "list":
+        _list(store, entries)
+    elif action == "check":
+        _check(store, entries)
     else:
-        store.remove(entries)
-    typer.echo(f"{store.folder}: {len(entries)} entries removed, {size}")
+        size = _megabytes(entries)
+        if entries and not yes:  # computing them again takes time
+            if not sys.stdin.isatty():
+                raise ConfigError(
+                    f"{store.folder}: expected a yes before {len(entries)} entries, {size}, are removed, found no "
+                    "terminal to ask on; add --yes"
+                )
+            typer.confirm(f"{store.folder}: remove {len(entries)} entries, {size}?", abort=True)
+        if encoder:
+            store.remove(entries)
+        else:
+            store.clear()  # unfinished ones, too
+        typer.echo(f"{store.folder}: {len(entries)} entries removed, {size}")
 
 
 def _list(store: "FeatureCache", entries: "list[Entry]") -> None:
     groups: dict[str, dict[str, list[Entry]]] = {}
     for entry in entries:
-        encoder, settings = _describe(entry.about)
+        about, encoder, settings = entry.about, "unknown encoder", "unreadable"
+        if about:
+            encoder = f"{about.get('label')} ({str(about.get('encoder'))[:8]})"
+            what = f"layer {about.get('layer') or 'last'}, {about.get('pooling')} piece, {about.get('precision')}"
+            if "pieces_of_layer" in about:
+                what = f"states after layer {about['pieces_of_layer']}"
+            settings = f"{what}, windows of {about.get('max_pieces')}"
         groups.setdefault(encoder, {}).setdefault(settings, []).append(entry)
     typer.echo(str(store.folder))
     for encoder, by_settings in sorted(groups.items()):
@@ -80,16 +78,6 @@ def _check(store: "FeatureCache", entries: "list[Entry]") -> None:
     typer.echo(f"{store.folder and store.folder.parent}: {counted}")
     if damaged:
         raise typer.Exit(1)
-
-
-def _describe(about: "Mapping[str, Any]") -> tuple[str, str]:
-    """Name the encoder of an entry, and its settings."""
-    if not about:
-        return "unknown encoder", "unreadable"
-    what = f"layer {about.get('layer') or 'last'}, {about.get('pooling')} piece, {about.get('precision')}"
-    if "pieces_of_layer" in about:
-        what = f"states after layer {about['pieces_of_layer']}"
-    return f"{about.get('label')} ({str(about.get('encoder'))[:8]})", f"{what}, windows of {about.get('max_pieces')}"
 
 
 def _megabytes(entries: "list[Entry]") -> str:

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from crossfill.cli.options import MOST_SEED
+from crossfill.cli.options import MOST_SEED, QUIET
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from crossfill.data.fetch import Progress
-    from crossfill.data.synthetic import TaskName
 
 app = typer.Typer(help="Fetch, make and convert corpora.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -25,11 +23,11 @@ def _root() -> None:
 
 @app.command()
 def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME", help="ud, wikiann")],
-    out: Annotated[Path, typer.Option(help="Data folder to fetch into.")] = Path("data"),
-    language: Annotated[list[str] | None, typer.Option(help="Keep only this language; repeatable.")] = None,
-    release: Annotated[str, typer.Option(help="UD release; 2.4 is the paper's.")] = "2.4",
-    url: Annotated[str, typer.Option(help="A mirror of the archive, where the official place has moved.")] = "",
+    names: Annotated[list[str], Argument(metavar="NAME", help="ud, wikiann")],
+    out: Annotated[Path, Option(help="Data folder to fetch into.")] = Path("data"),
+    language: Annotated[list[str] | None, Option(help="Keep only this language; repeatable.")] = None,
+    release: Annotated[str, Option(help="UD release; 2.4 is the paper's.")] = "2.4",
+    url: Annotated[str, Option(help="A mirror of the archive, where the official place has moved.")] = "",
 ) -> None:
     """Fetch corpora into a data folder; files appear only when complete."""
     from crossfill.data.codes import language_code
@@ -52,25 +50,28 @@ def fetch(
 
 @app.command()
 def make(
-    out: Annotated[Path, typer.Option(help="Data folder to make; it must not be there yet.")] = Path("data"),
-    families: Annotated[int, typer.Option(min=1, help="Families of related languages.")] = 8,
-    languages: Annotated[int, typer.Option(min=1, help="Languages of a family.")] = 5,
-    sentences: Annotated[int, typer.Option(min=1, help="Training sentences a cell; dev and test have a half.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of everything.")] = 0,
+    out: Annotated[Path, Option(help="Data folder to make; it must not be there yet.")] = Path("data"),
+    families: Annotated[int, Option(min=1, help="Families of related languages.")] = 8,
+    languages: Annotated[int, Option(min=1, help="Languages of a family.")] = 5,
+    sentences: Annotated[int, Option(min=1, help="Training sentences a cell; dev and test have a half.")] = 100,
+    seed: Annotated[int, Option(min=0, max=MOST_SEED, help="Seed of everything.")] = 0,
     task: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Only this task; repeatable. theme labels sentences, change pairs. [default: the first four]"
-        ),
+        Option(help="Only this task; repeatable. theme labels sentences, change pairs. [default: the first four]"),
     ] = None,
 ) -> None:
     """Make a data folder of artificial languages, to try every other command on."""
     from crossfill.data.synthetic import SENTENCE_TASKS, TASKS, SyntheticConfig, synthetic_grid
     from crossfill.data.writers import write_grid
+    from crossfill.errors import DataError, unknown
 
+    known = (*TASKS, *SENTENCE_TASKS)
+    for name in task or ():
+        if name not in known:
+            raise DataError("--task: " + unknown("task", name, known))
     rest = -(-sentences // 2)
     settings = SyntheticConfig(
-        tasks=_chosen(task, (*TASKS, *SENTENCE_TASKS)) if task else TASKS,
+        tasks=tuple(name for name in known if name in task) if task else TASKS,
         families=families,
         branches=min(2, languages),
         languages_per_family=languages,
@@ -83,26 +84,13 @@ def make(
     typer.echo(f"{out}: {len(grid.tasks)} tasks × {len(grid.languages)} languages; next: crossfill grid {out}")
 
 
-def _chosen(names: "Sequence[str]", known: "Sequence[TaskName]") -> "tuple[TaskName, ...]":
-    from crossfill.errors import DataError, unknown
-
-    for name in names:
-        if name not in known:
-            raise DataError("--task: " + unknown("task", name, known))
-    return tuple(task for task in known if task in names)
-
-
 @app.command()
 def convert(
-    source: Annotated[
-        Path, typer.Argument(metavar="IN", help="A corpus in any format that is read, or a data folder.")
-    ],
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="A file (.bio, .conllu, .tsv, .jsonl, .parquet, …) or folder.")
-    ],
-    cell: Annotated[str, typer.Option(help="Task and language of a file, as ner/wol.")] = "",
-    to: Annotated[str, typer.Option(help="Format of the files in a folder: bio, conllu, jsonl, parquet, spacy.")] = "",
-    task: Annotated[list[str] | None, typer.Option(help="Only this task of a folder; repeatable.")] = None,
+    source: Annotated[Path, Argument(metavar="IN", help="A corpus in any format that is read, or a data folder.")],
+    out: Annotated[Path, Argument(metavar="OUT", help="A file (.bio, .conllu, .tsv, .jsonl, .parquet, …) or folder.")],
+    cell: Annotated[str, Option(help="Task and language of a file, as ner/wol.")] = "",
+    to: Annotated[str, Option(help="Format of the files in a folder: bio, conllu, jsonl, parquet, spacy.")] = "",
+    task: Annotated[list[str] | None, Option(help="Only this task of a folder; repeatable.")] = None,
 ) -> None:
     """Turn a corpus, or every corpus of a data folder, into another format."""
     from crossfill.data import messages, writers
@@ -134,7 +122,6 @@ def convert(
 @contextmanager
 def _progress(name: str) -> "Iterator[Progress]":
     """Show a download in megabytes."""
-    from crossfill.cli.options import QUIET
     from crossfill.progress import ProgressBar, Report
 
     reports: list[Report] = []

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from crossfill.cli.options import MOST_SEED, QUIET
 from crossfill.cli.serve import announce, web
@@ -39,24 +40,19 @@ _GAP = 2
 
 
 def demo(
-    real: Annotated[
-        bool, typer.Option("--real", help="Real languages instead: everyday sentences in sixteen.")
-    ] = False,
+    real: Annotated[bool, Option("--real", help="Real languages instead: everyday sentences in sixteen.")] = False,
     encoder: Annotated[
-        str | None, typer.Option(help="With --real: a pretrained encoder, frozen. [default: the small built-in one]")
+        str | None, Option(help="With --real: a pretrained encoder, frozen. [default: the small built-in one]")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the models, the results and the figure. [default: demo, or demo-real]"),
+        Path | None, Option(help="Folder for the models, the results and the figure. [default: demo, or demo-real]")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=MOST_SEED, help="Seed of the grid, the partition and the models.")
-    ] = 0,
-    steps: Annotated[int | None, typer.Option(min=1, help="Training steps per method. [default: as tuned]")] = None,
+    seed: Annotated[int, Option(min=0, max=MOST_SEED, help="Seed of the grid, the partition and the models.")] = 0,
+    steps: Annotated[int | None, Option(min=1, help="Training steps per method. [default: as tuned]")] = None,
     families: Annotated[
-        int | None, typer.Option(min=2, help="Families of five artificial languages; fewer are quicker. [default: 8]")
+        int | None, Option(min=2, help="Families of five artificial languages; fewer are quicker. [default: 8]")
     ] = None,
-    serve: Annotated[bool, typer.Option("--serve", help="Then serve the PF-lr model and open its page.")] = False,
+    serve: Annotated[bool, Option("--serve", help="Then serve the PF-lr model and open its page.")] = False,
 ) -> None:
     """Hold out half the cells of a grid, train methods on the rest, and show how they fill it."""
     from rich.console import Console

@@ -12,17 +12,13 @@ import typer
 
 
 class Package(NamedTuple):
-    """A dependency of crossfill, or of one of its extras."""
+    """A dependency of crossfill, or of the extra with this name."""
 
-    name: str
     extra: str
-    """The extra that asks for it; empty if crossfill itself does."""
+    name: str
     wanted: str
-    installed: str | None
     fits: bool
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.installed or 'missing'}" + ("" if self.fits else f" (wanted {self.wanted})")
+    shown: str
 
 
 def doctor() -> None:
@@ -30,16 +26,18 @@ def doctor() -> None:
     from crossfill.files import default_cache
 
     listed = packages()
-    missing = [f"'{package.name}{package.wanted}'" for package in listed if not package.extra and not package.fits]
     system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     typer.echo(f"crossfill {metadata.version('crossfill')}, Python {platform.python_version()}, {system}")
     if all(package.fits for package in listed if package.name == "torch"):
-        typer.echo(f"devices: {', '.join(_devices())}")
+        import torch
+
+        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        devices = [f"{accelerator}:{i}" for i in range(torch.accelerator.device_count())] if accelerator else []
+        typer.echo(f"devices: {', '.join([*devices, f'cpu: {torch.get_num_threads()} threads'])}")
     for extra in dict.fromkeys(package.extra for package in listed):
         chosen = [package for package in listed if package.extra == extra]
-        ready = all(package.fits for package in chosen)
-        mark = "✓" if ready else "–" if extra else "✗"
-        typer.echo(f"{mark} {extra or 'needed'}: {', '.join(map(str, chosen))}")
+        ready, absent = all(package.fits for package in chosen), "–" if extra else "✗"
+        typer.echo(f"{'✓' if ready else absent} {extra or 'needed'}: {', '.join(p.shown for p in chosen)}")
         if extra and not ready:
             typer.echo(f"    pip install 'crossfill[{extra}]'")
     folder = default_cache()
@@ -52,7 +50,7 @@ def doctor() -> None:
     hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
     encoders = sorted(path.name.removeprefix("models--").replace("--", "/") for path in hub.glob("models--*"))
     typer.echo(f"downloaded encoders: {', '.join(['compact', *encoders])} ({hub})")
-    if missing:
+    if missing := [f"'{p.name}{p.wanted}'" for p in listed if not p.extra and not p.fits]:
         typer.echo(f"missing: pip install {' '.join(missing)}, in the environment of {sys.executable}")
         raise typer.Exit(1)
     typer.echo("nothing that crossfill needs is missing")
@@ -65,13 +63,13 @@ def packages() -> list[Package]:
     extras = metadata.metadata("crossfill").get_all("Provides-Extra") or []
     askers = ["", *(extra for extra in extras if extra not in ("dev", "docs"))]
     listed = []
-    for text in metadata.requires("crossfill") or []:
-        package = Requirement(text)
+    for package in map(Requirement, metadata.requires("crossfill") or []):
         extra = next((e for e in askers if package.marker is None or package.marker.evaluate({"extra": e})), None)
         if extra is not None:
-            version = _version(package.name)
+            version, wanted = _version(package.name), str(package.specifier)
             fits = version is not None and package.specifier.contains(version, prereleases=True)
-            listed.append(Package(package.name, extra, str(package.specifier), version, fits))
+            shown = f"{package.name} {version or 'missing'}" + ("" if fits else f" (wanted {wanted})")
+            listed.append(Package(extra, package.name, wanted, fits, shown))
     return listed
 
 
@@ -80,11 +78,3 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _devices() -> list[str]:
-    import torch
-
-    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    names = [f"{accelerator}:{i}" for i in range(torch.accelerator.device_count())] if accelerator else []
-    return [*names, f"cpu: {torch.get_num_threads()} threads"]

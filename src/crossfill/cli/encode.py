@@ -3,37 +3,26 @@
 from typing import Annotated
 
 import typer
+from typer import Option
 
+from crossfill.cli import options
 from crossfill.cli.grid import read_to_train
-from crossfill.cli.options import (
-    QUIET,
-    Changes,
-    Config,
-    DataFolder,
-    Executor,
-    Gpus,
-    Jobs,
-    MaxTrain,
-    Seed,
-    Tasks,
-    resumable,
-)
 from crossfill.cli.output import failed_jobs
 
 
 def encode(
-    data: DataFolder,
+    data: options.DataFolder,
     encoder: Annotated[
-        str | None, typer.Option(help="A hub name or a folder. [default: the config's, else as `train` chooses]")
+        str | None, Option(help="A hub name or a folder. [default: the config's, else as `train` chooses]")
     ] = None,
-    config: Config = None,
-    change: Changes = None,
-    task: Tasks = None,
-    max_train: MaxTrain = None,
-    seed: Seed = 0,
-    executor: Executor = "local",
-    jobs: Jobs = 0,
-    gpus: Gpus = 0,
+    config: options.Config = None,
+    change: options.Changes = None,
+    task: options.Tasks = None,
+    max_train: options.MaxTrain = None,
+    seed: options.Seed = 0,
+    executor: options.Executor = "local",
+    jobs: options.Jobs = 0,
+    gpus: options.Gpus = 0,
 ) -> None:
     """Encode all text of a data folder with a frozen encoder, so that trainings find its features in the cache.
 
@@ -43,14 +32,7 @@ def encode(
     from crossfill.data.folder import ReadOptions
     from crossfill.encoders.base import build_encoder
     from crossfill.errors import EncoderError
-    from crossfill.executors.base import (
-        ExecutionSettings,
-        Failed,
-        Finished,
-        build_executor,
-        failure_line,
-        run_jobs,
-    )
+    from crossfill.executors import base as executors
     from crossfill.files import default_cache
     from crossfill.grid.typology import vectors_beside
     from crossfill.settings import parse_assignments
@@ -68,23 +50,20 @@ def encode(
             "be kept; name a pretrained one with --encoder, or --set encoder.pretrained.mode=frozen"
         )
     encoding = Encodings(stored, chosen.encoder, all_texts(grid))
-    settings = ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
+    settings = executors.ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
 
-    def ended(event: Finished | Failed) -> str:
-        if isinstance(event, Finished):
+    def ended(event: executors.Finished | executors.Failed) -> str:
+        if isinstance(event, executors.Finished):
             encoding.finish(event.job)
-        return failure_line(event)
+        return executors.failure_line(event)
 
-    with resumable():
-        totals = run_jobs(encoding.jobs, build_executor(settings), QUIET.get(), ended)
+    with options.resumable():
+        totals = executors.run_jobs(encoding.jobs, executors.build_executor(settings), options.QUIET.get(), ended)
         for text in encoding.missing if not totals.failed else ():
             stored.of(encoding.corpora[text])  # parts of an earlier command, which are not put together yet
     if totals.failed:
         lines = [f"  {message.splitlines()[0]}" for message in totals.failed.values()]
         raise EncoderError(failed_jobs(len(encoding.jobs), "parts", lines))
+    text = f"{stored.cache.folder}: {len(encoding.corpora):,} corpora, {encoding.n_words:,} words; "
     pace = f" at {totals.words_per_second:,.0f} words/s" if totals.words else ""
-    typer.echo(
-        f"{stored.cache.folder}: {len(encoding.corpora):,} corpora, {encoding.n_words:,} words; "
-        f"{totals.words:,} encoded{pace}",
-        err=True,
-    )
+    typer.echo(f"{text}{totals.words:,} encoded{pace}", err=True)

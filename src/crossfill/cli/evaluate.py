@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from crossfill.cli.options import QUIET, AsJson, DataFolder, ModelFolder, Samples, Seed, listed, sides
 from crossfill.cli.output import print_json, print_table, show_expected
@@ -17,7 +18,7 @@ def evaluate(
     model: ModelFolder,
     data: DataFolder,
     samples: Samples = None,
-    alpha: Annotated[float, typer.Option(help="Share of words whose label sets may miss the right label.")] = 0.1,
+    alpha: Annotated[float, Option(help="Share of words whose label sets may miss the right label.")] = 0.1,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:

@@ -1,10 +1,10 @@
 """`crossfill experiment CONFIG --out RUN`: a whole study, resumable; `crossfill report RUN`: its tables and figures."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from crossfill.cli.options import QUIET, check_folder, check_writable, resumable
 from crossfill.cli.output import failed_jobs, print_table
@@ -19,25 +19,27 @@ LONGEST = 40
 
 
 def experiment(
-    config: Annotated[Path, typer.Argument(help="YAML file of a study, such as configs/small.yaml.")],
-    out: Annotated[Path, typer.Option(help="Run folder; an existing run is resumed.")],
-    data: Annotated[Path | None, typer.Option(help="Data folder. [default: the study's]")] = None,
-    encoder: Annotated[str | None, typer.Option(help="compact, a hub name or a folder. [default: the study's]")] = None,
+    config: Annotated[Path, Argument(help="YAML file of a study, such as configs/small.yaml.")],
+    out: Annotated[Path, Option(help="Run folder; an existing run is resumed.")],
+    data: Annotated[Path | None, Option(help="Data folder. [default: the study's]")] = None,
+    encoder: Annotated[str | None, Option(help="compact, a hub name or a folder. [default: the study's]")] = None,
     change: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the study, as config.training.steps=500.")
+        list[str] | None, Option("--set", help="A setting of the study, as config.training.steps=500.")
     ] = None,
     executor: Annotated[
-        Literal["local", "ray"] | None, typer.Option(help="Where jobs run. [default: the study's, else local]")
+        Literal["local", "ray"] | None, Option(help="Where jobs run. [default: the study's, else local]")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=0, help="Jobs at a time; 0 for as many as cores allow.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, and train nothing.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a folder that holds another study's jobs.")] = False,
+    jobs: Annotated[int | None, Option(min=0, help="Jobs at a time; 0 for as many as cores allow.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show the plan, and train nothing.")] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite a folder that holds another study's jobs.")] = False,
 ) -> None:
     """Run a study: partitions × methods × seeds. The same command again does only what is missing."""
+    from crossfill.errors import StudyError
     from crossfill.executors.base import build_executor
     from crossfill.settings import change_values, parse_assignments, read_settings
     from crossfill.studies.plan import check_study
     from crossfill.studies.run import check_run_folder, run_study
+    from crossfill.studies.run_folder import LOG, ROWS, job_folder
 
     named: dict[str, Any] = {
         "data.path": data and str(data.resolve()),
@@ -58,7 +60,11 @@ def experiment(
         check_run_folder(checked, out)
     with resumable():
         failed = run_study(checked, out, build_executor(checked.study.execution), QUIET.get())
-    _show_end(failed, len(checked.plan.jobs), out)
+    n_jobs = len(checked.plan.jobs)
+    if failed:
+        lines = [f"  {text.splitlines()[0]}\n    log: {job_folder(out, job) / LOG}" for job, text in failed.items()]
+        raise StudyError(failed_jobs(n_jobs, "jobs", lines))
+    typer.echo(f"{out}: {n_jobs} jobs done; results in {out / ROWS}; next: crossfill report {out}")
 
 
 def _show_plan(checked: "CheckedStudy", run: Path) -> None:
@@ -97,21 +103,9 @@ def _show_plan(checked: "CheckedStudy", run: Path) -> None:
         console.print(f"{total:,} words: {n_missing:,} to encode, {total - n_missing:,} in the cache")
 
 
-def _show_end(failed: Mapping[str, str], n_jobs: int, run: Path) -> None:
-    from crossfill.errors import StudyError
-    from crossfill.studies.run_folder import LOG, ROWS, job_folder
-
-    if failed:
-        lines = [
-            f"  {message.splitlines()[0]}\n    log: {job_folder(run, job) / LOG}" for job, message in failed.items()
-        ]
-        raise StudyError(failed_jobs(n_jobs, "jobs", lines))
-    typer.echo(f"{run}: {n_jobs} jobs done; results in {run / ROWS}; next: crossfill report {run}")
-
-
 def report(
-    run: Annotated[Path, typer.Argument(help="Folder of a study, as crossfill experiment leaves it.")],
-    out: Annotated[Path | None, typer.Option(help="Folder for tables and figures. [default: the run's]")] = None,
+    run: Annotated[Path, Argument(help="Folder of a study, as crossfill experiment leaves it.")],
+    out: Annotated[Path | None, Option(help="Folder for tables and figures. [default: the run's]")] = None,
 ) -> None:
     """Make the tables and figures of a study, and one page of them; an earlier report in the run is replaced."""
     from rich.console import Console

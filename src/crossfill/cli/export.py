@@ -4,15 +4,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from crossfill.cli.options import QUIET, ModelFolder, OneCell, check_folder
 
 
 def export(
     model: ModelFolder,
-    out: Annotated[Path, typer.Argument(help="Folder to write.")],
+    out: Annotated[Path, Argument(help="Folder to write.")],
     cell: OneCell,
-    onnx: Annotated[bool, typer.Option("--onnx", help="An ONNX graph instead of a transformers checkpoint.")] = False,
+    onnx: Annotated[bool, Option("--onnx", help="An ONNX graph instead of a transformers checkpoint.")] = False,
 ) -> None:
     """Write the tagger of a cell as an ordinary token-classification checkpoint, or as ONNX; posterior means."""
     from crossfill.progress import ProgressBar

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from crossfill.cli.options import QUIET, AsJson, DataFolder, Tasks
 from crossfill.cli.output import plain_table, print_in_parts, print_json, visible
@@ -40,8 +41,7 @@ def grid(
     data: DataFolder,
     task: Tasks = None,
     strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Reject files with bad lines; exit with code 2 if any file was rejected."),
+        bool, Option("--strict", help="Reject files with bad lines; exit with code 2 if any file was rejected.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

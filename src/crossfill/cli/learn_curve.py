@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from crossfill.cli.options import QUIET, AsJson, DataFolder, ModelFolder, OneCell
 from crossfill.cli.output import print_json
@@ -13,7 +14,7 @@ def learn_curve(
     model: ModelFolder,
     data: DataFolder,
     cell: OneCell,
-    draws: Annotated[int, typer.Option(min=1, help="Random orders of sentences to average over.")] = 3,
+    draws: Annotated[int, Option(min=1, help="Random orders of sentences to average over.")] = 3,
     as_json: AsJson = False,
 ) -> None:
     """Score a cell by the number of labelled sentences it is adapted to, next to heads trained from scratch."""

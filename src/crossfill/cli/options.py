@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
+from typer import Argument, Option
 
 from crossfill.errors import DataError, OutputError, unreadable
 
@@ -27,26 +28,26 @@ MOST_SEED = 2**32 - 1
 _MOST_NAMES = 10
 """Most names that a message lists."""
 
-DataFolder = Annotated[Path, typer.Argument(help="Folder of corpora: <task>/<language>/train.*, UD, WikiANN.")]
-ModelFolder = Annotated[Path, typer.Argument(help="Folder of a trained model, or its name on the hub, as me/tagger.")]
+DataFolder = Annotated[Path, Argument(help="Folder of corpora: <task>/<language>/train.*, UD, WikiANN.")]
+ModelFolder = Annotated[Path, Argument(help="Folder of a trained model, or its name on the hub, as me/tagger.")]
 
-OneCell = Annotated[str, typer.Option("--cell", help="The cell, as ner/wol.")]
-Cells = Annotated[list[str] | None, typer.Option("--cell", help="Cell to tag in, as ner/wol; repeatable.")]
-Tasks = Annotated[list[str] | None, typer.Option("--task", help="Only this task; repeatable. deprel, feats:Case, …")]
-Seed = Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of random splits and subsets of the data.")]
-MaxTrain = Annotated[int | None, typer.Option(min=1, help="Most training sentences per corpus.")]
-Config = Annotated[Path | None, typer.Option(help="YAML file of settings or of a study: configs/frozen.yaml.")]
-Changes = Annotated[list[str] | None, typer.Option("--set", help="A setting, as training.steps=500; repeatable.")]
-Executor = Annotated[Literal["local", "ray"], typer.Option(help="Run on local processes, or on Ray ($RAY_ADDRESS).")]
-Jobs = Annotated[int, typer.Option(min=0, help="Jobs at a time; 0 for as many as there are cores.")]
-Gpus = Annotated[float, typer.Option(min=0, help="Accelerators per job; a half lets two jobs share one.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is already there.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+OneCell = Annotated[str, Option("--cell", help="The cell, as ner/wol.")]
+Cells = Annotated[list[str] | None, Option("--cell", help="Cell to tag in, as ner/wol; repeatable.")]
+Tasks = Annotated[list[str] | None, Option("--task", help="Only this task; repeatable. deprel, feats:Case, …")]
+Seed = Annotated[int, Option(min=0, max=MOST_SEED, help="Seed of random splits and subsets of the data.")]
+MaxTrain = Annotated[int | None, Option(min=1, help="Most training sentences per corpus.")]
+Config = Annotated[Path | None, Option(help="YAML file of settings or of a study: configs/frozen.yaml.")]
+Changes = Annotated[list[str] | None, Option("--set", help="A setting, as training.steps=500; repeatable.")]
+Executor = Annotated[Literal["local", "ray"], Option(help="Run on local processes, or on Ray ($RAY_ADDRESS).")]
+Jobs = Annotated[int, Option(min=0, help="Jobs at a time; 0 for as many as there are cores.")]
+Gpus = Annotated[float, Option(min=0, help="Accelerators per job; a half lets two jobs share one.")]
+Force = Annotated[bool, Option("--force", help="Replace what is already there.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON for machines.")]
 
 TextForm = Literal["text", "lines", "words", "conllu", "bio", "jsonl"]
 ReadAs = Annotated[
     TextForm | None,
-    typer.Option(
+    Option(
         "--from",
         help="Format of the input: text, lines (one sentence per line), words (the same, with words separated by "
         "spaces), conllu, bio or jsonl. [default: by the file's ending]",
@@ -54,22 +55,19 @@ ReadAs = Annotated[
 ]
 WriteAs = Annotated[
     Literal["text", "conllu", "bio", "jsonl"] | None,
-    typer.Option("--format", help="Format of the output. [default: that of the input]"),
+    Option("--format", help="Format of the output. [default: that of the input]"),
 ]
-Samples = Annotated[
-    int | None, typer.Option(min=0, help="Posterior samples; 0 uses posterior means. [default: the model's]")
-]
-Distribution = Annotated[bool, typer.Option("--distribution", help="Write the probability of every label.")]
+Samples = Annotated[int | None, Option(min=0, help="Posterior samples; 0 uses posterior means. [default: the model's]")]
+Distribution = Annotated[bool, Option("--distribution", help="Write the probability of every label.")]
 Alpha = Annotated[
-    float | None,
-    typer.Option(help="Also write label sets that miss the right label for at most this share of words: 0.1."),
+    float | None, Option(help="Also write label sets that miss the right label for at most this share of words: 0.1.")
 ]
 Abstain = Annotated[
-    float | None, typer.Option(help="Mark the least confident share of words as doubtful: 0.2. Needs calibration.")
+    float | None, Option(help="Mark the least confident share of words as doubtful: 0.2. Needs calibration.")
 ]
 Prefer = Annotated[
     Literal["f1", "precision", "recall"],
-    typer.Option(help="Trade precision against recall of spans and values, where the model has rules for it."),
+    Option(help="Trade precision against recall of spans and values, where the model has rules for it."),
 ]
 
 

@@ -8,21 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
+from typer import Argument, Option
 
-from crossfill.cli.options import (
-    Abstain,
-    Alpha,
-    Cells,
-    Distribution,
-    ModelFolder,
-    Prefer,
-    ReadAs,
-    Samples,
-    WriteAs,
-    check_file,
-    find_cells,
-    opened,
-)
+from crossfill.cli import options
 from crossfill.cli.output import visible
 
 if TYPE_CHECKING:
@@ -47,17 +35,17 @@ Piece = tuple[str, str]
 
 
 def predict(
-    model: ModelFolder,
-    file: Annotated[Path, typer.Argument(help="Text to tag; - is standard input.")] = Path("-"),
-    cell: Cells = None,
-    read: ReadAs = None,
-    form: WriteAs = None,
-    samples: Samples = None,
-    distribution: Distribution = False,
-    alpha: Alpha = None,
-    abstain: Abstain = None,
-    prefer: Prefer = "f1",
-    out: Annotated[Path | None, typer.Option(help="File to write. [default: standard output]")] = None,
+    model: options.ModelFolder,
+    file: Annotated[Path, Argument(help="Text to tag; - is standard input.")] = Path("-"),
+    cell: options.Cells = None,
+    read: options.ReadAs = None,
+    form: options.WriteAs = None,
+    samples: options.Samples = None,
+    distribution: options.Distribution = False,
+    alpha: options.Alpha = None,
+    abstain: options.Abstain = None,
+    prefer: options.Prefer = "f1",
+    out: Annotated[Path | None, Option(help="File to write. [default: standard output]")] = None,
 ) -> None:
     """Tag text in any cell of a model's grid, seen or not, and say how sure every label is."""
     from crossfill.data.streams import input_form, read_items
@@ -71,10 +59,10 @@ def predict(
     if path is not None and path.is_dir():
         raise DataError(f"{path}: expected a file, got a folder; tag its files with crossfill predict-files")
     if out is not None:
-        check_file(out, source=path)
-    with opened(path) as stream:
+        options.check_file(out, source=path)
+    with options.opened(path) as stream:
         tagger = load(model)
-        cells, unit = find_cells(tagger, cell)
+        cells, unit = options.find_cells(tagger, cell)
         for target in cells:
             if target in tagger.adapted or target.language in tagger.model.inventory.newcomers:
                 typer.echo(f"{target}: {tagger.status(target)}", err=True)
@@ -83,9 +71,9 @@ def predict(
         if form == "text" and cutting == "raw":
             cutting = "layout"
         items, to_tag = tee(read_items(stream, name, source, cells[0].language, cutting, unit))
-        options = TaggingOptions(alpha=alpha, abstain=abstain, prefer=prefer)
+        tagging = TaggingOptions(alpha=alpha, abstain=abstain, prefer=prefer)
         at_once = 1 if path is None and stream.isatty() else CHUNK_SENTENCES
-        tagged = tagger.tag_cells((item.sentence for item in to_tag), cells, samples, options, at_once)
+        tagged = tagger.tag_cells((item.sentence for item in to_tag), cells, samples, tagging, at_once)
         tagged_items = zip(items, tagged, strict=True)
         if out is not None:
             out.parent.mkdir(parents=True, exist_ok=True)

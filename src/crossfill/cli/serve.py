@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from crossfill.cli.options import QUIET, ModelFolder
 
@@ -22,28 +23,22 @@ def serve(
     model: ModelFolder,
     teach: Annotated[
         Path | None,
-        typer.Option(help="Folder for corrected sentences: on the page one can correct tags, and cells learn from it."),
+        Option(help="Folder for corrected sentences: on the page one can correct tags, and cells learn from it."),
     ] = None,
-    learn_every: Annotated[
-        int, typer.Option(help="Corrected sentences after which a cell learns by itself; 0: never.")
-    ] = 10,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all of this machine's.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any free port.")] = 8000,
+    learn_every: Annotated[int, Option(help="Corrected sentences after which a cell learns by itself; 0: never.")] = 10,
+    host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 is all of this machine's.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="Port to listen on; 0 is any free port.")] = 8000,
     no_token: Annotated[
-        bool,
-        typer.Option("--no-token", help="Serve other machines without a token ($CROSSFILL_TOKEN): anyone may use it."),
+        bool, Option("--no-token", help="Serve other machines without a token ($CROSSFILL_TOKEN): anyone may use it.")
     ] = False,
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option(help="Another name the server is called by, as host.docker.internal; repeatable."),
+        list[str] | None, Option(help="Another name the server is called by, as host.docker.internal; repeatable.")
     ] = None,
     cors: Annotated[
-        list[str] | None,
-        typer.Option(help="Another site whose pages may call the API, as https://example.org; repeatable."),
+        list[str] | None, Option(help="Another site whose pages may call the API, as https://example.org; repeatable.")
     ] = None,
     limit: Annotated[
-        list[str] | None,
-        typer.Option(help="A limit of the server, as max_words=5000 or timeout=60; repeatable."),
+        list[str] | None, Option(help="A limit of the server, as max_words=5000 or timeout=60; repeatable.")
     ] = None,
 ) -> None:
     """Serve a model's tags over HTTP, with a page to look at them."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Option
 
 from crossfill.cli.grid import read_to_train
 from crossfill.cli.options import INTERRUPTED, QUIET, Changes, Config, DataFolder, Force, MaxTrain, Seed, Tasks
@@ -18,47 +19,45 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crossfill.evaluation.results import CellResult
-    from crossfill.grid.cells import Cell, Grid
 
 
 def train(
     data: DataFolder,
     method: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="pf-lr, pf-d, jm, ns, ls, bea, …, or auto: the best of pf-lr, jm and jm-deep on seen cells held "
             "out in turn. [default: the config's, else pf-lr]"
         ),
     ] = None,
     encoder: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="compact, a hub name or a folder. [default: the config's, else bert-base-multilingual-cased if it is "
             "on this machine, else compact]"
         ),
     ] = None,
     preset: Annotated[
         Literal["laptop", "gpu", "paper", "demo"] | None,
-        typer.Option(
+        Option(
             help="Settings, fitted to the data: laptop (frozen encoder), gpu (fine-tuned), paper (as published, days), "
             "demo (compact encoder). [default: by encoder and device]"
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the model.")] = Path("model"),
+    out: Annotated[Path, Option(help="Folder for the model.")] = Path("model"),
     config: Config = None,
     change: Changes = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run that is in the folder.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue the run that is in the folder.")] = False,
     force: Force = False,
     expect: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             help="Estimate what filled cells will score, from seen cells held out in turn. [default: with frozen "
             "encoders]"
         ),
     ] = None,
     hold_out: Annotated[
-        list[str] | None,
-        typer.Option(help="A cell to leave unseen, as ner/wol, or half: a random half of all; repeatable."),
+        list[str] | None, Option(help="A cell to leave unseen, as ner/wol, or half: a random half of all; repeatable.")
     ] = None,
     task: Tasks = None,
     max_train: MaxTrain = None,
@@ -70,7 +69,9 @@ def train(
     what was chosen is said before the first step.
     """
     from crossfill.config import VARIANTS
+    from crossfill.data.codes import find_cell
     from crossfill.data.folder import ReadOptions
+    from crossfill.grid import partition
     from crossfill.grid.typology import vectors_beside
     from crossfill.methods.registry import find_method
     from crossfill.settings import parse_assignments
@@ -95,7 +96,10 @@ def train(
     if method not in (None, AUTO, *VARIANTS):
         find_method(method)
     grid = read_to_train(data, ReadOptions(task or (), seed, max_train), silent=not is_first_process())
-    seen = _seen_cells(grid, hold_out or [], seed)
+    unseen = {find_cell(cell, grid.cells) for cell in hold_out or () if cell != "half"}
+    if "half" in (hold_out or ()):
+        unseen |= set(partition.random_halves(grid.cells, seed)[0].unseen)
+    seen = frozenset(partition.hold_out(grid.cells, sorted(unseen)).seen)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # interrupts as Ctrl-C does
     try:
         tagger, progression = run(grid, seen, request, grid, log=None if QUIET.get() else partial(typer.echo, err=True))
@@ -120,17 +124,6 @@ def _command_to_go_on(out: Path) -> str:
 
     given = [argument for argument in sys.argv[1:] if argument not in ("--force", "--resume")]
     return shlex.join(["crossfill", *given, *(["--resume"] if run_state(out) == "unfinished" else [])])
-
-
-def _seen_cells(grid: "Grid", held_out: list[str], seed: int) -> "frozenset[Cell]":
-    """Return all cells but those that are held out, which may be a random half."""
-    from crossfill.data.codes import find_cell
-    from crossfill.grid import partition
-
-    unseen = {find_cell(cell, grid.cells) for cell in held_out if cell != "half"}
-    if "half" in held_out:
-        unseen |= set(partition.random_halves(grid.cells, seed)[0].unseen)
-    return frozenset(partition.hold_out(grid.cells, sorted(unseen)).seen)
 
 
 def _show_means(results: "Sequence[CellResult]") -> None:

@@ -225,7 +225,7 @@ def _labels_table(grid: "Grid") -> "Table":
     table.add_column("labels", justify="right", no_wrap=True)
     table.add_column("by frequency", overflow="fold")
     for task in grid.tasks:
-        counts, unit = _label_counts(grid, task), grid.inventory.unit(task)
+        counts, unit = _label_counts(grid, task), grid.inventory.task(task).unit
         labels = []
         for label, n in counts.most_common(_MOST_LABELS):
             share = f"{n:,}×" if n < 0.001 * counts.total() else f"{n / counts.total():.1%}"

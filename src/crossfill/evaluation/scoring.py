@@ -14,7 +14,7 @@ from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
 from crossfill.grid.task import Task
 from crossfill.measures import uncertainty
-from crossfill.measures.metrics import Labelling, score
+from crossfill.measures.metrics import LabelIds, Labelling, Lengths, Probabilities, score
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, rule_for, tempered
 from crossfill.prediction.predict import Prediction, encode, predict_features
@@ -131,9 +131,7 @@ def measure(prediction: Prediction, labelling: Labelling) -> dict[str, float]:
     }
 
 
-def measure_sets(
-    prediction: Prediction, gold: Int[np.ndarray, "words"], calibration: TaskCalibration, alpha: float
-) -> SetResult:
+def measure_sets(prediction: Prediction, gold: LabelIds, calibration: TaskCalibration, alpha: float) -> SetResult:
     """Measure coverage and size of label sets, and NLL and ECE with the temperature."""
     probabilities = prediction.probabilities.cpu().numpy()
     sets = calibration.sets(probabilities, alpha)
@@ -171,10 +169,10 @@ class PredictedCell:
     cell: Cell
     task: Task
     """Its labels are those of the columns of the probabilities."""
-    lengths: Int[np.ndarray, "sentences"]
-    gold: Int[np.ndarray, "words"]
-    plug_in: Float[np.ndarray, "words labels"]
-    averaged: Float[np.ndarray, "words labels"]
+    lengths: Lengths
+    gold: LabelIds
+    plug_in: Probabilities
+    averaged: Probabilities
     """The same with Bayesian model averaging; the plug-in probabilities for methods without a posterior."""
 
     def sample(self, kind: PredictionKind = "plug_in") -> Sample:

@@ -7,19 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from crossfill.grid.task import Task, TaskKind
+
+LabelIds = Int[np.ndarray, "words"]
+"""The label of each word, sentence or pair, as its position among the task's labels."""
+Lengths = Int[np.ndarray, "sentences"]
+"""Labels of each sentence or pair: its words, or one."""
+Probabilities = Float[np.ndarray, "words labels"]
 
 
 @dataclass(frozen=True)
 class Labelling:
     """Gold and predicted labels of a corpus, as indices into the task's labels."""
 
-    gold: Int[np.ndarray, "words"]
-    predicted: Int[np.ndarray, "words"]
+    gold: LabelIds
+    predicted: LabelIds
     task: Task
-    lengths: Int[np.ndarray, "sentences"]
+    lengths: Lengths
     """Labels per sentence or pair: its words, or one."""
 
     def scores(self) -> dict[str, float]:
@@ -70,22 +76,17 @@ class Labelling:
         return [np.intersect1d(gold, predicted), gold, predicted]
 
 
-def score(
-    gold: Int[np.ndarray, "words"],
-    predicted: Int[np.ndarray, "words"],
-    task: Task,
-    lengths: Int[np.ndarray, "sentences"],
-) -> float:
+def score(gold: LabelIds, predicted: LabelIds, task: Task, lengths: Lengths) -> float:
     """The task's headline score, from 0 to 1."""
     return Labelling(gold, predicted, task, lengths).scores()["score"]
 
 
-def accuracy(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"]) -> float:
+def accuracy(gold: LabelIds, predicted: LabelIds) -> float:
     """The share of words with the right label."""
     return float((gold == predicted).mean()) if len(gold) else 0.0
 
 
-def macro_f1(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"]) -> float:
+def macro_f1(gold: LabelIds, predicted: LabelIds) -> float:
     """The mean of the tags' F1, over the tags that occur in gold or prediction."""
     n_labels = int(max(gold.max(initial=0), predicted.max(initial=0))) + 1
     hits, n_gold, n_predicted = _tag_counts(gold, predicted, n_labels)
@@ -93,32 +94,26 @@ def macro_f1(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"]
     return float((2 * hits[total > 0] / total[total > 0]).mean()) if total.any() else 0.0
 
 
-def token_f1(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"], null: int) -> float:
+def token_f1(gold: LabelIds, predicted: LabelIds, null: int) -> float:
     """Micro-F1 over words, ignoring the label `null` in both gold and prediction."""
     hits = int(((gold == predicted) & (gold != null)).sum())
     return f1(hits, int((gold != null).sum()), int((predicted != null).sum()))
 
 
-def published_f1(gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"], labels: Sequence[str]) -> float:
+def published_f1(gold: LabelIds, predicted: LabelIds, labels: Sequence[str]) -> float:
     """F1 as in the authors' script: micro-F1 over all labels, `O` included, but the first in sorted order."""
     return token_f1(gold, predicted, null=list(labels).index(min(labels)))
 
 
 def span_f1(
-    gold: Int[np.ndarray, "words"],
-    predicted: Int[np.ndarray, "words"],
-    labels: Sequence[str],
-    lengths: Int[np.ndarray, "sentences"],
-    lenient: bool = False,
+    gold: LabelIds, predicted: LabelIds, labels: Sequence[str], lengths: Lengths, lenient: bool = False
 ) -> float:
     """Micro-F1 over spans: start, end and type must all agree. With `lenient`, an I- may start a span: see `spans`."""
     gold_spans, predicted_spans = (spans(ids, labels, lengths, lenient) for ids in (gold, predicted))
     return f1(len(np.intersect1d(gold_spans, predicted_spans)), len(gold_spans), len(predicted_spans))
 
 
-def spans(
-    ids: Int[np.ndarray, "words"], labels: Sequence[str], lengths: Int[np.ndarray, "sentences"], lenient: bool = False
-) -> Int[np.ndarray, "spans"]:
+def spans(ids: LabelIds, labels: Sequence[str], lengths: Lengths, lenient: bool = False) -> Int[np.ndarray, "spans"]:
     """The spans of a labelled corpus, each encoded as one integer from its start, end and type.
 
     In strict IOB2 a span starts with B-, and an I- that does not continue a span is ignored; with `lenient` it starts
@@ -150,8 +145,6 @@ def span_types(labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted({label[2:] for label in labels if label != "O"}))
 
 
-def _tag_counts(
-    gold: Int[np.ndarray, "words"], predicted: Int[np.ndarray, "words"], n_labels: int
-) -> list[Int[np.ndarray, "labels"]]:
+def _tag_counts(gold: LabelIds, predicted: LabelIds, n_labels: int) -> list[Int[np.ndarray, "labels"]]:
     """Hits, gold and predicted words of each tag."""
     return [np.bincount(words, minlength=n_labels) for words in (gold[gold == predicted], gold, predicted)]

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from crossfill.measures.metrics import LabelIds, Probabilities
+
 SMALLEST = 1e-12
 """Lower bound on probabilities in the log-likelihood, so that a word costs at most 27.6 nats."""
 N_BINS = 15
@@ -12,13 +14,13 @@ COVERAGES = 20
 """Points of a risk–coverage curve: the most confident 5 %, 10 %, …, 100 % of words."""
 
 
-def nll(probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"]) -> float:
+def nll(probabilities: Probabilities, gold: LabelIds) -> float:
     """−ln p(y) per word, in nats."""
     right = probabilities[np.arange(len(gold)), gold]
     return float(-np.log(np.maximum(right, SMALLEST)).mean())
 
 
-def brier(probabilities: Float[np.ndarray, "words labels"], gold: Int[np.ndarray, "words"]) -> float:
+def brier(probabilities: Probabilities, gold: LabelIds) -> float:
     """Σₖ (p(k) − [y = k])² per word: from 0 to 2."""
     right = probabilities[np.arange(len(gold)), gold]
     return float(((probabilities**2).sum(1) - 2 * right + 1).mean())

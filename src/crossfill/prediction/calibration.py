@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from pydantic import Field
 
 from crossfill.checkpoint import CALIBRATION, read_as
@@ -25,6 +25,7 @@ from crossfill.config import Decision
 from crossfill.errors import DataError
 from crossfill.files import write_json
 from crossfill.grid.task import Task
+from crossfill.measures.metrics import LabelIds, Probabilities
 from crossfill.prediction.rules import FARTHEST, Preference, Rule, Sample, fit_offsets
 
 LEVELS = 1000
@@ -72,7 +73,7 @@ class TaskCalibration:
             fit_offsets(cells, task),
         )
 
-    def sets(self, probabilities: Float[np.ndarray, "words labels"], alpha: float) -> Bool[np.ndarray, "words labels"]:
+    def sets(self, probabilities: Probabilities, alpha: float) -> Bool[np.ndarray, "words labels"]:
         """The label set of each word at level α; the most probable label is always in it."""
         if not 0 < alpha < 1:
             raise DataError(f"expected alpha between 0 and 1, such as 0.1 for sets that hold 90 %; got {alpha}")
@@ -81,7 +82,7 @@ class TaskCalibration:
         chosen[np.arange(len(chosen)), probabilities.argmax(-1)] = True
         return chosen
 
-    def doubtful(self, probabilities: Float[np.ndarray, "words labels"], share: float) -> Bool[np.ndarray, "words"]:
+    def doubtful(self, probabilities: Probabilities, share: float) -> Bool[np.ndarray, "words"]:
         """The words whose confidence would be in the lowest `share` of the calibration words."""
         if not 0 <= share <= 1:
             raise DataError(f"expected a share of words to abstain on from 0 to 1, got {share}")
@@ -109,9 +110,7 @@ def rule_for(
 
 
 def fit_temperature(
-    probabilities: Float[np.ndarray, "words labels"],
-    gold: Int[np.ndarray, "words"],
-    weights: Float[np.ndarray, "words"] | None = None,
+    probabilities: Probabilities, gold: LabelIds, weights: Float[np.ndarray, "words"] | None = None
 ) -> float:
     """The T that minimises −Σ wᵢ ln (p^(1/T)(yᵢ) / Z), found by bisecting the slope, as it is convex in 1/T."""
     logs = np.log(np.maximum(probabilities.astype(np.float64), 1e-30))
@@ -128,7 +127,7 @@ def fit_temperature(
     return float(round(2 / (low + high), 6)) if len(gold) else 1.0
 
 
-def tempered(probabilities: Float[np.ndarray, "words labels"], temperature: float) -> Float[np.ndarray, "words labels"]:
+def tempered(probabilities: Probabilities, temperature: float) -> Probabilities:
     """p^(1/T), renormalised."""
     return _softmax(np.log(np.maximum(probabilities, 1e-30)) / temperature).astype(probabilities.dtype)
 
@@ -158,6 +157,6 @@ def _quantiles(
     return np.where(levels > 0, values[order][places], 0.0)
 
 
-def _softmax(logits: Float[np.ndarray, "words labels"]) -> Float[np.ndarray, "words labels"]:
+def _softmax(logits: Probabilities) -> Probabilities:
     weights = np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf))
     return weights / weights.sum(-1, keepdims=True)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from crossfill.encoders.base import ranges
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Task, TaskKind, Unit
+from crossfill.measures.metrics import Lengths
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import TaskCalibration, rule_for, tempered
 from crossfill.prediction.predict import CellWords, Prediction, encode_words, predict_runs
@@ -104,7 +105,7 @@ def _grouped(queries: Sequence[Query], shifts: Mapping[Cell, float]) -> list[lis
 
 
 def _decide(
-    queries: Sequence[Query], lengths: Int[np.ndarray, "sentences"], task: Task, prediction: Prediction, shift: float
+    queries: Sequence[Query], lengths: Lengths, task: Task, prediction: Prediction, shift: float
 ) -> list[Tagging]:
     """Make the tagging of each query from one prediction for all words; the queries agree in task and options.
 

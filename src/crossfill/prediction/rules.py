@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from crossfill.grid.task import Task, TaskKind
-from crossfill.measures.metrics import Labelling, span_types, spans
+from crossfill.measures.metrics import LabelIds, Labelling, Lengths, Probabilities, span_types, spans
 
 Preference = Literal["f1", "precision", "recall"]
 BETAS: dict[Preference, float] = {"f1": 1.0, "precision": 0.5, "recall": 2.0}
@@ -38,9 +38,7 @@ class Rule:
     valid: bool = True
     """Whether spans are decoded as valid IOB2 sequences."""
 
-    def choose(
-        self, probabilities: Float[np.ndarray, "words labels"], lengths: Int[np.ndarray, "sentences"], task: Task
-    ) -> Int[np.ndarray, "words"]:
+    def choose(self, probabilities: Probabilities, lengths: Lengths, task: Task) -> LabelIds:
         """The label of each word, sentence or pair, as a column of the probabilities."""
         weights = np.log(np.maximum(probabilities, TINY))
         if self.offset and task.absent is not None:
@@ -52,9 +50,9 @@ class Rule:
 class Sample(NamedTuple):
     """Words of one cell with their right labels, and what a model that never saw the cell believes of them."""
 
-    probabilities: Float[np.ndarray, "words labels"]
-    gold: Int[np.ndarray, "words"]
-    lengths: Int[np.ndarray, "sentences"]
+    probabilities: Probabilities
+    gold: LabelIds
+    lengths: Lengths
 
 
 def fit_offsets(cells: Sequence[Sample], task: Task) -> dict[Preference, float]:
@@ -101,9 +99,7 @@ def starts(labels: Sequence[str]) -> Bool[np.ndarray, "labels"]:
     return np.array([not label.startswith("I-") for label in labels])
 
 
-def viterbi(
-    weights: Float[np.ndarray, "words labels"], lengths: Int[np.ndarray, "sentences"], labels: Sequence[str]
-) -> Int[np.ndarray, "words"]:
+def viterbi(weights: Probabilities, lengths: Lengths, labels: Sequence[str]) -> LabelIds:
     """The valid sequence of each sentence with the largest sum of weights, such as log-probabilities.
 
     It is computed word by word for all sentences at once.
@@ -130,10 +126,7 @@ def viterbi(
 
 
 def decode_spans(
-    probabilities: Float[np.ndarray, "words labels"],
-    decoded: Int[np.ndarray, "words"],
-    lengths: Int[np.ndarray, "sentences"],
-    labels: Sequence[str],
+    probabilities: Probabilities, decoded: LabelIds, lengths: Lengths, labels: Sequence[str]
 ) -> list[DecodedSpan]:
     """The spans of a sequence with their probabilities, by the forward and backward recursions."""
     forward, backward, scales = _recursions(probabilities, lengths, labels)
@@ -158,8 +151,8 @@ def decode_spans(
 
 
 def _recursions(
-    probabilities: Float[np.ndarray, "words labels"], lengths: Int[np.ndarray, "sentences"], labels: Sequence[str]
-) -> tuple[Float[np.ndarray, "words labels"], Float[np.ndarray, "words labels"], Float[np.ndarray, "words"]]:
+    probabilities: Probabilities, lengths: Lengths, labels: Sequence[str]
+) -> tuple[Probabilities, Probabilities, Float[np.ndarray, "words"]]:
     """Forward and backward sums over valid sequences, both divided at each word by the total of the forward sums."""
     p, allowed = np.maximum(probabilities.astype(np.float64), TINY), follows(labels).astype(np.float64)
     steps = _steps(lengths)
@@ -175,7 +168,7 @@ def _recursions(
     return forward, backward, scales
 
 
-def _steps(lengths: Int[np.ndarray, "sentences"]) -> list[Int[np.ndarray, "active"]]:
+def _steps(lengths: Lengths) -> list[Int[np.ndarray, "active"]]:
     """The rows of all first words, all second words, …; longest sentences first, so that unfinished ones lead."""
     order = np.argsort(-lengths, kind="stable")
     first = (np.cumsum(lengths) - lengths)[order]

@@ -14,6 +14,7 @@ from crossfill.errors import ConfigError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind, Unit
+from crossfill.measures.metrics import Probabilities
 from crossfill.prediction.html import tagging_html
 from crossfill.prediction.rules import Preference
 
@@ -89,7 +90,7 @@ class Tagging:
     sentence: Sentence
     labels: tuple[str, ...]
     """The label of each word: the most probable one, or in tasks with spans that of the best valid sequence."""
-    probabilities: Float[np.ndarray, "words labels"]
+    probabilities: Probabilities
     task: Task
     """Its labels are those of the columns of `probabilities`."""
     confidence: Float[np.ndarray, "words"]

@@ -4,33 +4,33 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from crossfill.errors import ConfigError
-from crossfill.settings import (
-    Batch,
-    Count,
-    Range,
-    Rate,
-    Scale,
-    Seed,
-    Settings,
-    Width,
-    change_values,
-    describe_problems,
-    group_of,
-    merged,
-    read_settings,
-)
+from crossfill.settings import Count, Seed, Settings, change_values, describe_problems, group_of, merged, read_settings
 
 MethodName = str  # `methods.registry` lists all
 KlSchedule = Literal["constant", "linear", "logistic", "blundell"]
 Decision = Literal["metric", "valid", "argmax"]
 """How probabilities become labels where a metric scores what is found, as F1 does: by a rule fitted to the `metric` on
 held-out cells if there is one, as the best `valid` sequence, or by `argmax` for each word (paper)."""
+Batch = Annotated[int, Field(ge=1, le=10**5)]  # number of things that are in memory together
+Width = Annotated[int, Field(ge=1, le=2**17)]  # of a vector
+Rate = Annotated[float, Field(gt=0, le=1000)]
+Scale = Annotated[float, Field(ge=0, le=10**9)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+_Bound = Annotated[float, Field(ge=-1000, le=1000)]
 Widths = Annotated[tuple[Width, ...], Field(max_length=100)]
 SentencePooling = Literal["mean", "last", "attention"]
+
+
+def _rising(pair: tuple[float, float]) -> tuple[float, float]:
+    if pair[0] > pair[1]:
+        raise ValueError("expected a range from low to high")
+    return pair
+
+
+Range = Annotated[tuple[_Bound, _Bound], AfterValidator(_rising)]
 
 
 class PretrainedConfig(Settings):

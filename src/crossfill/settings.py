@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from crossfill.errors import ConfigError, unknown
 from crossfill.files import shipped
@@ -17,21 +17,6 @@ _MOST_PROBLEMS, _LONGEST_TEXT = 20, 300
 
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Count = Annotated[int, Field(ge=1, le=10**9)]  # of steps, sentences or other things that take turns
-Batch = Annotated[int, Field(ge=1, le=10**5)]  # number of things that are in memory together
-Width = Annotated[int, Field(ge=1, le=2**17)]  # of a vector
-Depth = Annotated[int, Field(ge=1, le=100)]  # number of layers
-Rate = Annotated[float, Field(gt=0, le=1000)]
-Scale = Annotated[float, Field(ge=0, le=10**9)]
-
-
-def _rising(pair: tuple[float, float]) -> tuple[float, float]:
-    if pair[0] > pair[1]:
-        raise ValueError("expected a range from low to high")
-    return pair
-
-
-_Bound = Annotated[float, Field(ge=-1000, le=1000)]
-Range = Annotated[tuple[_Bound, _Bound], AfterValidator(_rising)]
 
 
 class Settings(BaseModel):

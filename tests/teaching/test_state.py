@@ -12,7 +12,7 @@ def accepted(name: str, *words: str, replaces: str | None = None) -> Accepted:
 
 
 def ids(state: JournalState) -> list[str]:
-    return [entry.id for entry in state.active]
+    return list(state.active_ids)
 
 
 def test_a_later_entry_takes_the_place_of_an_earlier_one():

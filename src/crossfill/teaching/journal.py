@@ -199,10 +199,11 @@ class JournalState:
     def __init__(self) -> None:
         self.accepted: dict[str, Accepted] = {}
         """All sentences that were ever accepted, by id."""
+        self.by_text: dict[str, Accepted] = {}
+        """The active ones by the key of their text, in order of acceptance."""
         self.states = [CellState(0, "", ())]
         self.current = 0
         """The number of the state that later sentences are added to."""
-        self._active: dict[str, str] = {}  # the text's key → id, in order of acceptance
 
     def apply(self, entries: Iterable[Entry]) -> None:
         """Take entries into account."""
@@ -210,50 +211,43 @@ class JournalState:
             match entry:
                 case Accepted():
                     self.accepted[entry.id] = entry
-                    if entry.replaces in self.accepted:
-                        self._remove(entry.replaces)
-                    self._active.pop(text_key(entry.sentence), None)
-                    self._active[text_key(entry.sentence)] = entry.id
+                    self._remove(entry.replaces)
+                    self.by_text.pop(text_key(entry.sentence), None)
+                    self.by_text[text_key(entry.sentence)] = entry
                 case Learned():
-                    self.states.append(CellState(entry.number, entry.when, tuple(self._active.values())))
+                    self.states.append(CellState(entry.number, entry.when, self.active_ids))
                     self.current = entry.number
                 case Estimated():
-                    self.states = [
-                        replace(s, score=entry.score) if s.number == entry.number else s for s in self.states
-                    ]
+                    place = self.states.index(self.at(entry.number))
+                    self.states[place] = replace(self.states[place], score=entry.score)
                 case Returned():
-                    names = self.at(entry.number).ids
-                    self._active = {text_key(self.accepted[name].sentence): name for name in names}
+                    active = [self.accepted[name] for name in self.at(entry.number).ids]
+                    self.by_text = {text_key(one.sentence): one for one in active}
                     self.current = entry.number
-                case _:
+                case Withdrawn():
                     self._remove(entry.id)
 
     @property
-    def active(self) -> list[Accepted]:
-        """The sentences that count, in order of acceptance."""
-        return list(self.by_text.values())
+    def active_ids(self) -> tuple[str, ...]:
+        """The ids of the sentences that count, in order of acceptance."""
+        return tuple(entry.id for entry in self.by_text.values())
 
     @property
     def unlearned(self) -> int:
         """Active sentences that the current state does not know."""
-        return len(set(self._active.values()) - set(self.at(self.current).ids))
+        return len(set(self.active_ids) - set(self.at(self.current).ids))
 
     @property
     def changed(self) -> bool:
         """Whether the active sentences differ from those of the current state."""
-        return set(self._active.values()) != set(self.at(self.current).ids)
-
-    @property
-    def by_text(self) -> dict[str, Accepted]:
-        """The sentences that count, by the key of their text."""
-        return {key: self.accepted[name] for key, name in self._active.items()}
+        return set(self.active_ids) != set(self.at(self.current).ids)
 
     def at(self, number: int) -> CellState:
         """Find the state of this number."""
         return next(state for state in self.states if state.number == number)
 
     def _remove(self, name: str | None) -> None:
-        self._active = {key: other for key, other in self._active.items() if other != name}
+        self.by_text = {key: entry for key, entry in self.by_text.items() if entry.id != name}
 
 
 def corpus_of(entry: Accepted) -> Corpus:

@@ -145,7 +145,7 @@ class Teacher:
         taught = self._taught_cell(cell)
         check_name(who)
         with self._lock:
-            active = {entry.id for entry in taught.refresh().active}
+            active = taught.refresh().active_ids
             if wrong := next((name for name in ids if name not in active), None):
                 raise DataError(f"{taught.cell}: expected the id of an active sentence, got '{wrong[:20]}'")
             taught.write(*(Withdrawn(name, who, _now()) for name in ids))
@@ -179,7 +179,7 @@ class Teacher:
     def by_text(self, cell: str | Cell) -> dict[str, Accepted]:
         """Find the sentences that count by `text_key` of their words, in order of acceptance."""
         with self._lock:
-            return self._taught_cell(cell).refresh().by_text
+            return dict(self._taught_cell(cell).refresh().by_text)
 
     def active(self, cell: str | Cell) -> list[Accepted]:
         """List the sentences that count, in order of acceptance."""
@@ -216,8 +216,8 @@ class Teacher:
                 "cell": str(taught.cell),
                 "status": "seen" if taught.cell in self.tagger.seen else "unseen",
                 "metric": self.tagger.model.inventory.task(taught.cell.task).metric,
-                "sentences": len(state.active),
-                "words": sum(len(entry.sentence) for entry in state.active),
+                "sentences": len(state.by_text),
+                "words": sum(len(entry.sentence) for entry in state.by_text.values()),
                 "unlearned": state.unlearned,
                 "changed": state.changed,
                 "waiting": waiting,

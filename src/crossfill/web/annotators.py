@@ -60,17 +60,11 @@ class Annotation(BaseModel):
     was_cancelled: bool | None = Field(default=None, description="Whether the task was skipped.")
 
 
-class AnnotatedTask(BaseModel):
-    """The task of an annotation."""
+class Named(BaseModel):
+    """The task of an annotation, or an annotation that was deleted."""
 
     id: int
     data: Any = None
-
-
-class DeletedAnnotation(BaseModel):
-    """An annotation that was deleted."""
-
-    id: int
 
 
 class Event(BaseModel):
@@ -79,8 +73,8 @@ class Event(BaseModel):
     action: str = Field(description="As ANNOTATION_CREATED, ANNOTATIONS_DELETED, START_TRAINING.")
     project: Project | None = None
     annotation: Annotated[list[Annotation], OneOrMore] = Field(default=[], description="One, or a list.")
-    task: Annotated[list[AnnotatedTask], OneOrMore] = Field(default=[], description="One, or a list.")
-    annotations: list[DeletedAnnotation] = Field(default=[], description="Those that were deleted.")
+    task: Annotated[list[Named], OneOrMore] = Field(default=[], description="One, or a list.")
+    annotations: list[Named] = Field(default=[], description="Those that were deleted.")
 
 
 class Metadata(BaseModel):

@@ -23,7 +23,6 @@ from crossfill.web.security import Shield
 from crossfill.web.settings import ServeSettings
 from crossfill.web.teach import add_teaching
 
-DESCRIPTION = "Tags text in any cell of a task × language grid, and says how sure it is of every word."
 _MEDIA_TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -43,8 +42,9 @@ def build_app(
     settings = settings or ServeSettings()
     engine = Engine(tagger, settings, teacher and teacher.encoding)
     queue = RequestQueue(engine, settings)
-    grid_answer = describe_grid(tagger, name, examples or {}, settings, teach=teacher is not None)
-    overview = to_json(grid_answer, inf_nan_mode="null")
+    described = describe_grid(tagger, name, examples or {}, settings, teach=teacher is not None)
+    overview = to_json(described, inf_nan_mode="null")
+    example = {"cells": [described["cells"][0]["cell"]], "text": "Dakar mooy péeyu Senegaal."}
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -57,7 +57,7 @@ def build_app(
     app = FastAPI(
         title="crossfill",
         version=__version__,
-        description=DESCRIPTION,
+        description="Tags text in any cell of a task × language grid, and says how sure it is of every word.",
         lifespan=lifespan,
         docs_url=None,  # FastAPI's page loads scripts from other hosts; ours is at /docs
         redoc_url=None,
@@ -83,7 +83,7 @@ def build_app(
         return Response(overview, media_type="application/json")
 
     @app.post("/api/tag", summary="Tag text", response_model=TagAnswer, responses=BODY_PROBLEMS)
-    async def tag(request: Request, wanted: Annotated[TagRequest, Body(examples=[_example(grid_answer)])]) -> Response:
+    async def tag(request: Request, wanted: Annotated[TagRequest, Body(examples=[example])]) -> Response:
         """Label the words of a text in one or more cells, with confidence, entropy and its epistemic part."""
         job = engine.job(wanted)
         request.scope["about"] = {"cells": len(wanted.cells), "characters": wanted.n_characters}
@@ -109,12 +109,6 @@ def build_app(
     app.add_middleware(Shield, settings=settings, paths=frozenset({*pages, "/api/openapi.json", *paths}))
     app.state.batcher = queue.batcher
     return app
-
-
-def _example(grid: dict[str, Any]) -> dict[str, Any]:
-    """Make a request that this model can answer."""
-    language = grid["languages"][0]
-    return {"cells": [f"{grid['tasks'][0]['name']}/{language['code']}"], "text": [*language["examples"], "Dakar"][0]}
 
 
 def _pages(teach: bool) -> dict[str, Callable[[Request], Awaitable[Response]]]:

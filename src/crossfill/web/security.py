@@ -62,8 +62,7 @@ class Shield:
         async def send_shielded(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(scope=message)
+                status, headers = message["status"], MutableHeaders(scope=message)
                 headers.setdefault("cache-control", "no-store")
                 headers.update(HEADERS)
             await send(message)
@@ -81,8 +80,8 @@ class Shield:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             log("error", "failure", kind=type(error).__name__, place=f"{frame.filename}:{frame.lineno}")
             if not status:
-                problem = ApiError(500, "the server failed; its log says where")
-                await problem_response(problem)(scope, receive, send_shielded)
+                response = problem_response(ApiError(500, "the server failed; its log says where"))
+                await response(scope, receive, send_shielded)
         finally:
             path = scope["path"] if scope["path"] in self.paths else "other"
             spent = round(1000 * (time.perf_counter() - started), 1)
@@ -95,8 +94,7 @@ class Shield:
         name = re.sub(r":[0-9]+$", "", host).strip("[]")
         if (self.settings.is_local or named) and name not in (*LOOPBACK, *named):
             # DNS rebinding: a page of another site whose name resolves to this machine
-            message = "expected a request for this machine, by the name localhost or one that --allow-host gives"
-            raise ApiError(421, message)
+            raise ApiError(421, "expected a request for localhost, or for a name that --allow-host gives")
         # browsers say which site a page is of, programs nothing; passwords of HTTP Basic would go with any page
         sites = (None, f"http://{host}", f"https://{host}", *self.settings.origins)
         origin = headers["origin"].lower() if "origin" in headers else None
@@ -108,13 +106,12 @@ class Shield:
         # digests have one length, so that the comparison does not reveal that of the right token
         given = hashlib.sha256(_token_in(headers.get("authorization", ""))).digest()
         if not hmac.compare_digest(given, self._token):
-            message = "expected the server's token as 'Authorization: Bearer TOKEN', or as the password of HTTP Basic"
-            raise ApiError(401, message)
+            raise ApiError(401, "expected the server's token as a Bearer token, or as the password of HTTP Basic")
 
     async def _read(self, scope: Scope, receive: Receive) -> Receive:
         """Read the whole body within the limits of size and time; returns a `receive` that replays it."""
-        limits = self.settings
-        most = limits.max_document_bytes if scope["path"].startswith(DOCUMENT_PATHS) else limits.max_bytes
+        limits, documents = self.settings, scope["path"].startswith(DOCUMENT_PATHS)
+        most = limits.max_document_bytes if documents else limits.max_bytes
         length = Headers(scope=scope).get("content-length", "0")
         check_size("bytes", most, int(length) if length.isdecimal() else 0)
         body = bytearray()

@@ -28,8 +28,6 @@ CONNECTIONS: dict[str, Any] = {
     "server_header": False,
 }
 """How uvicorn treats connections: a head or trailers of more than 32 kB get 400, more than 512 connections 503."""
-_SECONDS_TO_FINISH = 10
-_BACKLOG = 1024
 
 
 def serve(
@@ -48,7 +46,7 @@ def serve(
         teacher = Teacher(tagger, settings.teach, settings.learn_every, folder)
     app = build_app(tagger, settings, shown_name(folder), tagger.card.examples, teacher)
     listening = _listen(settings.host, settings.port)
-    finish = int(settings.timeout) + _SECONDS_TO_FINISH
+    finish = int(settings.timeout) + 10
     server = uvicorn.Server(uvicorn.Config(app, **CONNECTIONS, timeout_graceful_shutdown=finish))
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listening.getsockname()[1]}/"
@@ -79,10 +77,10 @@ def check_apart(taught: Path, model: Path) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A listening socket: clients that connect before the server is ready wait instead of being refused."""
+    """Make a listening socket: clients that connect before the server is ready wait instead of being refused."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise ConfigError(
             f"expected to listen on {host} port {port}; {error.strerror or error}; is another server there? "

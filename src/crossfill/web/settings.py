@@ -12,10 +12,6 @@ MAX_WORK = 10_000_000
 """Maximum of characters × cells × posterior samples in a request."""
 BATCH_WORK = 4_000_000
 """Maximum of characters × cells × posterior samples of requests that are tagged together."""
-_BYTES_PER_CHARACTER = 12  # two JSON escapes of six bytes, for a character outside the BMP
-_BYTES_PER_WORD = 8
-_BYTES_BESIDES = 2**16
-_LONGEST_TIMEOUT = 3600
 
 
 @dataclass(frozen=True)
@@ -50,13 +46,12 @@ class ServeSettings:
     """Seconds until a request without an answer gets 503, and one that has not fully arrived 408."""
 
     def __post_init__(self) -> None:
-        lowest = {"port": 0, "max_samples": 0, "learn_every": 0, "max_document_bytes": 1024}
-        lowest |= dict.fromkeys(("max_characters", "max_words", "queue", "batch_requests"), 1)
-        for name, least in lowest.items():
-            if getattr(self, name) < least:
+        positive = ("max_characters", "max_words", "queue", "batch_requests", "max_document_bytes")
+        for name in ("port", "max_samples", "learn_every", *positive):
+            if getattr(self, name) < (least := int(name in positive)):
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
-        if not 0 < self.timeout <= _LONGEST_TIMEOUT:
-            raise ConfigError(f"timeout: expected seconds above 0, at most {_LONGEST_TIMEOUT:,}, got {self.timeout}")
+        if not 0 < self.timeout <= 3600:
+            raise ConfigError(f"timeout: expected seconds above 0, at most 3,600, got {self.timeout}")
         for name in self.allow_hosts:
             if not name or name != name.lower() or not set(name).isdisjoint("/:[]@ "):
                 raise ConfigError(f"allow_hosts: expected a name as annotation.example.org, got '{name}'")
@@ -68,19 +63,16 @@ class ServeSettings:
                 "python -c 'import secrets; print(secrets.token_urlsafe())'"
             )
         if self.token is None and not self.is_local:
-            put = "put one into $CROSSFILL_TOKEN"
+            what = f"on {self.host}; put one into $CROSSFILL_TOKEN"
             if not self.no_token:
-                raise ConfigError(
-                    f"host: expected a token to serve other machines on {self.host}; {put}, or let everyone in with "
-                    "--no-token"
-                )
+                raise ConfigError(f"host: expected a token to serve others {what}, or let everyone in with --no-token")
             if self.teach is not None:
-                raise ConfigError(f"teach: expected a token to be taught from other machines on {self.host}; {put}")
+                raise ConfigError(f"teach: expected a token to be taught from other machines {what}")
 
     @property
     def max_bytes(self) -> int:
-        """Maximum size of a request's body."""
-        return _BYTES_PER_CHARACTER * self.max_characters + _BYTES_PER_WORD * self.max_words + _BYTES_BESIDES
+        """Maximum size of a request's body: a character may be two JSON escapes of six bytes."""
+        return 12 * self.max_characters + 8 * self.max_words + 2**16
 
     @property
     def is_local(self) -> bool:

@@ -25,8 +25,7 @@ from crossfill.grid.task import Unit
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.progress import Report
 from crossfill.tagger import render
-from crossfill.tagger.tagger import Tagger, load
-from crossfill.tagger.texts import CHUNK_SENTENCES
+from crossfill.tagger.tagger import CHUNK_SENTENCES, Tagger, load
 
 PLAN, SET_ASIDE, RECORDS, TAGGED = "plan.json", "set-aside.jsonl", "records", "tagged"
 SUFFIXES = {"jsonl": ".jsonl", "conllu": ".conllu", "bio": ".bio"}

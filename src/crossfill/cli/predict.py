@@ -51,8 +51,7 @@ def predict(
     from crossfill.data.streams import input_form, read_items
     from crossfill.errors import DataError
     from crossfill.prediction.tagging import TaggingOptions
-    from crossfill.tagger.tagger import load
-    from crossfill.tagger.texts import CHUNK_SENTENCES
+    from crossfill.tagger.tagger import CHUNK_SENTENCES, load
 
     path = None if str(file) == "-" else file
     name = str(path or "standard input")

@@ -52,20 +52,15 @@ class RunRequest:
 
 
 class Choice(NamedTuple):
-    """The settings of a run, and why."""
+    """The settings of a run, the reason of each choice that the user did not make, and the encoder if it was found."""
 
     config: Config
     reasons: tuple[str, ...]
-    """One sentence for each choice that the user did not make."""
     source: "Source | None" = None
-    """The pretrained encoder, if choosing took a look at it."""
 
 
 def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest, source: "Source | None" = None) -> Choice:
-    """Choose the settings of a run: those of its config, else the best-measured ones for encoder, device and data.
-
-    `source` is the pretrained encoder, if it was found before.
-    """
+    """Choose the settings of a run: those of its config, else the best-measured ones for encoder, device and data."""
     if request.config is None:
         return _from_preset(grid, seen, request, source)
     if request.preset is not None:
@@ -79,37 +74,36 @@ def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest, sou
     if not isinstance(config, Config):
         raise ConfigError(f"config: expected a Config or the path of a YAML file, got {type(config).__name__}")
     vectors = config.sources.vectors or request.vectors
-    named = _given({"method": request.method, "encoder.name": request.encoder, "sources.vectors": vectors})
-    return Choice(config.change(named).change(request.changes), ())
+    return Choice(_named(config, request.method, request.encoder, vectors).change(request.changes), ())
 
 
-def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
+def _named(config: Config, method: str | None, encoder: str | None, vectors: str | None) -> Config:
+    named = {"method": method, "encoder.name": encoder, "sources.vectors": vectors}
+    return config.change({name: value for name, value in named.items() if value is not None})
 
 
 def _from_preset(grid: Grid, seen: Collection[Cell], request: RunRequest, source: "Source | None") -> Choice:
     reasons: list[str] = []
-    name, preset = request.encoder or request.changes.get("encoder.name"), request.preset
+    name, preset = str(request.encoder or request.changes.get("encoder.name") or ""), request.preset
     if not name:
         name, why = _default_encoder(preset)
         reasons += [f"encoder {name}: none was named, and {why}"] if why else []
     if preset is None:
-        preset, why = _preset(str(name))
+        preset, why = _default_preset(name)
         reasons.append(f"preset {preset}: {why}")
-    named = _given({"method": request.method, "encoder.name": str(name), "sources.vectors": request.vectors})
-    config = parse_config(preset_values(preset, request.method)).change(named)
+    config = _named(parse_config(preset_values(preset, request.method)), request.method, name, request.vectors)
     if preset != "paper":
         config = _fit_to_data(config, preset, grid, seen)
         if name != "compact":
             from crossfill.encoders.huggingface import Source
 
-            source = source or Source.find(str(name))
+            source = source or Source.find(name)
             config = _fit_to_encoder(config, source, grid, reasons)
     config = config.change(request.changes)
     return Choice(config, tuple(reasons), source if config.encoder.name == name else None)
 
 
-def _preset(encoder: str) -> tuple[str, str]:
+def _default_preset(encoder: str) -> tuple[str, str]:
     if encoder == "compact":
         return "demo", "the compact encoder trains from scratch"
     if torch.accelerator.is_available():
@@ -123,10 +117,8 @@ def _default_encoder(preset: str | None) -> tuple[str, str]:
 
     if preset == "demo":
         return "compact", ""
-    if Path(DEFAULT_ENCODER).is_dir():
-        return DEFAULT_ENCODER, "there is a folder of this name"
-    if is_cached(DEFAULT_ENCODER):
-        return DEFAULT_ENCODER, "this one is in the local cache of the hub"
+    if Path(DEFAULT_ENCODER).is_dir() or is_cached(DEFAULT_ENCODER):
+        return DEFAULT_ENCODER, "this one is on this machine"
     if preset is not None:
         return DEFAULT_ENCODER, f"preset {preset} is for pretrained ones"
     remedy = f"--encoder {DEFAULT_ENCODER} fetches it and does much better"
@@ -153,12 +145,11 @@ def _fit_to_data(config: Config, preset: str, grid: Grid, seen: Collection[Cell]
 
 def _fit_to_encoder(config: Config, source: "Source", grid: Grid, reasons: list[str]) -> Config:
     """Pooling by the direction of attention, windows that the network takes, and similarities that are known."""
-    settings = config.encoder.pretrained
-    changes: dict[str, Any] = {"encoder.pretrained.pooling": "last" if source.is_causal else "first"}
-    reasons.append(
-        f"pooling {changes['encoder.pretrained.pooling']}: attention is "
-        + ("causal, so the last piece of a word has seen all of it" if source.is_causal else "bidirectional")
-    )
+    settings, pooling, attention = config.encoder.pretrained, "first", "bidirectional"
+    if source.is_causal:
+        pooling, attention = "last", "causal, so the last piece of a word has seen all of it"
+    reasons.append(f"pooling {pooling}: attention is {attention}")
+    changes: dict[str, Any] = {"encoder.pretrained.pooling": pooling}
     if source.longest < settings.max_pieces:
         changes["encoder.pretrained.max_pieces"] = source.longest
         changes["encoder.pretrained.overlap"] = min(settings.overlap, source.longest // 4)

@@ -45,7 +45,8 @@ def columns(taggings: Sequence[Tagging], whole: bool) -> str:
     """
     lines = []
     words = taggings[0].unit is Unit.WORD
-    for i, word in enumerate(taggings[0].sentence.words if words else [" ‖ ".join(_texts(taggings[0]))]):
+    sentences = [part.text for part in taggings[0].sentence.sentences]
+    for i, word in enumerate(taggings[0].sentence.words if words else [" ‖ ".join(sentences)]):
         row = [on_one_line(word)]
         for tagging in taggings:
             row += _numbers(tagging, i)
@@ -60,16 +61,12 @@ def columns(taggings: Sequence[Tagging], whole: bool) -> str:
     return "".join(lines) + ("\n" if words else "")
 
 
-def _texts(tagging: Tagging) -> list[str]:
-    return [part.text for part in tagging.sentence.sentences]
-
-
 def json_line(item: Item, taggings: Sequence[Tagging], whole: bool) -> str:
     """Write one JSON object: the input's other fields, words with offsets, and under `tags` an object for each cell."""
     sentence = taggings[0].sentence
     fields: dict[str, Any] = {**item.fields}
     if sentence.unit is Unit.PAIR:
-        fields |= zip(("premise", "hypothesis"), _texts(taggings[0]), strict=True)
+        fields |= zip(("premise", "hypothesis"), (part.text for part in sentence.sentences), strict=True)
     else:
         fields["words"] = sentence.words
         if sentence.spaces:

@@ -24,9 +24,8 @@ def run_state(folder: Path) -> Literal["empty", "unfinished", "finished"]:
 def locked_for_run(folder: Path, resume: bool, force: bool) -> Iterator[None]:
     """Lock a folder for a run, from before its first work to its end, when what only served to resume it is deleted.
 
-    CheckpointError if it cannot be written, if another process holds it, if there is nothing to `resume`, or if it
-    holds a run that is neither resumed nor given up with `force`. A run that fails before it has written anything
-    leaves no lock file.
+    A folder that holds a run is refused, unless it is resumed, or given up with `force`. A run that fails before it
+    has written anything leaves no lock file.
     """
     new = not folder.exists()
     with ExitStack() as stack:
@@ -39,7 +38,7 @@ def locked_for_run(folder: Path, resume: bool, force: bool) -> Iterator[None]:
         if not held:
             raise CheckpointError(f"{folder}: another process is training into this folder; wait, or name another one")
         try:
-            _check(folder, resume, force)
+            _make_ready(folder, resume, force)
             yield
             _remove_state(folder)
         except BaseException:
@@ -56,7 +55,7 @@ def _remove_state(folder: Path) -> None:
     (folder / checkpoint.STATE).unlink(missing_ok=True)
 
 
-def _check(folder: Path, resume: bool, force: bool) -> None:
+def _make_ready(folder: Path, resume: bool, force: bool) -> None:
     state = run_state(folder)
     if resume and state == "empty":
         raise CheckpointError(f"{folder}: expected a run to resume, found none; train without --resume")
@@ -67,11 +66,12 @@ def _check(folder: Path, resume: bool, force: bool) -> None:
     if resume or state == "empty":
         return
     if not force:
-        what = "a finished model" if state == "finished" else "a run that is not finished"
-        go_on = "" if state == "finished" else "--resume (resume=True) goes on with it, "
+        what = "a finished model; "
+        if state == "unfinished":
+            what = "a run that is not finished; --resume (resume=True) goes on with it, "
         raise CheckpointError(
-            f"{folder}: expected an empty folder, found {what}; {go_on}--force (force=True) replaces it, or name "
-            "another folder with --out"
+            f"{folder}: expected an empty folder, found {what}--force (force=True) replaces it, or name another "
+            "folder with --out"
         )
     _remove_state(folder)
     checkpoint.remove_run(folder)

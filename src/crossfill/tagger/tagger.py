@@ -16,6 +16,7 @@ from crossfill.adaptation.storage import load_adapted
 from crossfill.config import Config
 from crossfill.data.codes import find_cell, find_language_in
 from crossfill.data.labels import task_name
+from crossfill.data.segmentation import split_words
 from crossfill.encoders.hub import first_line
 from crossfill.errors import CheckpointError, ConfigError, DataError
 from crossfill.evaluation.expected import Expectations, load_expected, save_expected
@@ -32,7 +33,11 @@ from crossfill.prediction.queries import HeadOf, Query, tag_queries
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.card import CardInfo, load_card_info, load_results, save_card_info, write_card
 from crossfill.tagger.model_folder import find_model, load_model, save_model
-from crossfill.tagger.texts import CHUNK_SENTENCES, Text, as_sentence, chunked
+
+Text = str | Sequence[str] | Sentence
+"""A sentence, as words or as a string that is split into words; a pair, as two strings or as one with a tab between."""
+CHUNK_SENTENCES, CHUNK_WORDS = 256, 8192
+"""A stream is processed in chunks that end at this many sentences or words."""
 
 
 class Tagger(ModelHubMixin, library_name="crossfill"):
@@ -53,7 +58,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         self.expectations = expectations
         """Expected scores of unseen cells, where seen cells were held out in turn."""
         self.card = card or CardInfo()
-        """What it was trained on, what its card says, and the revision on the hub that it was loaded from."""
+        """What its card says: what it was trained on, and where on the hub it was loaded from."""
         self._hub_mixin_config = None  # else huggingface_hub writes a config.json of its own into the folder
         self._known = frozenset(self.cells)
 
@@ -132,7 +137,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
             raise DataError("expected cells that all label pairs, or none; got both; tag them one after the other")
         sentences = (as_sentence(text, targets[0].language, unit) for text in texts)
         queries = [self.query(Sentence(()), cell, samples, options) for cell in targets]
-        for chunk in chunked(sentences, chunk_sentences):
+        for chunk in _chunks(sentences, chunk_sentences):
             tagged = self.tag_queries([replace(query, sentence=sentence) for query in queries for sentence in chunk])
             yield from zip(*(tagged[i : i + len(chunk)] for i in range(0, len(tagged), len(chunk))), strict=True)
 
@@ -177,11 +182,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         return adapted
 
     def adapted_to(
-        self,
-        examples: Examples,
-        cell: Cell,
-        task: Task | None = None,
-        calibration: CellCalibration | None = None,
+        self, examples: Examples, cell: Cell, task: Task | None = None, calibration: CellCalibration | None = None
     ) -> AdaptedCell:
         """Adapt a cell to exactly these sentences, without a change of the tagger; a given `calibration` is kept.
 
@@ -212,16 +213,14 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         cells = {other: earlier for other, earlier in self.adapted.items() if other != cell}
         if adapted is not None:
             cells[cell] = adapted
-        self._use(with_adapted(self.model, cells))
+        self.model = with_adapted(self.model, cells).eval()
+        self._known = frozenset(self.cells)
 
     def add_language(self, language: str, text: Corpus | Iterable[Sentence]) -> None:
         """Add a language of which there is nothing but text: every task can be tagged in it from then on."""
         code = find_language_in(language, self.model.inventory.languages)
         plain = text if isinstance(text, Corpus) else Corpus.from_text(text)
-        self._use(add_language(self.model, self.config, code, plain))
-
-    def _use(self, model: Model) -> None:
-        self.model = model.eval()
+        self.model = add_language(self.model, self.config, code, plain).eval()
         self._known = frozenset(self.cells)
 
     def status(self, cell: Cell) -> str:
@@ -277,10 +276,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
     def save_pretrained(
         self, save_directory: str | Path, *, model_card_kwargs: Mapping[str, Any] | None = None, **options: Any
     ) -> str | None:
-        """Write a model folder, as `save`; with `push_to_hub=True`, upload it, and return the address of the commit.
-
-        `model_card_kwargs` are those of `set_card`.
-        """
+        """Write a model folder, as `save`; with `push_to_hub=True`, upload it, and return the address of the commit."""
         self.set_card(**(model_card_kwargs or {}))
         return super().save_pretrained(save_directory, **options)
 
@@ -335,3 +331,46 @@ def load(
     kept on disk unless `cache` is a folder, or true for the user's cache.
     """
     return Tagger.from_pretrained(folder, revision=revision, encoder=encoder, cache=cache)
+
+
+def as_sentence(text: Text, language: str, unit: Unit = Unit.WORD) -> Sentence:
+    """Convert words to a sentence; a string is first split into words by the rules of the language."""
+    if unit is Unit.PAIR:
+        if isinstance(text, Sentence) and (text.unit is Unit.PAIR or not text.words):
+            return text
+        parts = text.split("\t") if isinstance(text, str) else text
+        parts = [] if isinstance(parts, Sentence | bytes) or not isinstance(parts, Sequence) else parts
+        if len(parts) != 2 or not all(isinstance(part, str) and part.strip() for part in parts):
+            raise DataError(
+                f"expected a pair of sentences, as two strings or one with a tab between; got {_shown(text)}"
+            )
+        first, second = (split_words(part, language) for part in parts)
+        return Sentence.pair(first, second)
+    if isinstance(text, Sentence):
+        if text.unit is Unit.PAIR:
+            raise DataError(f"expected one sentence, got a pair: {text.text[:60]}")
+        return text
+    if isinstance(text, str):
+        return split_words(text, language)
+    words = tuple(text) if isinstance(text, Iterable) and not isinstance(text, bytes) else None
+    if words is None or not all(isinstance(word, str) for word in words):
+        raise DataError(f"expected a sentence as a string or as a list of words, got {_shown(text)}")
+    return Sentence(words)
+
+
+def _chunks(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list[Sentence]]:
+    """Cut the stream into parts of that many sentences, or of `CHUNK_WORDS` words if those are fewer."""
+    chunk, n_words = [], 0
+    for sentence in sentences:
+        chunk.append(sentence)
+        n_words += len(sentence)
+        if len(chunk) >= most_sentences or n_words >= CHUNK_WORDS:
+            yield chunk
+            chunk, n_words = [], 0
+    if chunk:
+        yield chunk
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text[:60]}{'…' if len(text) > 60 else ''}"

@@ -20,8 +20,7 @@ from crossfill.grid.task import Unit
 from crossfill.model import Classifier
 from crossfill.prediction.queries import Query
 from crossfill.prediction.tagging import DIGITS, Span, Tagging, TaggingOptions
-from crossfill.tagger.tagger import Tagger
-from crossfill.tagger.texts import as_sentence
+from crossfill.tagger.tagger import Tagger, as_sentence
 from crossfill.web.problems import Answer, ApiError, check_size
 from crossfill.web.settings import MAX_CELLS, MAX_WORK, ServeSettings
 

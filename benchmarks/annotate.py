@@ -33,7 +33,7 @@ from crossfill.grid.sentence import Corpus
 from crossfill.grid.text_keys import sentence_hashes
 from crossfill.measures.significance import over_trainings_and_cells
 from crossfill.prediction.calibration import rule_for
-from crossfill.tagger.annotation import candidates, choose
+from crossfill.tagger.annotation import Candidates, candidates, choose
 from crossfill.tagger.tagger import load
 
 Run = dict[str, Any]
@@ -98,6 +98,14 @@ def gain(curve: Run, base: Run, budgets: Sequence[int]) -> tuple[float, float]:
     return sentences[0] - sentences[1], by_words[0] - by_words[1]
 
 
+def taken(pool: Candidates, places: list[int]) -> Candidates:
+    """Some of the candidates, in this order."""
+    parts = np.split(pool.doubts, np.cumsum([len(sentence) for sentence in pool.sentences])[:-1])
+    doubts = np.concatenate([parts[i] for i in places]) if places else pool.doubts[:0]
+    sentences = [pool.sentences[i] for i in places]
+    return Candidates(sentences, pool.entropy[places], pool.mutual_information[places], doubts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("data", type=Path)
@@ -138,7 +146,7 @@ def main() -> None:
         (zero_shot,) = curve.points([], budgets=[0])
         for seed in arguments.seeds:
             kept = np.random.default_rng(seed).permutation(len(everything))[: int(0.9 * len(everything))].tolist()
-            pool = everything.take(kept)
+            pool = taken(everything, kept)
             lengths = np.array([len(sentence) for sentence in pool.sentences])
             orders = {
                 "random": list(range(len(kept))),

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from crossfill.config import Config
+from crossfill.encoders import finetuned as finetuned_module
 from crossfill.encoders import frozen as frozen_module
 from crossfill.encoders.base import build_encoder
 from crossfill.encoders.finetuned import FinetunedEncoder
 from crossfill.encoders.frozen import FrozenEncoder, StoredVectors
-from crossfill.encoders.pieces import PieceInputs
 from crossfill.errors import ConfigError, DataError, EncoderError
 from crossfill.evaluation.results import task_means
 from crossfill.evaluation.scoring import evaluate
@@ -120,7 +120,7 @@ def test_partial_trains_the_same_with_and_without_cached_states(folder: Path, mo
     cached = trained(folder, "partial", "training.steps=10")
     before = start(folder, "partial")
     assert cached.encoder.prepare(GRID.training(GRID.cells[0])).states is not None
-    monkeypatch.setattr(PieceInputs, "with_states", lambda inputs, _: inputs)
+    monkeypatch.setattr(finetuned_module, "replace", lambda inputs, **_: inputs)
     plain = trained(folder, "partial", "training.steps=10")
     assert plain.encoder.prepare(GRID.training(GRID.cells[0])).states is None
     for name, tensor in cached.state_dict().items():

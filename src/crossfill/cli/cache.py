@@ -39,7 +39,8 @@ def cache(
                 )
             typer.confirm(f"{store.folder}: remove {len(entries)} entries, {size}?", abort=True)
         if encoder:
-            store.remove(entries)
+            for entry in entries:
+                entry.path.unlink(missing_ok=True)
         else:
             store.clear()  # unfinished ones, too
         typer.echo(f"{store.folder}: {len(entries)} entries removed, {size}")

@@ -74,14 +74,19 @@ class FeatureCache:
             try:
                 _write(path, metadata, shape, dtype, blocks)
                 rows = _open(path)
-            except OSError as error:
-                self._warn(error)
+            except OSError as error:  # which only costs time
+                if not self._warned:
+                    self._warned = True
+                    print(  # noqa: T201
+                        f"{self.folder}: cannot keep features ({error.strerror or error}); going on without, and "
+                        "computing them again next time. Make room, or name another folder with --cache",
+                        file=sys.stderr,
+                    )
         return _in_memory(shape, dtype, blocks) if rows is None else rows
 
     def holds(self, about: Mapping[str, Any], shape: tuple[int, int], dtype: Literal["<f2", "<f4"]) -> bool:
         """Whether there is a file with the features that `about` describes."""
-        path = self._path(about, shape, dtype)
-        return path is not None and _open(path) is not None
+        return (path := self._path(about, shape, dtype)) is not None and _open(path) is not None
 
     def drop(self, about: Mapping[str, Any], shape: tuple[int, int], dtype: Literal["<f2", "<f4"]) -> None:
         """Delete the file of these features, if there is one."""
@@ -109,11 +114,6 @@ class FeatureCache:
             digest.update(data[start : start + _BLOCK])
         return digest.hexdigest() == metadata["digest"]
 
-    def remove(self, entries: list[Entry]) -> None:
-        """Delete these files."""
-        for entry in entries:
-            entry.path.unlink(missing_ok=True)
-
     def clear(self) -> None:
         """Delete all files, with the temporary ones that killed processes left."""
         for path in self.folder.glob("*") if self.folder is not None else ():
@@ -123,16 +123,6 @@ class FeatureCache:
         full = json.dumps(_described(about, shape, dtype), sort_keys=True)
         name = f"{blake2b(full.encode(), digest_size=_DIGEST).hexdigest()}.safetensors"
         return None if self.folder is None else self.folder / name
-
-    def _warn(self, error: OSError) -> None:
-        """Say once that features are not kept, which only costs time."""
-        if not self._warned:
-            self._warned = True
-            print(  # noqa: T201
-                f"{self.folder}: cannot keep features ({error.strerror or error}); going on without, and computing "
-                "them again next time. Make room, or name another folder with --cache",
-                file=sys.stderr,
-            )
 
 
 def _described(about: Mapping[str, Any], shape: tuple[int, int], dtype: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A pretrained encoder that is fine-tuned, completely or from a layer up."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,7 @@ class FinetunedEncoder(Encoder):
             lambda: self._run_frozen(inputs),
             label=self.source.name,
         )
-        return inputs.with_states(torch.from_numpy(states))
+        return replace(inputs, states=torch.from_numpy(states))
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
         inputs = expect(inputs, PieceInputs)

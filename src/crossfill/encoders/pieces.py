@@ -7,7 +7,7 @@ import json
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,6 @@ from crossfill.grid.sentence import Corpus
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from transformers import PreTrainedTokenizerBase
 
 BLANK = "▁Ġ \u00a0\t\n"
 """Characters of pieces that represent only white space, as spelt by SentencePiece and byte-level BPE."""
@@ -57,10 +56,6 @@ class PieceInputs(Inputs):
             **dict.fromkeys(("first", "last"), self.lengths),
             **dict.fromkeys(("windows_per_sentence", "pieces_per_sentence", "lengths")),
         }
-
-    def with_states(self, states: Float[Tensor, "pieces features"]) -> "PieceInputs":
-        """Add the states of the frozen lower layers to the inputs."""
-        return replace(self, states=states)
 
     def word_pieces(self) -> tuple[Int[Tensor, "words"], Int[Tensor, "words"]]:
         """Find the first and last piece of each word, as positions in `ids`; meaningless for words without pieces."""
@@ -104,17 +99,18 @@ def batches(inputs: PieceInputs, budget: int, pad: int, enough: int | None = Non
 class PieceCutter:
     """Splits corpora into the pieces of a tokenizer."""
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase", max_pieces: int, overlap: int) -> None:
+    def __init__(self, tokenizer: Any, max_pieces: int, overlap: int) -> None:
         self.tokenizer, self.overlap = tokenizer, overlap
         vocabulary = tokenizer.get_vocab()
         self.blank = np.zeros(max(vocabulary.values(), default=-1) + 1, dtype=np.bool_)
         self.blank[[i for piece, i in vocabulary.items() if not piece.strip(BLANK)]] = True
-        self.unknown = unknown_piece(tokenizer)
+        self.unknown = getattr(tokenizer.backend_tokenizer.model, "unk_token", tokenizer.unk_token)
+        """The piece that stands for what the tokenizer cannot spell, if it has one."""
         self.special = np.zeros_like(self.blank)
         """Whether a piece is special: text never has such pieces, but for the one that stands for what is unknown."""
         self.special[[i for token, i in special_tokens(tokenizer).items() if token != self.unknown]] = True
-        special = self._encode(["a"], special=True)["special_tokens_mask"][0]
-        ids = self._encode(["a"], special=True)["input_ids"][0]
+        letter = self._encode(["a"], special=True)
+        special, ids = letter["special_tokens_mask"][0], letter["input_ids"][0]
         n_before = special.index(0) if 0 in special else len(special)
         n_after = special[::-1].index(0) if 0 in special else 0
         self.before, self.after = ids[:n_before], ids[len(ids) - n_after :]
@@ -133,10 +129,12 @@ class PieceCutter:
             texts = [rebuild(sentence.words, sentence.spaces) for sentence in sentences]
             encoded = self._encode([text.string for text in texts], special=False)
             for text, piece_ids, offsets in zip(texts, encoded["input_ids"], encoded["offset_mapping"], strict=True):
-                if self._holds_special(text.string, piece_ids):
-                    piece_ids, offsets = self._encode_as_text(text.string)
+                spells_unknown = self.unknown is not None and self.unknown in text.string
+                if spells_unknown or self.special[np.array(piece_ids, dtype=np.int64)].any():
+                    as_text = self._plain.encode(text.string, add_special_tokens=False)
+                    piece_ids, offsets = as_text.ids, as_text.offsets
                 covers = np.array(offsets, dtype=np.int64).reshape(-1, 2)
-                span = align(text, covers[:, 0], covers[:, 1], self._blank(piece_ids))
+                span = align(text, covers[:, 0], covers[:, 1], self.blank[np.array(piece_ids, dtype=np.int64)])
                 parts = windows(span, len(piece_ids), self.capacity, self.overlap)
                 bounds = zip(parts.starts.tolist(), parts.ends.tolist(), strict=True)
                 rows = [[*self.before, *piece_ids[start:end], *self.after] for start, end in bounds]
@@ -161,29 +159,11 @@ class PieceCutter:
         )
 
     def _encode(self, texts: list[str], special: bool) -> dict[str, list[list[int]]]:
+        options = {"padding": False, "truncation": False, "return_offsets_mapping": True, "verbose": False}
         with loading("expected a tokenizer that splits text into pieces"):
             return dict(
-                self.tokenizer(
-                    texts,
-                    add_special_tokens=special,
-                    padding=False,
-                    truncation=False,
-                    return_offsets_mapping=True,
-                    return_special_tokens_mask=special,
-                    verbose=False,
-                )
+                self.tokenizer(texts, add_special_tokens=special, return_special_tokens_mask=special, **options)
             )
-
-    def _blank(self, ids: list[int]) -> np.ndarray:
-        return self.blank[np.array(ids, dtype=np.int64)]
-
-    def _holds_special(self, text: str, ids: list[int]) -> bool:
-        spelt = self.unknown is not None and self.unknown in text
-        return spelt or bool(self.special[np.array(ids, dtype=np.int64)].any())
-
-    def _encode_as_text(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        encoding = self._plain.encode(text, add_special_tokens=False)
-        return encoding.ids, encoding.offsets
 
     @cached_property
     def _plain(self) -> "Tokenizer":
@@ -212,7 +192,7 @@ def _joined(parts: Sequence[np.ndarray]) -> Int[Tensor, "n"]:
     return torch.from_numpy(np.concatenate(parts)) if parts else torch.zeros(0, dtype=torch.long)
 
 
-def special_tokens(tokenizer: "PreTrainedTokenizerBase") -> dict[str, int]:
+def special_tokens(tokenizer: Any) -> dict[str, int]:
     """List all special tokens and their ids, but not the bytes that stand for unknown characters: those are text."""
     added = tokenizer.added_tokens_decoder
     tokens = {str(token): i for i, token in added.items() if token.special}
@@ -220,7 +200,7 @@ def special_tokens(tokenizer: "PreTrainedTokenizerBase") -> dict[str, int]:
     return {token: i for token, i in tokens.items() if not _BYTE.fullmatch(token)}
 
 
-def reading_all_as_text(tokenizer: "PreTrainedTokenizerBase") -> "Tokenizer":
+def reading_all_as_text(tokenizer: Any) -> "Tokenizer":
     """Copy the tokenizer so that no text spells a special token.
 
     Every special token keeps its id under a random name. (`split_special_tokens` of transformers is not enough: a
@@ -228,7 +208,7 @@ def reading_all_as_text(tokenizer: "PreTrainedTokenizerBase") -> "Tokenizer":
     """
     from tokenizers import Tokenizer
 
-    backend = json.loads(_backend(tokenizer).to_str())
+    backend = json.loads(tokenizer.backend_tokenizer.to_str())
     names = {token: f"\ufdd0{secrets.token_hex(16)}" for token in special_tokens(tokenizer)}
     model = backend["model"]
     merges = (merge.split(" ") if isinstance(merge, str) else merge for merge in model.get("merges", ()))
@@ -247,13 +227,3 @@ def reading_all_as_text(tokenizer: "PreTrainedTokenizerBase") -> "Tokenizer":
     copy.no_truncation()
     copy.no_padding()
     return copy
-
-
-def unknown_piece(tokenizer: "PreTrainedTokenizerBase") -> str | None:
-    """Find the piece that stands for what the tokenizer cannot spell, if it has one."""
-    piece: Any = getattr(_backend(tokenizer).model, "unk_token", tokenizer.unk_token)
-    return piece
-
-
-def _backend(tokenizer: "PreTrainedTokenizerBase") -> Any:
-    return tokenizer.backend_tokenizer

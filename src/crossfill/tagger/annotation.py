@@ -22,6 +22,7 @@ highest mutual information."""
 Cost = Literal["sentences", "words"]
 """Unit of annotation effort: with `words`, uncertainty is taken per word, so long sentences have no advantage."""
 _AT_ONCE = 256
+_NUMBERS = ("entropy", "mutual_information", "doubts")
 
 
 @dataclass(frozen=True)
@@ -48,36 +49,19 @@ class Candidates:
         first = np.cumsum(words) - words
         return cls(list(sentences), np.add.reduceat(entropy, first), np.add.reduceat(information, first), entropy)
 
-    def take(self, places: Sequence[int]) -> "Candidates":
-        """Some of the sentences, in this order."""
-        chosen = np.array(places, dtype=np.int64)
-        parts = np.split(self.doubts, np.cumsum([len(sentence) for sentence in self.sentences])[:-1])
-        return Candidates(
-            [self.sentences[i] for i in places],
-            self.entropy[chosen],
-            self.mutual_information[chosen],
-            np.concatenate([parts[i] for i in places]) if len(chosen) else self.doubts[:0],
-        )
-
 
 def candidates(tagger: Tagger, sentences: Iterable[Sentence], cell: Cell, samples: int | None = None) -> Candidates:
     """Take the sentences with the model's uncertainty about them in a cell; empty ones are left out."""
     model, settings = tagger.model, tagger.config.prediction
     n_samples = settings.samples if samples is None else samples
     waiting = (sentence for sentence in sentences if len(sentence))
-    parts = []
+    parts = [Candidates([], *np.zeros((3, 0)))]
     while chunk := list(islice(waiting, _AT_ONCE)):
         text = Corpus.from_text(chunk)
         features, cues = encode(model, model.encoder.prepare(text, cell.language), cell.task), model.cues(cell, text)
-        prediction = predict_features(model, features, cell, n_samples, settings.seed, cues)
-        parts.append(Candidates.of(chunk, prediction))
-    return Candidates(
-        [sentence for part in parts for sentence in part.sentences],
-        *(
-            np.concatenate([getattr(part, name) for part in parts] or [np.zeros(0)])
-            for name in ("entropy", "mutual_information", "doubts")
-        ),
-    )
+        parts.append(Candidates.of(chunk, predict_features(model, features, cell, n_samples, settings.seed, cues)))
+    joined = (np.concatenate([getattr(part, name) for part in parts]) for name in _NUMBERS)
+    return Candidates([sentence for part in parts for sentence in part.sentences], *joined)
 
 
 def choose(pool: Candidates, budget: int, strategy: Strategy = "coverage", cost: Cost = "sentences") -> list[int]:

@@ -210,14 +210,10 @@ class WordEncoder(nn.Module):
         self.layer = self.network.n_layers if config.layer in (None, "mix") else int(config.layer)
         self.n_features = source.size * (source.n_layers + 1 if config.layer == "mix" else 1)
 
-    @property
-    def device(self) -> torch.device:
-        return next(self.network.parameters()).device
-
     def batches(self, inputs: PieceInputs) -> Iterator[Batch]:
         """Cut the inputs into batches for the network."""
-        enough = ENOUGH_PIECES if self.device.type == "cpu" else None  # other devices need all that fits to be busy
-        return batches(inputs, PIECE_BUDGET, self.pad, enough)
+        on_cpu = next(self.network.parameters()).device.type == "cpu"  # other devices need all that fits to be busy
+        return batches(inputs, PIECE_BUDGET, self.pad, ENOUGH_PIECES if on_cpu else None)
 
     def forward(self, inputs: PieceInputs, start: int = 0) -> Float[Tensor, "words features"]:
         """Compute one vector per word; if layers are mixed, the states of all layers concatenated."""
@@ -225,19 +221,20 @@ class WordEncoder(nn.Module):
 
     def piece_states(self, inputs: PieceInputs, layer: int, start: int = 0) -> Float[Tensor, "pieces features"]:
         """Compute the states of a layer for all pieces, in the order of the inputs."""
+        device = next(self.network.parameters()).device
         parts, places = [], []
         for batch in self.batches(inputs):
-            ids, mask = batch.ids.to(self.device), batch.mask.to(self.device)
+            ids, mask = batch.ids.to(device), batch.mask.to(device)
             if self.config.layer == "mix":
                 states = self.network.all_states(ids, mask).flatten(2)
             else:
-                given = None if batch.states is None else batch.states.to(self.device)
+                given = None if batch.states is None else batch.states.to(device)
                 states = self.network(ids, mask, layer, start, given)
             parts.append(states[mask.bool()].float())
             places.append(batch.pieces)
         if not parts:
-            return torch.zeros(0, self.n_features, device=self.device)
-        return torch.cat(parts)[torch.cat(places).argsort().to(self.device)]
+            return torch.zeros(0, self.n_features, device=device)
+        return torch.cat(parts)[torch.cat(places).argsort().to(device)]
 
     def pool(self, inputs: PieceInputs, states: Float[Tensor, "pieces features"]) -> Float[Tensor, "words features"]:
         """Make the vector of each word from those of its pieces: first, last or mean; zero where it has none."""
@@ -255,18 +252,12 @@ class WordEncoder(nn.Module):
 
     def encode(self, inputs: PieceInputs) -> Iterator[tuple[Int[Tensor, "chosen"], Float[Tensor, "words features"]]]:
         """Compute word vectors for groups of sentences, longest first, so that batches contain little padding."""
-        for sentences in _shares(inputs):
-            part = inputs.take(sentences)
+        order = inputs.pieces_per_sentence.argsort(descending=True, stable=True)
+        group = inputs.pieces_per_sentence[order].cumsum(0) // PIECES_AT_ONCE
+        for sentences in order.split(torch.unique_consecutive(group, return_counts=True)[1].tolist()):
             with torch.inference_mode():
-                vectors = self(part)
+                vectors = self(inputs.take(sentences))
             yield sentences, vectors
-
-
-def _shares(inputs: PieceInputs) -> Iterator[Int[Tensor, "chosen"]]:
-    """Group sentences into about `PIECES_AT_ONCE` pieces each, by decreasing length."""
-    order = inputs.pieces_per_sentence.argsort(descending=True, stable=True)
-    share = inputs.pieces_per_sentence[order].cumsum(0) // PIECES_AT_ONCE
-    yield from (part for part in order.split(torch.unique_consecutive(share, return_counts=True)[1].tolist()))
 
 
 def _mean(

@@ -66,7 +66,7 @@ class TaggingGraph(nn.Module):
     def __init__(self, parts: Parts) -> None:
         super().__init__()
         self.network = parts.words.network.network
-        self.mix, self.pooling = parts.layer_mix, parts.words.config.pooling
+        self.mix, self.pooling = parts.words.config.layer == "mix", parts.words.config.pooling
         self.unit, self.sentences = parts.unit, parts.sentences
         self.layer = None if parts.words.layer == parts.words.network.n_layers else parts.words.layer
         self.query = None if parts.query is None else nn.Parameter(parts.query, requires_grad=False)
@@ -99,8 +99,8 @@ class TaggingGraph(nn.Module):
             shares = (places == (first if self.pooling == "first" else last)).to(states.dtype)
         if self.unit is Unit.SENTENCE:
             # share of each word in its sentence: sentences × 1 × words
-            n_words = (first_piece >= -1).sum(-1, keepdim=True)
             inside = first_piece >= -1
+            n_words = inside.sum(-1, keepdim=True)
             if self.sentences == "last":
                 inside = inside & (torch.arange(first_piece.shape[1], device=input_ids.device) == n_words - 1)
             weights = (inside / inside.sum(-1, keepdim=True).clamp(min=1)).to(states.dtype)
@@ -154,8 +154,7 @@ def _quiet() -> Iterator[None]:
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
         logger.setLevel(level)

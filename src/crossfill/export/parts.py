@@ -45,10 +45,6 @@ class Parts:
     query: Float[Tensor, "features"] | None = None
     """What attention looks for in the states of the encoder."""
 
-    @property
-    def layer_mix(self) -> bool:
-        return self.words.config.layer == "mix"
-
 
 @torch.inference_mode()
 def take_apart(tagger: Tagger, cell: Cell) -> Parts:
@@ -107,21 +103,18 @@ def write_surroundings(parts: Parts, tagger: Tagger, out: Path, usage: str) -> N
     """Write the encoder's settings and tokenizer, and a model card."""
     out.mkdir(parents=True, exist_ok=True)
     hub.carry(parts.folder, out, weights=False)
-    write_atomically(out / "README.md", _card(parts, tagger, usage).encode())
-
-
-def _card(parts: Parts, tagger: Tagger, usage: str) -> str:
     seen = "trained on data of this cell" if parts.cell in tagger.seen else "zero-shot: it had no data of this cell"
-    scores = [r for r in tagger.results if r.cell == parts.cell]
     measured = "\n".join(
         f"- {r.corpus}: score {100 * r.score:.1f}, NLL {r.plug_in['nll']:.3f}, ECE {r.plug_in['ece']:.3f}"
-        for r in scores
+        for r in tagger.results
+        if r.cell == parts.cell
     )
     what = "token" if parts.unit is Unit.WORD else "text"
-    return (
+    card = (
         f"---\npipeline_tag: {what}-classification\nlanguage:\n- {parts.cell.language}\n---\n\n"
         f"# {parts.cell.task} in {parts.cell.language}\n\nA {what} classifier exported from a crossfill model "
         f"(method `{tagger.config.method}`, posterior means plugged in); {seen}. Averaged prediction, and with it the "
         f"model's doubt about its own parameters, needs crossfill itself.\n\n{usage}\n\n"
         f"## Scores\n\n{measured or 'Not measured.'}\n\nLabels: {', '.join(parts.labels)}\n"
     )
+    write_atomically(out / "README.md", card.encode())

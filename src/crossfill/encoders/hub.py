@@ -86,21 +86,19 @@ def find_folder(name: str, weights: bool = True) -> Path:
 
     problem: Exception | None = None
     repository, _, revision = name.partition("@")
-    wanted = [f"*{ending}" for ending in READ if weights or ending != ".safetensors"]
+    wanted = {
+        "revision": revision or None,
+        "allow_patterns": [f"*{ending}" for ending in READ if weights or ending != ".safetensors"],
+        "ignore_patterns": ["*/*"],
+    }
     for offline in (True, False):
         try:
-            folder = snapshot_download(
-                repository,
-                revision=revision or None,
-                allow_patterns=wanted,
-                ignore_patterns=["*/*"],
-                local_files_only=offline,
-            )
-            _check_folder(Path(folder), weights)
+            folder = Path(snapshot_download(repository, local_files_only=offline, **wanted))
+            _check_folder(folder, weights)
         except (OSError, ValueError, HFValidationError, EncoderError) as error:
             problem = error
         else:
-            return Path(folder)
+            return folder
     command = f"hf download {repository}" + (f" --revision {revision}" if revision else "")
     raise EncoderError(
         f"encoder '{name}': expected a folder, or a model of the hub that is in {HF_HUB_CACHE} or can be fetched; "
@@ -188,14 +186,8 @@ def load_network(folder: Path, name: str, precision: torch.dtype) -> "PreTrained
     logging.disable_progress_bar()
     try:
         with loading(f"encoder '{name}': expected weights that transformers loads"):
-            network, report = AutoModel.from_pretrained(
-                folder,
-                dtype=precision,
-                attn_implementation="sdpa",
-                use_safetensors=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-            )
+            safely = {"use_safetensors": True, "trust_remote_code": False, "attn_implementation": "sdpa"}
+            network, report = AutoModel.from_pretrained(folder, dtype=precision, output_loading_info=True, **safely)
             network.set_attn_implementation("sdpa")  # a config that names another wins over the argument
     finally:
         logging.set_verbosity(level)

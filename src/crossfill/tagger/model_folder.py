@@ -133,10 +133,10 @@ def save_results(folder: Path, results: Sequence[CellResult]) -> None:
 def load_model(
     folder: Path, encoder: str | None = None, cache: Path | bool = True, quiet: bool = True
 ) -> tuple[Model, Config]:
-    """Load the model in a folder, ready to predict, and its config.
+    """Load the model in a folder, ready to predict, and its config; over another encoder, if one is given.
 
-    The encoder is the one given, else the one in the folder, else the one it was trained with. Settings that do not
-    belong to the weights are rejected before a model is built. The caller's random numbers stay as they are.
+    Settings that do not belong to the weights are rejected before a model is built. The caller's random numbers stay
+    as they are.
     """
     config, inventory, seen = checkpoint.read_description(folder)
     path = folder / checkpoint.WEIGHTS
@@ -182,9 +182,8 @@ def _encoder_name(folder: Path, config: Config) -> str:
 def find_model(name: str | Path, revision: str | None = None, **options: Any) -> Path:
     """Find the folder of a model: the path itself or, for a name of the hub, a copy in the hub's cache, fetched there.
 
-    A stranger's repository is taken as data: nothing is fetched before its description is that of a crossfill model,
-    and then only the files that a model folder has. `options` are those of huggingface_hub: `cache_dir`, `token`,
-    `local_files_only` and `force_download`.
+    Nothing is fetched before the description is that of a crossfill model, and then only files that a model folder
+    has. `options` are those of huggingface_hub, as `token` and `local_files_only`.
     """
     path = Path(name).expanduser()
     if path.exists() or not is_hub_name(str(name)):

@@ -1,7 +1,7 @@
 """Tagged sentences as CoNLL-U, token columns or JSON lines."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crossfill.data.conllu import ConlluSentence, blank_rows, with_feature, with_keys
@@ -25,17 +25,8 @@ def tagged(form: str, item: Item, taggings: Sequence[Tagging], whole: bool, name
 
 def header(taggings: Sequence[Tagging], whole: bool) -> str:
     """Write the comment that names the token columns; the last column of each cell is its label."""
-    names = [str(taggings[0].unit)]
-    for tagging in taggings:
-        names += ["confidence", "entropy", "mutual_information"]
-        if whole:
-            names.append("distribution")
-        if tagging.sets is not None:
-            names.append("label_set")
-        if tagging.doubtful is not None:
-            names.append("doubtful")
-        names.append(str(tagging.cell))
-    return "# " + " ".join(names) + "\n"
+    names = [name for tagging in taggings for name in (*_numbers(tagging, whole), str(tagging.cell))]
+    return f"# {' '.join([str(taggings[0].unit), *names])}\n"
 
 
 def columns(taggings: Sequence[Tagging], whole: bool) -> str:
@@ -43,22 +34,29 @@ def columns(taggings: Sequence[Tagging], whole: bool) -> str:
 
     Where cells label whole sentences or pairs, one line for each, and no blank line after it.
     """
-    lines = []
-    words = taggings[0].unit is Unit.WORD
-    sentences = [part.text for part in taggings[0].sentence.sentences]
-    for i, word in enumerate(taggings[0].sentence.words if words else [" ‖ ".join(sentences)]):
-        row = [on_one_line(word)]
-        for tagging in taggings:
-            row += _numbers(tagging, i)
-            if whole:
-                row.append(_distribution(tagging, i))
-            if tagging.sets is not None:
-                row.append(",".join(tagging.label_sets[i]))
-            if tagging.doubtful is not None:
-                row.append("yes" if tagging.doubtful[i] else "no")
-            row.append(tagging.labels[i])
-        lines.append("\t".join(row) + "\n")
-    return "".join(lines) + ("\n" if words else "")
+    sentence, of_words = taggings[0].sentence, taggings[0].unit is Unit.WORD
+    texts = sentence.words if of_words else [" ‖ ".join(part.text for part in sentence.sentences)]
+    table: list[Sequence[str]] = [[on_one_line(text) for text in texts]]
+    for tagging in taggings:
+        table += [*_numbers(tagging, whole).values(), tagging.labels]
+    lines = ["\t".join(row) + "\n" for row in zip(*table, strict=True)]
+    return "".join(lines) + ("\n" if of_words else "")
+
+
+def _numbers(tagging: Tagging, whole: bool) -> dict[str, list[str]]:
+    """Write what is known of labels besides themselves, by the names of columns."""
+    values = {
+        name: [f"{value:.4f}" for value in getattr(tagging, name)]
+        for name in ("confidence", "entropy", "mutual_information")
+    }
+    if whole:
+        distributions = (tagging.distribution(i).items() for i in range(len(tagging.labels)))
+        values["distribution"] = [",".join(f"{label}:{p:.4f}" for label, p in items) for items in distributions]
+    if tagging.sets is not None:
+        values["label_set"] = [",".join(labels) for labels in tagging.label_sets]
+    if tagging.doubtful is not None:
+        values["doubtful"] = ["yes" if doubtful else "no" for doubtful in tagging.doubtful]
+    return values
 
 
 def json_line(item: Item, taggings: Sequence[Tagging], whole: bool) -> str:
@@ -92,11 +90,14 @@ def conllu(
         words = [on_one_line(word).strip() or "_" for word in taggings[0].sentence.words]
         source = ConlluSentence((), blank_rows(words, taggings[0].sentence.spaces[:-1]))
     rows, word = [], 0
+    numbers = [_numbers(tagging, whole) for tagging in taggings]
     for row in source.rows:
         changed = list(row)
         if row[0].isdigit():
-            for tagging in taggings:
-                _fill(changed, tagging, word, whole, deprel_without_head)
+            for tagging, values in zip(taggings, numbers, strict=True):
+                _fill(
+                    changed, tagging, word, {name: texts[word] for name, texts in values.items()}, deprel_without_head
+                )
             word += 1
         rows.append(changed)
     earlier = tuple(f"# {tagging.cell} span " for tagging in taggings)
@@ -122,11 +123,7 @@ def _identified(comments: list[str], number: int | str, text: str) -> list[str]:
     return [*comments[:place], *new, *comments[place:]]
 
 
-def _numbers(tagging: Tagging, word: int) -> list[str]:
-    return [f"{values[word]:.4f}" for values in (tagging.confidence, tagging.entropy, tagging.mutual_information)]
-
-
-def _fill(row: list[str], tagging: Tagging, word: int, whole: bool, deprel_without_head: bool) -> None:
+def _fill(row: list[str], tagging: Tagging, word: int, numbers: Mapping[str, str], deprel_without_head: bool) -> None:
     """Write a word's label and numbers into the columns of its line."""
     task, label = tagging.cell.task, tagging.labels[word]
     kind, _, key = task.partition(":")
@@ -140,19 +137,11 @@ def _fill(row: list[str], tagging: Tagging, word: int, whole: bool, deprel_witho
         row[5] = with_feature(row[5], key, label.replace("|", "/"))
     else:
         misc[key if kind == "misc" else task.upper()] = label
-    numbers = zip(("Confidence", "Entropy", "MutualInformation"), _numbers(tagging, word), strict=True)
-    misc |= {f"{name}{what}": number for what, number in numbers}
-    if whole:
-        misc[f"{name}Distribution"] = _distribution(tagging, word)
-    if tagging.sets is not None:
-        misc[f"{name}LabelSet"] = ",".join(tagging.label_sets[word])
-    if tagging.doubtful is not None and tagging.doubtful[word]:
-        misc[f"{name}Doubtful"] = "Yes"
+    for what, value in numbers.items():
+        if what != "doubtful" or value == "yes":
+            text = "Yes" if what == "doubtful" else value
+            misc[name + what.title().replace("_", "")] = text
     row[9] = with_keys(row[9], misc)
-
-
-def _distribution(tagging: Tagging, word: int) -> str:
-    return ",".join(f"{label}:{p:.4f}" for label, p in tagging.distribution(word).items())
 
 
 def relation_to(head: str, tagging: Tagging, word: int) -> str:

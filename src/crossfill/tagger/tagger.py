@@ -164,10 +164,10 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         return draw_head(self.model, cell, n_samples, self.config.prediction.seed)
 
     def adapt(self, corpus: Corpus | Iterable[Sentence], cell: str | Cell) -> AdaptedCell:
-        """Update the head of a cell with a few labelled sentences, in addition to those it was adapted to before.
+        """Update the head of a cell with a few labelled sentences, besides those it was adapted to before.
 
-        A task that the model does not know becomes a new row of its grid, with the labels of these sentences. Two calls
-        are the same as one with all sentences. The change is in memory until `save`.
+        A task that the model does not know becomes a new row of its grid, with the labels of these sentences. The
+        change is in memory until `save`.
         """
         labelled = corpus if isinstance(corpus, Corpus) else Corpus.from_sentences(corpus)
         target = self.cell_to_adapt(cell)
@@ -266,10 +266,9 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         cache: Path | bool = False,
         **hub_options: Any,
     ) -> "Tagger":
-        """Load a model folder, or a model of the hub; see `crossfill.load` for `encoder` and `cache`.
+        """Load a model folder, or a model of the hub, with options of huggingface_hub; see `crossfill.load` for others.
 
-        `hub_options` are `revision`, `cache_dir`, `token`, `local_files_only` and `force_download`, as in
-        huggingface_hub. Its own function is not used: it asks for a config.json, and fails offline without one.
+        Its own function is not used: it asks for a config.json, and fails offline without one.
         """
         return cls.from_folder(find_model(pretrained_model_name_or_path, **hub_options), encoder, cache)
 

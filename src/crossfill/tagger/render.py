@@ -123,7 +123,9 @@ def _identified(comments: list[str], number: int | str, text: str) -> list[str]:
     return [*comments[:place], *new, *comments[place:]]
 
 
-def _fill(row: list[str], tagging: Tagging, word: int, numbers: Mapping[str, str], deprel_without_head: bool) -> None:
+def _fill(
+    row: list[str], tagging: Tagging, word: int, numbers: Mapping[str, Sequence[str]], deprel_without_head: bool
+) -> None:
     """Write a word's label and numbers into the columns of its line."""
     task, label = tagging.cell.task, tagging.labels[word]
     kind, _, key = task.partition(":")
@@ -137,10 +139,11 @@ def _fill(row: list[str], tagging: Tagging, word: int, numbers: Mapping[str, str
         row[5] = with_feature(row[5], key, label.replace("|", "/"))
     else:
         misc[key if kind == "misc" else task.upper()] = label
-    for what, value in numbers.items():
-        if what != "doubtful" or value == "yes":
-            text = "Yes" if what == "doubtful" else value
-            misc[name + what.title().replace("_", "")] = text
+    for what, texts in numbers.items():
+        if what != "doubtful":
+            misc[name + what.title().replace("_", "")] = texts[word]
+        elif texts[word] == "yes":
+            misc[f"{name}Doubtful"] = "Yes"
     row[9] = with_keys(row[9], misc)
 
 

@@ -95,9 +95,7 @@ def conllu(
         changed = list(row)
         if row[0].isdigit():
             for tagging, values in zip(taggings, numbers, strict=True):
-                _fill(
-                    changed, tagging, word, {name: texts[word] for name, texts in values.items()}, deprel_without_head
-                )
+                _fill(changed, tagging, word, values, deprel_without_head)
             word += 1
         rows.append(changed)
     earlier = tuple(f"# {tagging.cell} span " for tagging in taggings)

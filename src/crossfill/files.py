@@ -55,10 +55,7 @@ def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
 
 @contextmanager
 def locked(path: Path, wait: bool) -> Iterator[bool]:
-    """Hold a lock file; yields true if it is held. Without `wait`, yields false if another process holds it.
-
-    The operating system releases the lock when the process ends, for whatever reason.
-    """
+    """Hold a lock file until the process ends at the latest; yields false if another has it and there is no `wait`."""
     from filelock import FileLock, Timeout
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -181,10 +181,7 @@ class Model(nn.Module):
 
 
 def hidden_layers(inventory: Inventory, n_features: int, widths: Sequence[int]) -> nn.ModuleList:
-    """A network for each task: affine layers of these widths, each followed by ReLU; an empty list for no widths.
-
-    Pairs of sentences have layers four times as wide, as their vectors are.
-    """
+    """A network for each task, of affine layers each followed by ReLU; four times as wide for pairs."""
     networks = nn.ModuleList()
     for task in inventory.tasks.values() if widths else ():
         sizes = [task.unit.width(size) for size in (n_features, *widths)]

@@ -44,10 +44,10 @@ def test_similarity_is_the_cosine_of_blocks_of_unit_norm(tmp_path: Path):
     ("text", "message"),
     [
         ("", "expected a header and a row"),
-        ("language\ta\nxxx\tone\n", r"fam.tsv:2: expected numbers"),
-        ("language\ta\nxxx\t1\n\nyyy\t1\t2\n", r"fam.tsv:4: expected 2 columns separated by tabs, got 3"),
-        ("language\ta\nxxx\t1\nxxx\t2\n", r"fam.tsv:3: expected each language once, got 'xxx' again"),
-        ("language\ta\nxxx\tnan\n", r"fam.tsv:2: expected finite numbers"),
+        ("language\ta\nxxx\tone\n", r"fam.tsv:2: expected a language once, and 1 finite numbers"),
+        ("language\ta\nxxx\t1\n\nyyy\t1\t2\n", r"fam.tsv:4: expected .* separated by tabs; got 'yyy\t1\t2'"),
+        ("language\ta\nxxx\t1\nxxx\t2\n", r"fam.tsv:3: expected a language once"),
+        ("language\ta\nxxx\tnan\n", r"fam.tsv:2: expected .* finite numbers"),
     ],
 )
 def test_bad_tables_are_refused(tmp_path: Path, text: str, message: str):

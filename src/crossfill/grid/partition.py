@@ -99,10 +99,7 @@ def alternating_halves(cells: Iterable[Cell], languages: Sequence[str] = ()) -> 
 
 
 def language_folds(cells: Iterable[Cell], n_folds: int, seed: int) -> tuple[Partition, ...]:
-    """Partitions that leave out whole languages; every language is left out of exactly one.
-
-    This breaks the constraint above on purpose: of a language that is left out, there is nothing but text.
-    """
+    """Leave out whole languages, each once: on purpose against the constraint, there is nothing but their text."""
     known = sorted(set(cells))
     tasks, languages = _names(known)
     if not 2 <= n_folds <= len(languages):
@@ -124,10 +121,7 @@ def bridges(seen: Iterable[Cell]) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def bridge_note(seen: Iterable[Cell]) -> str | None:
-    """Say which pairs of tasks few languages or none bridge, and what follows for empty cells; none if all is well.
-
-    A pair that has no empty cell (every language is in both tasks, or in neither) needs no bridge.
-    """
+    """Say which pairs of tasks few languages bridge, but for pairs without an empty cell; none if all is well."""
     cells = frozenset(seen)
     facts = []
     for (first, second), shared in bridges(cells).items():

@@ -91,16 +91,16 @@ def read_block(path: Path) -> Block:
         language, *cells = line.split("\t")
         if not line.strip():
             continue
-        if language in rows:
-            raise DataError(f"{path}:{number}: expected each language once, got '{language}' again")
-        if len(cells) + 1 != width or not cells:
-            raise DataError(f"{path}:{number}: expected {width} columns separated by tabs, got {len(cells) + 1}")
         try:
-            rows[language] = [float(cell) for cell in cells]
-        except ValueError as error:
-            raise DataError(f"{path}:{number}: expected numbers after the language; {error}") from None
-        if not all(map(math.isfinite, rows[language])):
-            raise DataError(f"{path}:{number}: expected finite numbers; write 0 for what is unknown")
+            values = [float(cell) for cell in cells]
+        except ValueError:
+            values = []
+        if not values or language in rows or len(values) + 1 != width or not np.isfinite(values).all():
+            raise DataError(
+                f"{path}:{number}: expected a language once, and {width - 1} finite numbers (0 for what is unknown), "
+                f"separated by tabs; got '{line[:60]}'"
+            )
+        rows[language] = values
     if not rows:
         raise DataError(f"{path}: expected a header and a row for each language, got none")
     return Block({language: i for i, language in enumerate(rows)}, unit_rows(np.array(list(rows.values()))))

@@ -151,10 +151,7 @@ def correlation(first: Float[np.ndarray, "n"], second: Float[np.ndarray, "n"]) -
 
 
 def decisive_item(differences: Sequence[float]) -> int | None:
-    """Find the one item whose removal flips the sign of the mean or more than halves it, if there is one.
-
-    For example, the cell behind a mean difference between two methods: the most influential one is looked at.
-    """
+    """Find the one item, such as a cell, whose removal flips the sign of the mean or more than halves it."""
     values = np.asarray(differences, dtype=np.float64)
     if len(values) < 3 or values.mean() == 0:
         return None
@@ -164,10 +161,7 @@ def decisive_item(differences: Sequence[float]) -> int | None:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: multiply the k-th smallest of m p-values by m − k + 1, then make them monotone.
-
-    Rejecting where the result is below α keeps the family-wise error rate at α.
-    """
+    """Correct p-values by Holm: multiply the k-th smallest of m by m − k + 1, then make them monotone."""
     order = np.argsort(p_values, kind="stable")
     raised = np.asarray(p_values, dtype=np.float64)[order] * (len(p_values) - np.arange(len(p_values)))
     adjusted = np.empty(len(p_values))

@@ -46,10 +46,7 @@ def reliability(
     n_bins: int = N_BINS,
     adaptive: bool = False,
 ) -> Reliability:
-    """The data of a reliability diagram, in bins of equal width or (`adaptive`) of equally many words.
-
-    Bins of equal width are [i/n, (i + 1)/n), the last one closed. Empty bins have confidence and accuracy 0.
-    """
+    """The data of a reliability diagram, in bins [i/n, (i + 1)/n) or (`adaptive`) of as many words each."""
     if adaptive:
         bins = np.empty(len(confidence), dtype=np.int64)
         bins[np.argsort(confidence, kind="stable")] = np.arange(len(confidence)) * n_bins // max(1, len(confidence))

@@ -1,7 +1,4 @@
-"""Tagged sentences as HTML, for notebooks: colours and doubt as on the page that `crossfill serve` shows.
-
-Styles are inline, as notebooks keep no others. Words on a colour are dark on light in dark notebooks, too.
-"""
+"""Tagged sentences as HTML, for notebooks, which keep inline styles only: colours and doubt as on the web page."""
 
 from collections.abc import Sequence
 from html import escape

@@ -93,10 +93,7 @@ def _encode(
 
 
 def _grouped(queries: Sequence[Query], shifts: Mapping[Cell, float]) -> list[list[int]]:
-    """Group queries that can be decided together (same task, draws, options), as indices, cell by cell.
-
-    Cells with decisions of their own are groups of their own.
-    """
+    """Group queries that are decided together (task, draws, options, offset of the cell), as indices, cell by cell."""
     groups: dict[object, dict[Cell, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, query in enumerate(queries):
         alone = query.cell.language if query.cell in shifts else ""
@@ -107,10 +104,7 @@ def _grouped(queries: Sequence[Query], shifts: Mapping[Cell, float]) -> list[lis
 def _decide(
     queries: Sequence[Query], lengths: Lengths, task: Task, prediction: Prediction, shift: float
 ) -> list[Tagging]:
-    """Make the tagging of each query from one prediction for all words; the queries agree in task and options.
-
-    `shift` is an offset of decisions on the label that means none, in addition to that of the calibration.
-    """
+    """Make the tagging of each query from one prediction for all words; `shift` adds to the calibrated offset."""
     probabilities, entropy, mutual_information = (
         values.cpu().numpy() for values in (prediction.probabilities, prediction.entropy, prediction.mutual_information)
     )

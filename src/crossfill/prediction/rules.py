@@ -100,10 +100,7 @@ def starts(labels: Sequence[str]) -> Bool[np.ndarray, "labels"]:
 
 
 def viterbi(weights: Probabilities, lengths: Lengths, labels: Sequence[str]) -> LabelIds:
-    """The valid sequence of each sentence with the largest sum of weights, such as log-probabilities.
-
-    It is computed word by word for all sentences at once.
-    """
+    """The valid sequence of each sentence with the largest sum of weights, word by word for all sentences at once."""
     barred = np.where(follows(labels), 0.0, -np.inf)
     steps = _steps(lengths)
     back = np.zeros(weights.shape, dtype=np.int64)

@@ -39,9 +39,6 @@ from crossfill.teaching.journal import (
 )
 from crossfill.teaching.sentence_queue import SentenceQueue
 
-EVERY = 10
-"""New sentences after which a cell learns by itself."""
-
 
 @dataclass
 class TaughtCell:
@@ -88,7 +85,7 @@ class TaughtCell:
 class Teacher:
     """Teaches the cells of a tagger; see the top of this file."""
 
-    def __init__(self, tagger: Tagger, folder: str | Path, every: int = EVERY, model: Path | None = None) -> None:
+    def __init__(self, tagger: Tagger, folder: str | Path, every: int = 10, model: Path | None = None) -> None:
         """Continue from the journals in `folder`.
 
         `every`: how many new sentences make a cell learn by itself; 0 leaves that to `learn`.

@@ -66,9 +66,7 @@ def describe_grid(
     }
 
 
-def language_map(
-    tagger: Tagger,
-) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]], list[float]]:
+def language_map(tagger: Tagger) -> tuple[dict[str, list[float]], dict[str, list[float]], list[float]]:
     """Project the posteriors of languages on two principal components: means, standard deviations, shares of variance.
 
     All are empty if the method has no language vectors, or there are fewer than three languages.
@@ -82,8 +80,8 @@ def language_map(
         return {}, {}, []
     # the diagonal of V (diag(δ²) + B Bᵀ) Vᵀ, V the directions
     across = variance @ (projection.directions**2).T + ((projection.directions @ factor) ** 2).sum(-1)
-    places = {code: _pair(point) for code, point in zip(languages, projection.points, strict=True)}
-    spreads = {code: _pair(np.sqrt(row)) for code, row in zip(languages, across, strict=True)}
+    places = dict(zip(languages, projection.points.round(4).tolist(), strict=True))
+    spreads = dict(zip(languages, np.sqrt(across).round(4).tolist(), strict=True))
     return places, spreads, projection.shares.round(4).tolist()
 
 
@@ -100,10 +98,6 @@ def _cell(tagger: Tagger, cell: Cell) -> dict[str, Any]:
         "n_words": sum(result.n_words for result in results),
         "expected": expected and expected | {"level": tagger.expectations.level},
     }
-
-
-def _pair(values: np.ndarray) -> tuple[float, float]:
-    return round(float(values[0]), 4), round(float(values[1]), 4)
 
 
 @cache

@@ -22,14 +22,10 @@ from crossfill import __version__
 from crossfill.web.problems import ApiError, check_size, problem_response
 from crossfill.web.settings import LOOPBACK, ServeSettings
 
-DOCUMENT_PATHS = ("/label-studio/", "/inception/")
-"""Where other programs send whole documents, in forms of their own."""
-GUARDED_PATHS = ("/api/", *DOCUMENT_PATHS)
-"""Paths that need a token, if the server has one."""
-CHANGING_PATHS = ("/api/teach/", *DOCUMENT_PATHS)
-"""Paths that may change something: no page of another site may send anything there."""
-OPEN_PATH = "/api/health"
-"""The part of the API that needs no token."""
+DOCUMENT_PATHS = ("/label-studio/", "/inception/")  # other programs send whole documents there
+GUARDED_PATHS = ("/api/", *DOCUMENT_PATHS)  # need a token, if the server has one
+CHANGING_PATHS = ("/api/teach/", *DOCUMENT_PATHS)  # no page of another site may send anything there
+OPEN_PATH = "/api/health"  # needs no token
 HEADERS = {
     "x-crossfill-version": __version__,
     "content-security-policy": (

@@ -6,12 +6,9 @@ from pathlib import Path
 from crossfill.errors import ConfigError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-MAX_CELLS = 8
-"""Maximum number of cells in a request."""
-MAX_WORK = 10_000_000
-"""Maximum of characters × cells × posterior samples in a request."""
-BATCH_WORK = 4_000_000
-"""Maximum of characters × cells × posterior samples of requests that are tagged together."""
+MAX_CELLS = 8  # in a request
+MAX_WORK = 10_000_000  # characters × cells × posterior samples in a request
+BATCH_WORK = 4_000_000  # the same of requests that are tagged together
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from crossfill.web.engine import INTERVAL, RequestBody, Words, sentence_values
 from crossfill.web.problems import BODY_PROBLEMS, check_size, problems
 from crossfill.web.request_queue import RequestQueue
 
-RECENT = 20
-"""Corrected sentences that an answer shows."""
+RECENT = 20  # corrected sentences that an answer shows
 _LOOKS = problems(401, 421, 422, 429, 503)
 
 

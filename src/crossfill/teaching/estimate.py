@@ -25,11 +25,9 @@ from crossfill.model import Model
 from crossfill.prediction.rules import Rule
 
 MOST_GROUPS = 10
-FEWEST = 3
-"""Sentences that an interval needs."""
+FEWEST = 3  # sentences that an interval needs
 BUDGETS = (0, 1, 2, 5, 10, 20, 40, 80, 160, 320, 640)
-NEXT = 20
-"""Sentences whose worth is estimated."""
+NEXT = 20  # sentences whose worth is estimated
 _RESAMPLES = 500
 
 
@@ -64,11 +62,7 @@ class Estimate:
 
 @torch.no_grad()
 def estimate(
-    model: Model,
-    cell: Cell,
-    examples: Examples,
-    rule: Rule,
-    given_up: Callable[[], bool] = lambda: False,
+    model: Model, cell: Cell, examples: Examples, rule: Rule, given_up: Callable[[], bool] = lambda: False
 ) -> Estimate | None:
     """Estimate a cell's score from its corrected sentences; none if it was given up on the way.
 
@@ -77,9 +71,9 @@ def estimate(
     task = model.inventory.task(cell.task)
     generated = generated_prior(model, cell)
     variances = default_scales(generated, task).variances(examples)
-    n = len(examples)
-    n_groups = min(n, MOST_GROUPS)
-    budgets = [k for k in BUDGETS if k < n - math.ceil(n / n_groups)] + [n - math.ceil(n / n_groups)]
+    n, n_groups = len(examples), min(len(examples), MOST_GROUPS)
+    most = n - math.ceil(n / n_groups)
+    budgets = [*(k for k in BUDGETS if k < most), most]
     chosen = np.zeros((len(budgets), len(examples.labels)), dtype=np.int64)
     for group in range(n_groups):
         if given_up():
@@ -126,10 +120,9 @@ def worth(budgets: Sequence[int], counts: Int[np.ndarray, "budgets sentences 3"]
 
     The interval is that of resampled sentences.
     """
-    n = budgets[-1]
     if len(budgets) < 3:
         return None
-    sentences = counts.shape[1]
+    n, sentences = budgets[-1], counts.shape[1]
     times = np.random.default_rng(0).multinomial(sentences, np.full(sentences, 1 / sentences), size=_RESAMPLES)
     times = np.concatenate([np.ones((1, sentences), dtype=times.dtype), times])
     hits, items = counts[..., 0] @ times.T, counts[..., 1:].sum(-1) @ times.T / 2

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Container, Iterable
 from concurrent.futures import Executor
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -44,7 +45,12 @@ class SentenceQueue:
         self._order: list[str] = []  # keys, most worth annotating first
         self._order_of: tuple[str, Strategy, Cost, int] | None = None  # what that was computed from
         self._changed = threading.Condition()
-        self._read()
+        for line in self.path.read_text(encoding="utf-8").split("\n") if self.path.exists() else ():
+            # half a line, of a process that was killed, was never acknowledged
+            with suppress(ValueError, KeyError, TypeError, DataError):
+                values = json.loads(line)
+                sentence = Sentence(tuple(map(str, values["words"])), (), tuple(map(bool, values["spaces"])))
+                self._sentences[text_key(sentence)] = sentence
 
     def waiting(self, done: Container[str]) -> int:
         """Number of sentences that are not done."""
@@ -141,14 +147,3 @@ class SentenceQueue:
             with self._changed:
                 self._features |= {key: part for key, part in zip(keys, parts, strict=True) if key in self._sentences}
                 self._changed.notify_all()
-
-    def _read(self) -> None:
-        if not self.path.exists():
-            return
-        for line in self.path.read_text(encoding="utf-8").split("\n"):
-            try:
-                values = json.loads(line)
-                sentence = Sentence(tuple(map(str, values["words"])), (), tuple(map(bool, values["spaces"])))
-            except (ValueError, KeyError, TypeError, DataError):
-                continue  # half a line, of a process that was killed: it was never acknowledged
-            self._sentences[text_key(sentence)] = sentence

@@ -23,12 +23,7 @@ from crossfill.web.security import Shield
 from crossfill.web.settings import ServeSettings
 from crossfill.web.teach import add_teaching
 
-_MEDIA_TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
+_MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
 def build_app(

@@ -88,15 +88,16 @@ def language_map(tagger: Tagger) -> tuple[dict[str, list[float]], dict[str, list
 def _cell(tagger: Tagger, cell: Cell) -> dict[str, Any]:
     """Describe a cell with its mean scores over corpora, or if it has none, with what it is expected to score."""
     results = [result for result in tagger.results if result.cell == cell]
-    score = tagger.expectations.of(cell) if tagger.expectations is not None and not results else None
-    expected = score and {"score": score.score, "low": score.low, "high": score.high}
+    expectations, expected = tagger.expectations, None
+    if not results and expectations is not None and (score := expectations.of(cell)) is not None:
+        expected = {"score": score.score, "low": score.low, "high": score.high, "level": expectations.level}
     return {
         "cell": str(cell),
         "status": "seen" if cell in tagger.seen else "unseen",
         "score": float(np.mean([result.score for result in results])) if results else None,
         "averaged_score": float(np.mean([result.averaged_score for result in results])) if results else None,
         "n_words": sum(result.n_words for result in results),
-        "expected": expected and expected | {"level": tagger.expectations.level},
+        "expected": expected,
     }
 
 

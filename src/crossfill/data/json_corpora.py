@@ -86,7 +86,7 @@ def word_offsets(item: dict[str, Any], n_words: int) -> list[list[int]] | None:
     offsets = item.get("offsets")
     pairs = offsets if isinstance(offsets, list) else []
     whole = all(isinstance(pair, list) and list(map(type, pair)) == [int, int] for pair in pairs)
-    if "offsets" in item and not (isinstance(offsets, list) and whole and len(pairs) == n_words):
+    if offsets is not None and not (isinstance(offsets, list) and whole and len(pairs) == n_words):
         raise DataError(
             "expected offsets as a list of [start, end], one per word, in characters of the text; correct them"
         )

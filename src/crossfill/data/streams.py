@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from crossfill.data.bio import split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
@@ -50,10 +50,9 @@ def format_of(path: Path | None, named: str | None) -> Format:
     """Return the named format, else the one of the file's suffix, else plain text."""
     if named is None:
         return _SUFFIXES.get(path.suffix.lower(), "text") if path else "text"
-    for known in get_args(Format):
-        if known == named:
-            return known
-    raise DataError(unknown("format", named, get_args(Format)))
+    if named not in get_args(Format):
+        raise DataError(unknown("format", named, get_args(Format)))
+    return cast("Format", named)
 
 
 def input_form(path: Path | None, named: str | None, unit: Unit) -> tuple[Format, Cutting]:

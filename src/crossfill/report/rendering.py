@@ -43,11 +43,19 @@ class Table:
     caption: str = ""
 
     @classmethod
-    def of(cls, name: str, columns: Iterable[str], rows: Iterable[Iterable[Datum | str]], **values: str) -> "Table":
-        """Make a table with its title and caption, with these values in them; texts in its rows become entries."""
+    def of(
+        cls,
+        name: str,
+        columns: Iterable[str],
+        rows: Iterable[Iterable[Datum | str]],
+        notes: Iterable[str] = (),
+        **values: str | None,
+    ) -> "Table":
+        """Make a table; its title, caption and notes have these values in them, texts in its rows become entries."""
         entries = tuple(tuple(Datum(entry) if isinstance(entry, str) else entry for entry in row) for row in rows)
-        title, caption = (_texts()[name][part].format(**values) for part in ("title", "caption"))
-        return cls(name, title, tuple(columns), entries, caption)
+        texts = _texts()[name]
+        title, *caption = (texts[part].format(**values) for part in ("title", "caption", *notes))
+        return cls(name, title, tuple(columns), entries, " ".join(caption))
 
     @property
     def numeric(self) -> list[bool]:

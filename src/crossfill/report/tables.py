@@ -1,6 +1,7 @@
 """The tables of a study, from its results alone."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from crossfill.evaluation.results import (
     mean_by,
     place_means,
 )
+from crossfill.grid.cells import Cell
 from crossfill.grid.task import TaskKind
 from crossfill.measures.significance import ALPHA, Correlation, holm, summarise
 from crossfill.report.comparisons import compare, comparison_tables, pooled_uncertainty
@@ -36,14 +38,7 @@ from crossfill.report.rendering import (
 from crossfill.studies.run_folder import ResultEntry, StudyResults, is_subset
 
 MEASURES = {"nll": "NLL", "brier": "Brier", "ece": "ECE", "ece_adaptive": "adaptive ECE", "aurc": "AURC"}
-METRICS = {
-    "accuracy": "accuracy",
-    "macro_f1": "macro F1",
-    "span_f1": "span F1",
-    "lenient_f1": "lenient F1",
-    "token_f1": "token F1",
-    "published_f1": "published F1",
-}
+METRICS = ("accuracy", "macro_f1", "span_f1", "lenient_f1", "token_f1", "published_f1")
 KINDS: dict[PredictionKind, str] = {"plug_in": "plug-in", "averaged": "averaged"}
 
 
@@ -64,29 +59,24 @@ def main_table(results: StudyResults, group: str, kind: PredictionKind = "plug_i
     if len(tasks) > 1:
         means = [_score(seed_means(results, of_method, tasks, kind)) for of_method in entries.values()]
         rows.append(("mean", *with_best_in_bold(means)))
-    notes = _span_counts(results, next(iter(entries.values()), []))
-    if len(entries) > 1:
-        notes += (
-            " Bold: the best. † below the best at p < 0.05 (paired over seeds and cells, both as samples; Holm's "
-            "correction; means over tasks are not tested)."
-        )
-    if chosen := results.study.get("chosen"):
-        notes += f" Settings were chosen on {chosen['date']}"
-        if group in chosen["partitions"]:
-            notes += " on dev data of these partitions' seen cells: look at partitions that chose nothing, too."
-        else:
-            notes += "; these partitions chose nothing."
-    if results.is_oracle(results.proper(group=group)):
-        notes += " Selected on dev data of UNSEEN cells (oracle): not zero-shot."
+    chosen = results.study.get("chosen")
+    notes = {
+        "best": len(entries) > 1,
+        "chosen here": chosen and group in chosen["partitions"],
+        "chosen elsewhere": chosen and group not in chosen["partitions"],
+        "oracle": results.is_oracle(results.proper(group=group)),
+    }
     is_first = group == results.groups[0]
     plug_in = "table1" if is_first else "plug-in"
     table = Table.of(
         plug_in if kind == "plug_in" else "averaged",
         ("task", *map(method_label, entries)),
         rows,
+        [note for note, is_true in notes.items() if is_true],
         partitions=f" (partitions: {group})" if len(results.groups) > 1 else "",
         deviation=_deviation(entries.values()),
-        notes=notes,
+        spans=_span_counts(results, next(iter(entries.values()), [])),
+        date=chosen and chosen["date"],
     )
     return table if is_first else replace(table, name=f"{table.name}-{group}")
 
@@ -110,14 +100,12 @@ def _compared(
 
 def _span_counts(results: StudyResults, entries: Sequence[ResultEntry]) -> str:
     """Say how many gold spans stand behind the average of each task with spans, and where there are fewest."""
-    unseen = results.unseen(entry for entry in entries if entry.seed == entries[0].seed)
+    by_task: dict[str, Counter[Cell]] = {}
+    for r in results.unseen(entry for entry in entries if entry.seed == entries[0].seed):
+        if TaskKind.SPANS.metric in r.plug_in:
+            by_task.setdefault(r.cell.task, Counter())[r.cell] += sum(gold for _, gold, _ in r.counts)
     text = ""
-    by_task = grouped((r for r in unseen if TaskKind.SPANS.metric in r.plug_in), lambda r: r.cell.task)
-    for task, of_task in sorted(by_task.items()):
-        spans = {
-            cell: sum(gold for r in of_cell for _, gold, _ in r.counts)
-            for cell, of_cell in grouped(of_task, lambda r: r.cell).items()
-        }
+    for task, spans in sorted(by_task.items()):
         fewest = min(spans, key=lambda cell: spans[cell])
         text += f" Behind {task}: {sum(spans.values()):,} gold spans in {len(spans)} cells, fewest in "
         text += f"{fewest} ({spans[fewest]:,})."
@@ -131,7 +119,7 @@ def bridge_table(results: StudyResults) -> Table:
     entries = {group: [results.proper(method, group) for method in results.methods] for group in groups}
     rows = []
     for task in results.tasks if len(groups) > 1 else ():
-        scored = [{r.place for r in results.unseen(e, task)} for of_group in entries.values() for e in of_group if e]
+        scored = ({r.place for r in results.unseen(e, task)} for of_group in entries.values() for e in of_group if e)
         common = set.intersection(*scored)
         for group in groups if common else ():
             names = (task, Datum(str(named[group][0]), float(named[group][0])), str(len(common)))
@@ -163,7 +151,8 @@ def metric_table(results: StudyResults) -> Table:
     for task, method, unseen in _by_task_and_method(results):
         data = [percent(mean([r.plug_in[name] for r in unseen if name in r.plug_in])) for name in METRICS]
         rows.append((task, method_label(method), *data))
-    return Table.of("metrics", ("task", "method", *METRICS.values()), rows)
+    columns = (name.replace("_f1", " F1") for name in METRICS)
+    return Table.of("metrics", ("task", "method", *columns), rows)
 
 
 def calibration_table(results: StudyResults) -> Table:
@@ -255,19 +244,15 @@ def ablation_table(results: StudyResults) -> Table:
 
 def language_table(results: StudyResults) -> Table:
     """Show scores of every unseen cell."""
-    unseen = {method: results.unseen(results.proper(method)) for method in results.methods}
-    scores = {
-        method: mean_by(of_method, lambda r: (r.cell.task, r.cell.language, r.corpus), lambda r: r.score)
-        for method, of_method in unseen.items()
-    }
+    unseen = [results.unseen(results.proper(method)) for method in results.methods]
+    scores = [mean_by(of_method, lambda r: r.cell_corpus, lambda r: r.score) for of_method in unseen]
     rows = []
-    for names in sorted({names for by_names in scores.values() for names in by_names}):
-        data = [percent(by_names.get(names, math.nan)) for by_names in scores.values()]
-        rows.append((*names, *with_best_in_bold(data)))
+    for cell, corpus in sorted({place for of_method in scores for place in of_method}):
+        data = [percent(of_method.get((cell, corpus), math.nan)) for of_method in scores]
+        rows.append((cell.task, cell.language, corpus, *with_best_in_bold(data)))
     columns = ("task", "language", "corpus", *map(method_label, results.methods))
     over_seeds = ", mean over seeds" if len(results.seeds) > 1 else ""
-    notes = " Bold: the best." if len(results.methods) > 1 else ""
-    return Table.of("languages", columns, rows, over_seeds=over_seeds, notes=notes)
+    return Table.of("languages", columns, rows, ["best"] if len(results.methods) > 1 else (), over_seeds=over_seeds)
 
 
 def cost_table(results: StudyResults) -> Table:
@@ -281,9 +266,8 @@ def cost_table(results: StudyResults) -> Table:
         columns += [[job["measured"][name] for job in jobs] for name in ("train_seconds", "evaluate_seconds")]
         mark = "*" if any(len(job["methods"]) > 1 for job in jobs) else ""
         rows.append((Datum(method_label(method), mark=mark), *(number(mean(values), 0) for values in columns)))
-    notes = " * one training serves several methods." if any(row[0].mark for row in rows) else ""
     names = ("method", "parameters", "training words", "steps", "training, s", "evaluation, s")
-    return Table.of("costs", names, rows, notes=notes)
+    return Table.of("costs", names, rows, ["shared"] if any(row[0].mark for row in rows) else ())
 
 
 def seed_means(

@@ -213,7 +213,7 @@ def test_bridges_are_seen_everywhere_and_none_of_them_is_random_halves():
         for n in (0, 2)
     }
     assert len(held_out[0] - held_out[2]) == 2
-    with pytest.raises(ConfigError, match="bridges-None: expected size, the number of bridges; got none"):
+    with pytest.raises(ConfigError, match="bridges-None: expected size, the number of bridges"):
         checked(partitions=[{"kind": "bridges"}])
 
 

@@ -113,9 +113,8 @@ class CheckedStudy:
 def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
     """Validate the values of a study, load its grid and make its plan; ConfigError with every problem found."""
     study = parse_study(values, where)
-    problems = [*setting_problems(study), *_method_problems(study)]
     grid, data_problems = check_study_grid(study.data)
-    problems += data_problems
+    problems = [*setting_problems(study), *_method_problems(study), *data_problems]
     if grid is not None:
         languages = grid.grid.languages
         partitions, partition_problems = make_partitions(study, grid)
@@ -129,9 +128,8 @@ def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
         try:
             similarity = language_similarity(study.data, languages)
         except CrossfillError as error:
-            methods = {name: all_methods().get(study.method_of(name)) for name in study.methods}
-            needing = [name for name, method in methods.items() if method is not None and method.needs_typology]
-            problems += [f"methods.{name}: {error}" for name in needing]
+            needing = {name for name, method in all_methods().items() if method.needs_typology}
+            problems += [f"methods.{name}: {error}" for name in study.methods if study.method_of(name) in needing]
         if not problems:
             return CheckedStudy(study, grid, make_plan(study, grid, partitions, similarity))
     raise ConfigError("\n".join(f"{where}: {problem}" for problem in problems))
@@ -139,29 +137,28 @@ def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
 
 def _method_problems(study: StudyConfig) -> list[str]:
     """List unknown methods, and problems with the pretrained encoders that the study names."""
-    problems: dict[str, None] = {}
+    problems: list[str] = []
     for name, values in study.methods.items():
         try:
             find_method(study.method_of(name))
         except CrossfillError as error:
-            problems[f"methods: {error}"] = None
+            problems.append(f"methods: {error}")
         try:
             encoder = EncoderConfig.model_validate(merged(study.config, values).get("encoder", {}))
+            if encoder.name != "compact":
+                from crossfill.encoders.huggingface import Source, check_settings
+
+                check_settings(Source.find(encoder.name), encoder.pretrained)
         except ValidationError:
             continue  # reported with the settings
-        if encoder.name != "compact":
-            from crossfill.encoders.huggingface import Source, check_settings
-
-            try:
-                check_settings(Source.find(encoder.name), encoder.pretrained)
-            except CrossfillError as error:
-                problems[str(error)] = None
-    return list(problems)
+        except CrossfillError as error:
+            problems.append(str(error))
+    return list(dict.fromkeys(problems))
 
 
 def make_partitions(study: StudyConfig, grid: StudyGrid) -> tuple[list[StudyPartition], list[str]]:
     """Return the study's partitions, and the problems found in them."""
-    partitions: list[StudyPartition] = []
+    partitions: dict[str, StudyPartition] = {}
     problems: list[str] = []
     for settings in study.partitions:
         methods = tuple(settings.methods or study.methods)
@@ -170,17 +167,15 @@ def make_partitions(study: StudyConfig, grid: StudyGrid) -> tuple[list[StudyPart
         except CrossfillError as error:
             problems += [f"partitions: {settings.name}: {line}" for line in str(error).splitlines()]
             continue
-        wrong = [half for half in settings.halves or () if half > len(parts)]
-        if wrong:
+        if wrong := [half for half in settings.halves or () if half > len(parts)]:
             problems.append(f"partitions: {settings.name}: expected halves of 1 to {len(parts)}, got {wrong}")
         for half, partition in enumerate(parts, start=1):
             if settings.halves is None or half in settings.halves:
                 name = f"{settings.name}/{half}" if len(parts) > 1 else settings.name
-                partitions.append(StudyPartition(name, settings.name, partition, methods))
-    names = [part.name for part in partitions]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        problems.append(f"partitions: {name} is listed twice")
-    return partitions, problems
+                if name in partitions:
+                    problems.append(f"partitions: {name} is listed twice")
+                partitions[name] = StudyPartition(name, settings.name, partition, methods)
+    return list(partitions.values()), problems
 
 
 def make_plan(
@@ -192,14 +187,18 @@ def make_plan(
     """Return the jobs of a study: methods × partitions × seeds, then every variant of every ablation."""
     trainings: dict[str, StudyJob] = {}
     entries: list[ResultEntry] = []
+    depends = {"format": FORMAT, "data": grid.fingerprint, "typology": similarity}
     languages = grid.grid.languages
-    chosen = [find_language_in(name, languages) for name in study.posteriors] or _default_posteriors(languages)
-    for ablation, variant, overrides, only in _variants(study):
+    usual = tuple(language for language in PAPER_POSTERIORS if language in languages)
+    posteriors = [find_language_in(name, languages) for name in study.posteriors]
+    posteriors = posteriors or (usual if len(usual) > 1 else languages[:4])
+    variants = [(a.name, name, values, a.methods) for a in study.ablations for name, values in a.variants.items()]
+    for ablation, variant, overrides, only in [("", "base", {}, None), *variants]:
         for part in partitions:
             for method in (m for m in part.methods if only is None or m in only):
                 for seed in study.seeds:
                     config = study.settings(method, overrides, seed)
-                    job = _job(study, grid.fingerprint, part, method, config, chosen, similarity)
+                    job = _job(study, depends, part, method, config, posteriors)
                     known = trainings.setdefault(job.id, job)
                     methods = {**known.methods, method: config.method}
                     trainings[job.id] = known.model_copy(update={"methods": methods})
@@ -212,47 +211,39 @@ def make_plan(
     )
 
 
-def _variants(study: StudyConfig) -> Iterable[tuple[str, str, Mapping[str, Any], tuple[str, ...] | None]]:
-    yield "", "base", {}, None
-    for ablation in study.ablations:
-        for name, overrides in ablation.variants.items():
-            yield ablation.name, name, overrides, ablation.methods
-
-
 def _job(
     study: StudyConfig,
-    fingerprint: str,
+    depends: Mapping[str, Any],
     part: StudyPartition,
     name: str,
     config: Config,
     posteriors: Sequence[str],
-    similarity: dict[str, Any] | None,
 ) -> StudyJob:
     training = config.change({"method": find_method(config.method).training})
+    first_seed = training.change({"training.seed": study.seeds[0]})
     few_shot = study.few_shot
     if few_shot is not None and FOCUS in study.methods and name != FOCUS:
         few_shot = few_shot.model_copy(update={"annotate": False})  # chosen with PF-lr only, if the study has it
     values = {
-        "config": training.model_dump(mode="json"),
         "seen": tuple(map(str, sorted(part.partition.seen))),
         "unseen": tuple(map(str, sorted(part.partition.unseen))),
         "posteriors": tuple(language for language in posteriors if language in part.languages),
     }
-    depends = {"format": FORMAT, "data": fingerprint, "typology": similarity, **values}
+    depends = {**depends, **values, "config": training.model_dump(mode="json")}
     if few_shot is not None:
         depends["few_shot"] = few_shot.model_dump(mode="json")
     if study.folds:
         depends |= {"folds": study.folds, "fold_seed": study.seeds[0]}
-    first_seed = training.change({"training.seed": study.seeds[0]}).model_dump(mode="json")
     return StudyJob(
-        **{**values, "config": training},
+        **values,
+        config=training,
         id=_hash(depends),
         methods={name: config.method},
         data=study.data,
         keep_model=study.keep_models,
         folds=study.folds,
         fold_seed=study.seeds[0],
-        held_out=_hash(depends | {"config": first_seed}),
+        held_out=_hash(depends | {"config": first_seed.model_dump(mode="json")}),
         few_shot=few_shot,
     )
 
@@ -261,18 +252,10 @@ def _hash(values: Any) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
-_SIZES = {
-    "bridges": "the number of bridges",
-    "languages": "the number of parts of the languages",
-    "similar": "the number of languages",
-    "different": "the number of languages",
-}
-
-
 def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> Iterable[Partition]:
     cells, languages, size, seed = grid.grid.cells, grid.grid.languages, settings.size or 0, settings.seed
-    if settings.size is None and settings.kind in _SIZES:
-        raise DataError(f"expected size, {_SIZES[settings.kind]}; got none")
+    if settings.size is None and settings.kind in ("bridges", "languages", "similar", "different"):
+        raise DataError("expected size, the number of bridges, of parts or of languages; got none")
     match settings.kind:
         case "random":
             return random_halves(cells, seed)
@@ -293,8 +276,3 @@ def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> 
             rows, matrix = {language: i for i, language in enumerate(known["languages"])}, known["similarity"]
             chosen = choose(languages, size, lambda a, b: matrix[rows[a]][rows[b]])
             return random_halves([cell for cell in cells if cell.language in chosen], seed)
-
-
-def _default_posteriors(languages: Sequence[str]) -> tuple[str, ...]:
-    of_paper = tuple(language for language in PAPER_POSTERIORS if language in languages)
-    return of_paper if len(of_paper) > 1 else tuple(languages[:4])

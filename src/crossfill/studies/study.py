@@ -173,8 +173,7 @@ class StudyConfig(Settings):
 
     def values(self, method: str, variant: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the values of the run config of a method and a variant, before they are validated."""
-        of_method: Mapping[str, Any] = {str(name): values for name, values in self.methods.items()}.get(method) or {}
-        return merged(merged(merged(self.config, {"method": method}), of_method), variant or {})
+        return merged(merged(merged(self.config, {"method": method}), self.methods.get(method, {})), variant or {})
 
 
 def parse_study(values: dict[str, Any], where: str = "study") -> StudyConfig:
@@ -188,7 +187,6 @@ def parse_study(values: dict[str, Any], where: str = "study") -> StudyConfig:
 def setting_problems(study: StudyConfig) -> list[str]:
     """List the problems of the run settings of every method and variant, and methods that are used but not listed."""
     shared = _problems(study.config)
-    problems: dict[str, None] = {}
     variants: list[tuple[str, str, Mapping[str, Any]]] = [(f"methods.{name}", name, {}) for name in study.methods]
     for ablation in study.ablations:
         variants += [
@@ -196,14 +194,14 @@ def setting_problems(study: StudyConfig) -> list[str]:
             for name, values in ablation.variants.items()
             for method in ablation.methods or study.methods
         ]
+    problems = [f"config: {problem}" for problem in shared]
     for place, method, values in variants:
-        for problem in _problems(study.values(method, values)):
-            problems[f"config: {problem}" if problem in shared else f"{place}: {problem}"] = None
+        of_variant = _problems(study.values(method, values))
+        problems += [f"{place}: {problem}" for problem in of_variant if problem not in shared]
     for part in (*study.partitions, *study.ablations):
-        for method in part.methods or ():
-            if method not in study.methods:
-                problems[f"'{part.name}' asks for {method}, which is not under methods"] = None
-    return list(problems)
+        unlisted = [method for method in part.methods or () if method not in study.methods]
+        problems += [f"'{part.name}' asks for {method}, which is not under methods" for method in unlisted]
+    return problems
 
 
 def _problems(values: Mapping[str, Any]) -> list[str]:
@@ -241,7 +239,7 @@ class StudyGrid:
 
     def only(self, languages: Collection[str]) -> "StudyGrid":
         """Return the grid in these languages only; sources are kept."""
-        return replace(self, grid=_in_languages(self.grid, languages))
+        return replace(self, grid=self.grid.where(lambda cell: cell.language in languages))
 
     def with_sources(self) -> Grid:
         """Return the grid and its sources as one grid."""
@@ -261,11 +259,21 @@ def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
     problems: list[str] = []
     try:
         grid, problems = _read(data)
-        wanted = _languages(data, grid)
         sources = {language_code(code) for code in data.source_only}
+        languages = set(grid.languages)
+        if not isinstance(data.languages, str):
+            languages = {language_code(code) for code in data.languages}
     except CrossfillError as error:
         return None, [*problems, *str(error).splitlines()]
-    compared, gaps = _in_languages(grid, wanted - sources), _gaps(data, grid, wanted - sources)
+    if data.languages == "both-tasks":
+        languages = {lang for lang in languages if all(Cell(task, lang) in grid.corpora for task in grid.tasks)}
+    wanted = languages - sources
+    missing = [f"{language} has no data" for language in sorted(wanted - set(grid.languages))]
+    if data.complete:
+        tasks = [task_name(task) for task in data.tasks] or grid.tasks
+        cells = [Cell(task, language) for task in tasks for language in sorted(wanted & set(grid.languages))]
+        missing += [f"no {cell}" for cell in cells if cell not in grid.corpora]
+    gaps = [f"data: missing corpus: {what} in {data.place}" for what in missing]
     notes = [
         f"data.source_only: {language} has no data in {data.place}; in its place, "
         "the largest-source method trains on the seen language with most training words"
@@ -275,23 +283,10 @@ def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
         problems += gaps
     elif gaps:
         notes += [*gaps, _WITHOUT]
+    compared = grid.where(lambda cell: cell.language in wanted)
     if not compared.cells:
         return None, [*problems, f"data: expected corpora in the chosen languages, got none in {data.place}"]
-    return StudyGrid(compared, _in_languages(grid, sources), tuple(notes)), problems
-
-
-def _in_languages(grid: Grid, languages: Collection[str]) -> Grid:
-    return grid.where(lambda cell: cell.language in languages)
-
-
-def _gaps(data: DataSettings, grid: Grid, wanted: Collection[str]) -> list[str]:
-    """Return a line for every listed language without data, and for every cell that a complete grid lacks."""
-    missing = [f"{language} has no data" for language in sorted(set(wanted) - set(grid.languages))]
-    if data.complete:
-        tasks = [task_name(task) for task in data.tasks] or grid.tasks
-        cells = [Cell(task, l) for task in tasks for l in sorted(wanted) if l in grid.languages]
-        missing += [f"no {cell}" for cell in cells if cell not in grid.corpora]
-    return [f"data: missing corpus: {what} in {data.place}" for what in missing]
+    return StudyGrid(compared, grid.where(lambda cell: cell.language in sources), tuple(notes)), problems
 
 
 def _read(data: DataSettings) -> tuple[Grid, list[str]]:
@@ -308,14 +303,6 @@ def _read(data: DataSettings) -> tuple[Grid, list[str]]:
     cache = Path(data.cache) if data.cache else True
     reading = read_folder(data.path, ReadOptions(data.tasks, data.seed, data.max_train, cache))
     return capped_grid(reading.grid, data.max_dev, data.max_test, data.seed), [f"data: {e}" for e in reading.errors]
-
-
-def _languages(data: DataSettings, grid: Grid) -> set[str]:
-    if data.languages == "all":
-        return set(grid.languages)
-    if data.languages == "both-tasks":
-        return {lang for lang in grid.languages if all(Cell(task, lang) in grid.corpora for task in grid.tasks)}
-    return {language_code(code) for code in data.languages}
 
 
 def typology_folder(data: DataSettings) -> str | None:

@@ -16,6 +16,7 @@ from crossfill.config import EncoderConfig
 from crossfill.encoders.frozen import StoredVectors
 from crossfill.errors import StudyError
 from crossfill.executors.base import LOCK, Executor, Failed, Finished, WorkerJob, only_run, run_jobs
+from crossfill.files import write_json
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
 from crossfill.methods.registry import find_method
@@ -60,8 +61,10 @@ def run_study(checked: CheckedStudy, run: Path, executor: Executor, quiet: bool 
     """
     jobs = checked.plan.jobs
     with only_run(run, "experiment"):
-        study = checked.study.model_dump(mode="json")
-        run_folder.write_run(run, study, checked.plan.as_dict(), checked.plan.similarity)
+        if checked.plan.similarity is not None:
+            write_json(run / run_folder.SIMILARITY, checked.plan.similarity, indent=None)
+        write_json(run / run_folder.STUDY, checked.study.model_dump(mode="json"), indent=1)
+        write_json(run / run_folder.PLAN, checked.plan.as_dict(), indent=1)
         write_vectors(checked.study.data, run / run_folder.TYPOLOGY)
         todo = missing_jobs(checked, run)
         encodings = encoding_jobs(checked, todo)

@@ -32,6 +32,7 @@ FOCUS, RIVAL = "pf-lr", "jm"
 RESULT, FAILED, LOG, TRAINING = "result.json", "failed.json", "log.txt", "training"
 STUDY, PLAN, ROWS = "study.json", "plan.json", "results.jsonl"
 SIMILARITY, TYPOLOGY, HELD_OUT = "similarity.json", "typology", "held_out"
+_OF_CELL = ("corpus", "seen", "n_sentences", "n_words", "left_out", "score")
 
 
 def job_folder(run: Path, job: str) -> Path:
@@ -42,16 +43,6 @@ def job_folder(run: Path, job: str) -> Path:
 def held_out_folder(run: Path, held_out: str) -> Path:
     """Return the folder of what jobs fit on held-out cells, for all seeds of a method and partition."""
     return run / HELD_OUT / held_out
-
-
-def write_run(
-    run: Path, study: Mapping[str, Any], plan: Mapping[str, Any], similarity: Mapping[str, Any] | None = None
-) -> None:
-    """Write the study, its plan and the similarity of its languages."""
-    if similarity is not None:
-        write_json(run / SIMILARITY, similarity, indent=None)
-    write_json(run / STUDY, study, indent=1)
-    write_json(run / PLAN, plan, indent=1)
 
 
 def write_result(run: Path, job: str, result: Mapping[str, Any], keep_model: bool = False) -> None:
@@ -74,16 +65,10 @@ def is_done(run: Path, job: str) -> bool:
     return (job_folder(run, job) / RESULT).exists()
 
 
-def read_result(run: Path, job: str) -> dict[str, Any]:
-    """Return a job's result."""
-    return _read(job_folder(run, job) / RESULT)
-
-
-def write_rows(run: Path) -> int:
-    """Write results.jsonl from the finished jobs; returns its number of lines."""
-    lines = [json.dumps(row, ensure_ascii=False) for row in StudyResults(run).rows()]
-    write_atomically(run / ROWS, "".join(f"{line}\n" for line in lines).encode())
-    return len(lines)
+def write_rows(run: Path) -> None:
+    """Write results.jsonl from the finished jobs."""
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in StudyResults(run).rows()]
+    write_atomically(run / ROWS, "".join(lines).encode())
 
 
 @dataclass(frozen=True)
@@ -122,7 +107,7 @@ class StudyResults:
     @cached_property
     def jobs(self) -> dict[str, dict[str, Any]]:
         """The results of all jobs that are done, by id."""
-        return {job: read_result(self.run, job) for job in self.plan["jobs"] if is_done(self.run, job)}
+        return {j: _read(job_folder(self.run, j) / RESULT) for j in self.plan["jobs"] if is_done(self.run, j)}
 
     @cached_property
     def entries(self) -> list[ResultEntry]:
@@ -219,23 +204,16 @@ class StudyResults:
         """Yield one flat row per method, partition, seed, variant and corpus of a cell."""
         for entry in self.entries:
             job = self.jobs[entry.job]
-            measured = job["measured"]
-            shared = asdict(entry) | {
-                "selection": job["config"]["training"]["selection"],
-                "encoder": self.encoder(entry),
-            }
+            measured, selection = job["measured"], job["config"]["training"]["selection"]
             for result in self.cells(entry):
                 yield {
-                    **shared,
+                    **asdict(entry),
+                    "selection": selection,
+                    "encoder": self.encoder(entry),
                     "cell": str(result.cell),
                     "task": result.cell.task,
                     "language": result.cell.language,
-                    "corpus": result.corpus,
-                    "seen": result.seen,
-                    "n_sentences": result.n_sentences,
-                    "n_words": result.n_words,
-                    "left_out": result.left_out,
-                    "score": result.score,
+                    **{name: getattr(result, name) for name in _OF_CELL},
                     **{f"plug_in_{name}": value for name, value in result.plug_in.items()},
                     **{f"averaged_{name}": value for name, value in result.averaged.items()},
                     **job["sizes"],

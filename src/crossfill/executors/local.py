@@ -95,8 +95,7 @@ class _Worker:
         theirs.close()
 
     def send(self, name: str, work: base.Work) -> None:
-        """Send the worker a job; if the worker has just died, `receive` finds out."""
-        with suppress(OSError):
+        with suppress(OSError):  # if the worker has just died, `receive` finds out
             self.pipe.send((name, work))
 
     def receive(self) -> Advanced | Finished | Failed | None:

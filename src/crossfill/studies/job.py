@@ -13,7 +13,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -50,27 +50,18 @@ _ARRAYS = ("lengths", "gold", "plug_in", "averaged")
 _study_grid = lru_cache(maxsize=1)(load_study_grid)  # kept by a worker from job to job
 
 
-class JobSetting(NamedTuple):
-    """What a job trains and is scored on."""
+def prepare_job(job: StudyJob, run: Path) -> tuple[Grid, Grid, Config, Encoder | None]:
+    """Read the grid of a job and build its encoder; the config gets the path of typological vectors.
 
-    scored: Grid
-    """The study's grid, in the languages of the job."""
-    grid: Grid
-    """The same with the cells that serve only as sources, if the method uses them."""
-    seen: frozenset[Cell]
-    config: Config
-    encoder: Encoder | None
-    """The pretrained encoder; None if the model builds its own from the seed."""
-
-
-def prepare_job(job: StudyJob, run: Path) -> JobSetting:
-    """Read the grid of a job and build its encoder; the config gets the path of typological vectors."""
+    Returns the grid that is scored, the one that may be trained on, the config and the pretrained encoder, which is
+    None if the model builds its own from the seed.
+    """
     part = _study_grid(job.data).only(job.languages)  # pyright: ignore[reportArgumentType]  # settings are frozen
     grid, config = training_grid(part, job.config.method), job.config
     vectors = str(run / TYPOLOGY) if job.data.synthetic is not None else typology_folder(job.data)
     if vectors is not None and config.sources.vectors is None:
         config = config.change({"sources.vectors": vectors})
-    return JobSetting(part.grid, grid, frozenset(map(Cell.parse, job.seen)), config, _encoder(job, grid))
+    return part.grid, grid, config, _encoder(job, grid)
 
 
 def training_grid(part: StudyGrid, method: str) -> Grid:
@@ -82,10 +73,13 @@ def train_job(job: StudyJob, run: Path, threads: int = 1, report: Report | None 
     """Train and evaluate, resuming an attempt that was killed; returns the result as JSON values."""
     folder, started = job_folder(run, job.id), time.monotonic()
     with _alone(folder, threads):
-        scored, grid, seen, config, encoder = prepare_job(job, run)
+        scored, grid, config, encoder = prepare_job(job, run)
+        seen = frozenset(map(Cell.parse, job.seen))
         trained = train.train_model(grid, seen, config, folder / TRAINING, encoder, report, print)
         fitted = time.monotonic()
-        calibrations = load_calibrations(job, run)
+        of_folds = held_out_folder(run, job.held_out)
+        loaded = {name: load_calibration(of_folds / name) for name in job.methods if job.folds}
+        calibrations = {name: calibration for name, calibration in loaded.items() if calibration is not None}
         models = {name: as_method(trained.model, config, method) for name, method in job.methods.items()}
         results = {name: evaluate(model, scored, of, calibrations.get(name)) for name, (model, of) in models.items()}
         few_shot = {
@@ -138,13 +132,6 @@ def rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: value if key == "config" else rounded(value) for key, value in value.items()}
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def load_calibrations(job: StudyJob, run: Path) -> dict[str, Calibration]:
-    """Load what was fitted on held-out cells for each of a job's methods; nothing for a study without folds."""
-    folder = held_out_folder(run, job.held_out)
-    loaded = {method: load_calibration(folder / method) for method in job.methods} if job.folds else {}
-    return {method: calibration for method, calibration in loaded.items() if calibration is not None}
 
 
 def _rules(calibration: Calibration) -> dict[str, Any]:
@@ -204,13 +191,10 @@ def _alone(folder: Path, threads: int) -> Iterator[None]:
         yield
 
 
-def fold_folders(job: StudyJob, run: Path) -> list[Path]:
-    """Return the folder of each fold of a job's seen cells."""
-    return [held_out_folder(run, job.held_out) / f"fold-{number}" for number in range(len(_folds(job)))]
-
-
-def _folds(job: StudyJob) -> list[frozenset[Cell]]:
-    return folds([Cell.parse(cell) for cell in job.seen], job.folds, job.fold_seed) if job.folds else []
+def fold_folders(job: StudyJob, run: Path) -> dict[Path, frozenset[Cell]]:
+    """Return the folder of each fold of a job's seen cells, and these cells."""
+    parts = folds([Cell.parse(cell) for cell in job.seen], job.folds, job.fold_seed) if job.folds else []
+    return {held_out_folder(run, job.held_out) / f"fold-{number}": part for number, part in enumerate(parts)}
 
 
 def is_predicted(fold: Path) -> bool:
@@ -228,11 +212,12 @@ def predict_fold(
     job: StudyJob, run: Path, number: int, threads: int = 1, report: Report | None = None
 ) -> dict[str, Any]:
     """Train without a fold of the seen cells, and write what each of the job's methods predicts of these cells."""
-    folder, fold = fold_folders(job, run)[number], _folds(job)[number]
+    folder, fold = list(fold_folders(job, run).items())[number]
     with _alone(folder, threads):
-        _, grid, seen, config, encoder = prepare_job(job, run)
+        _, grid, config, encoder = prepare_job(job, run)
         config = config.change({"training.seed": job.fold_seed})
-        model = train.train_model(grid, seen - fold, config, folder / TRAINING, encoder, report, print).model
+        seen = frozenset(map(Cell.parse, job.seen)) - fold
+        model = train.train_model(grid, seen, config, folder / TRAINING, encoder, report, print).model
         arrays = {}
         for name, method in job.methods.items():
             method_model, changed = as_method(model, config, method)
@@ -251,7 +236,7 @@ def calibrate_methods(job: StudyJob, run: Path, threads: int = 1, _report: Repor
     part = _study_grid(job.data).only(job.languages)  # pyright: ignore[reportArgumentType]  # settings are frozen
     inventory, folders = training_grid(part, job.config.method).inventory, fold_folders(job, run)
     predicted: dict[str, list[PredictedCell]] = {method: [] for method in job.methods}
-    for folder, fold in zip(folders, _folds(job), strict=True):
+    for folder, fold in folders.items():
         with np.load(folder / _PREDICTIONS) as file:
             for method, cells in predicted.items():
                 for cell in sorted(fold):

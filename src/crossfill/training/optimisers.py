@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from crossfill.config import TrainingConfig
-from crossfill.errors import CheckpointError
 from crossfill.model import Model
 
 _SLOTS = ("mean", "square", "steps")
@@ -110,17 +109,6 @@ class RowAdam(torch.optim.Optimizer):
                 if parameter.grad is not None:
                     self._update(parameter, parameter.grad.coalesce(), group)
         return loss
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the state that `state_dict` returned."""
-        for slots in state_dict["state"].values():
-            if set(slots) != set(_SLOTS):
-                found = ", ".join(sorted(slots))
-                raise CheckpointError(
-                    f"expected {', '.join(_SLOTS)} of every row in the optimiser's state, got {found}: the run was "
-                    "started by another version; start it again without --resume"
-                )
-        super().load_state_dict(state_dict)
 
     def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
         state, (beta1, beta2) = self.state[parameter], group["betas"]

@@ -66,7 +66,7 @@ def main() -> None:
         with path.open("rb") as file:
             items = read_items(file, str(path), format_of(path, None), cell.language, "lines")
             sentences += [item.sentence for item in items][: arguments.sentences // len(arguments.text)]
-    ours = [t.label_names[i] for t in tagger.tag_many(sentences, cell, 0) for i in t.probabilities.argmax(-1).tolist()]
+    ours = [t.task.labels[i] for t in tagger.tag_many(sentences, cell, 0) for i in t.probabilities.argmax(-1).tolist()]
     parts = take_apart(tagger, cell)
     inputs = parts.words.cutter.cut(Corpus.from_sentences(sentences))
     with tempfile.TemporaryDirectory() as scratch:

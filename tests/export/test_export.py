@@ -62,7 +62,7 @@ def tagger(folder: Path, *changes: str) -> Tagger:
 def own_labels(made: Tagger, texts: list[Sentence]) -> list[str]:
     """The most probable label of each word, without the rules of IOB2."""
     taggings = made.tag_many(texts, CELL, samples=0)
-    return [t.label_names[i] for t in taggings for i in t.probabilities.argmax(-1).tolist()]
+    return [t.task.labels[i] for t in taggings for i in t.probabilities.argmax(-1).tolist()]
 
 
 @pytest.mark.parametrize("family", ["bert", "xlm_roberta", "gpt2"])

@@ -98,7 +98,7 @@ def test_json_values_say_all():
     for word, distribution in enumerate(found["distributions"]):
         assert distribution == pytest.approx(tagging.distribution(word), abs=1e-6)
     assert "distributions" not in tagging.to_dict()
-    assert tagging.kind is TaskKind.SPANS
+    assert tagging.task.kind is TaskKind.SPANS
 
 
 def test_data_frames_have_a_row_a_word():

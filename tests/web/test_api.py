@@ -44,7 +44,7 @@ def test_answers_are_the_taggers(client: TestClient, tagger: Tagger):
             part["sentences"], tagger.tag_many(sentences, cell, 9, TaggingOptions(interval=0.9)), strict=True
         ):
             assert tuple(given["labels"]) == expected.labels
-            assert tuple(part["label_names"]) == expected.label_names
+            assert tuple(part["label_names"]) == expected.task.labels
             for name in ("confidence", "entropy", "mutual_information", "probabilities"):
                 np.testing.assert_allclose(given[name], getattr(expected, name), atol=2e-6)
             assert expected.bounds is not None

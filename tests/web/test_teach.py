@@ -66,7 +66,7 @@ def test_sentences_come_in_the_order_of_annotate_and_tagged_as_elsewhere(
         tagging = tagger.tag(shown["words"], CELL)
         assert shown["labels"] == list(tagging.labels)
         assert shown["confidence"] == pytest.approx(tagging.confidence, abs=1e-4)
-        assert len(shown["probabilities"][0]) == len(tagging.label_names)
+        assert len(shown["probabilities"][0]) == len(tagging.task.labels)
         found.append(" ".join(shown["words"]))
         accept(taught, found[-1])
     assert found == expected

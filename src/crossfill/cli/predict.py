@@ -158,9 +158,9 @@ def pieces(tagging: "Tagging") -> Iterator[Piece]:
     from crossfill.grid.task import TaskKind, Unit
     from crossfill.measures.metrics import span_types
 
-    names = span_types(tagging.label_names) if tagging.kind is TaskKind.SPANS else sorted(tagging.label_names)
+    names = span_types(tagging.task.labels) if tagging.task.kind is TaskKind.SPANS else sorted(tagging.task.labels)
     colours = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(names)}
-    if tagging.unit is not Unit.WORD:
+    if tagging.task.unit is not Unit.WORD:
         yield from _labelled(tagging, colours)
         return
     text, offsets = tagging.sentence.original, tagging.sentence.offsets
@@ -174,7 +174,7 @@ def pieces(tagging: "Tagging") -> Iterator[Piece]:
             guess = "" if first[i].confidence >= FINDING else "?"
             yield f"{'(' if guess else '['}{first[i].type}{guess} {first[i].confidence:.2f} ", _style(first[i], colours)
         yield text[start:end], ""
-        if tagging.kind is not TaskKind.SPANS:
+        if tagging.task.kind is not TaskKind.SPANS:
             yield f"/{tagging.labels[i]}", colours.get(tagging.labels[i], "")
         if i not in inside:
             confidence = float(tagging.confidence[i])

@@ -37,7 +37,7 @@ class Region(NamedTuple):
 
 def regions(tagging: Tagging, single_words: bool = False) -> Iterator[Region]:
     """List the spans of a tagging, or the words that have a label where a task has no spans, or `single_words`."""
-    is_spans = tagging.kind is TaskKind.SPANS
+    is_spans = tagging.task.kind is TaskKind.SPANS
     if is_spans and not single_words:
         for span in tagging.spans:
             yield Region(span.start_char, span.end_char, span.type, span.confidence, range(span.start, span.end))

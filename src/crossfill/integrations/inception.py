@@ -127,7 +127,7 @@ def explanation(tagging: Tagging, words: Sequence[int]) -> str:
         sets, what = [tagging.label_sets[i] for i in words], f"label set ({1 - ALPHA:.0%})"
     else:
         sets, what = [_probable(tagging.distribution(i)) for i in words], f"labels with {1 - ALPHA:.0%} of probability"
-    is_spans = tagging.kind is TaskKind.SPANS
+    is_spans = tagging.task.kind is TaskKind.SPANS
     labels = dict.fromkeys(label[2:] or label if is_spans else label for labels in sets for label in labels)
     entropy, epistemic = (
         max(float(values[i]) for i in words) for values in (tagging.entropy, tagging.mutual_information)

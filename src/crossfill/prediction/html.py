@@ -24,14 +24,14 @@ _LABEL = "font-size:.7em;font-weight:600;line-height:1.1;direction:ltr"
 
 def tagging_html(tagging: "Tagging") -> str:
     """A tagged sentence: each word over its label, coloured by its label and underlined where the model doubts."""
-    spaces = (tagging.sentence.spaces if tagging.unit is Unit.WORD else ()) or (True,) * len(tagging)
+    spaces = (tagging.sentence.spaces if tagging.task.unit is Unit.WORD else ()) or (True,) * len(tagging)
     words = "".join(
         _word(tagging, i) + (" " if space else "") for i, space in zip(range(len(tagging)), spaces, strict=True)
     )
     n, summary = len(tagging), "no words"
     if n:
         doubt = f"mean confidence {tagging.confidence.mean():.0%}, entropy {tagging.entropy.mean():.3f} nats"
-        summary = f"{n} {tagging.unit}{'s' if n > 1 else ''}, {doubt}"
+        summary = f"{n} {tagging.task.unit}{'s' if n > 1 else ''}, {doubt}"
     return (
         f'<div style="max-width:60em"><div style="font-size:.85em;opacity:.75"><b>{escape(str(tagging.cell))}</b>, '
         f'{summary}</div><div dir="auto" style="line-height:1;margin-top:.5em">{words}</div></div>'
@@ -49,8 +49,8 @@ def hue(label: str, labels: Sequence[str]) -> float | None:
 
 
 def _word(tagging: "Tagging", i: int) -> str:
-    word, colour = tagging.words[i], hue(tagging.labels[i], tagging.label_names)
-    in_spans = tagging.kind is TaskKind.SPANS
+    word, colour = tagging.words[i], hue(tagging.labels[i], tagging.task.labels)
+    in_spans = tagging.task.kind is TaskKind.SPANS
     shown = word.label if not in_spans else word.label[2:] if word.label.startswith("B-") else "\u00a0"
     if colour is None:
         box, label = "padding:.3em .35em .25em;", f"{_LABEL};opacity:.6"

@@ -107,7 +107,7 @@ class Tagging:
     """Lower and upper bound of each probability over the posterior samples, if an `interval` was given."""
 
     def __repr__(self) -> str:
-        if self.unit is not Unit.WORD:
+        if self.task.unit is not Unit.WORD:
             return f"<Tagging {self.cell}: {self.labels[0]}: {self.sentence.text}>"
         tagged = " ".join(f"{word}/{label}" for word, label in zip(self.sentence.words, self.labels, strict=True))
         return f"<Tagging {self.cell}: {tagged}>"
@@ -118,19 +118,6 @@ class Tagging:
     def __len__(self) -> int:
         return len(self.labels)
 
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        return self.task.labels
-
-    @property
-    def unit(self) -> Unit:
-        return self.task.unit
-
-    @property
-    def kind(self) -> TaskKind:
-        """Whether its labels are tags, values or spans of words, or classes of sentences or pairs."""
-        return self.task.kind
-
     @cached_property
     def label_sets(self) -> tuple[tuple[str, ...], ...]:
         """The labels in each word's set, most probable first; empty if no `alpha` was given."""
@@ -138,14 +125,14 @@ class Tagging:
             return ((),) * len(self)
         order = np.argsort(-self.probabilities, axis=-1, kind="stable")
         return tuple(
-            tuple(self.label_names[i] for i in row if chosen[i]) for row, chosen in zip(order, self.sets, strict=True)
+            tuple(self.task.labels[i] for i in row if chosen[i]) for row, chosen in zip(order, self.sets, strict=True)
         )
 
     @cached_property
     def words(self) -> tuple[TaggedWord, ...]:
         doubtful: Sequence[bool] = [False] * len(self) if self.doubtful is None else self.doubtful.tolist()
         texts, places = self.sentence.words, self.sentence.offsets
-        if self.unit is not Unit.WORD:
+        if self.task.unit is not Unit.WORD:
             texts, places = (self.sentence.text,), ((0, len(self.sentence.text)),)
         numbers = (self.confidence.tolist(), self.entropy.tolist(), self.mutual_information.tolist())
         rows = zip(texts, self.labels, *numbers, self.label_sets, doubtful, places, strict=True)
@@ -154,7 +141,7 @@ class Tagging:
     def distribution(self, word: int) -> dict[str, float]:
         """The probability of every label of a word, largest first."""
         order = np.argsort(-self.probabilities[word], kind="stable").tolist()
-        return {self.label_names[i]: float(self.probabilities[word, i]) for i in order}
+        return {self.task.labels[i]: float(self.probabilities[word, i]) for i in order}
 
     def tags(self, distributions: bool = False) -> dict[str, Any]:
         """Labels, their uncertainty and spans as JSON values; with `distributions`, the probability of every label.
@@ -164,17 +151,17 @@ class Tagging:
         values: dict[str, Any] = {"labels": list(self.labels)}
         for name in ("confidence", "entropy", "mutual_information"):
             values[name] = [round(value, DIGITS) for value in getattr(self, name).tolist()]
-        if self.kind is TaskKind.SPANS:
+        if self.task.kind is TaskKind.SPANS:
             values["spans"] = [span.as_dict() for span in self.spans]
         if self.sets is not None:
             values["label_sets"] = [list(labels) for labels in self.label_sets]
         if self.doubtful is not None:
             values["doubtful"] = self.doubtful.tolist()
-        if distributions or self.unit is not Unit.WORD:
+        if distributions or self.task.unit is not Unit.WORD:
             values["distributions"] = [
                 {label: round(p, DIGITS) for label, p in self.distribution(i).items()} for i in range(len(self))
             ]
-        if self.unit is Unit.WORD:
+        if self.task.unit is Unit.WORD:
             return values
         return {_SINGULAR.get(name, name): of_labels[0] for name, of_labels in values.items()}
 

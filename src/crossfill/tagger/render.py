@@ -26,7 +26,7 @@ def tagged(form: str, item: Item, taggings: Sequence[Tagging], whole: bool, name
 def header(taggings: Sequence[Tagging], whole: bool) -> str:
     """Write the comment that names the token columns; the last column of each cell is its label."""
     names = [name for tagging in taggings for name in (*_numbers(tagging, whole), str(tagging.cell))]
-    return f"# {' '.join([str(taggings[0].unit), *names])}\n"
+    return f"# {' '.join([str(taggings[0].task.unit), *names])}\n"
 
 
 def columns(taggings: Sequence[Tagging], whole: bool) -> str:
@@ -34,7 +34,7 @@ def columns(taggings: Sequence[Tagging], whole: bool) -> str:
 
     Where cells label whole sentences or pairs, one line for each, and no blank line after it.
     """
-    sentence, of_words = taggings[0].sentence, taggings[0].unit is Unit.WORD
+    sentence, of_words = taggings[0].sentence, taggings[0].task.unit is Unit.WORD
     texts = sentence.words if of_words else [" ‖ ".join(part.text for part in sentence.sentences)]
     table: list[Sequence[str]] = [[on_one_line(text) for text in texts]]
     for tagging in taggings:
@@ -81,7 +81,7 @@ def conllu(
 
     A sentence that has no `sent_id` gets its number. DEPREL is only written where there is a HEAD, unless asked for.
     """
-    if sentence_level := [str(tagging.cell) for tagging in taggings if tagging.unit is not Unit.WORD]:
+    if sentence_level := [str(tagging.cell) for tagging in taggings if tagging.task.unit is not Unit.WORD]:
         raise DataError(
             f"expected cells that label words for CoNLL-U, got {', '.join(sentence_level)}; choose --format jsonl"
         )
@@ -148,6 +148,6 @@ def _fill(
 def relation_to(head: str, tagging: Tagging, word: int) -> str:
     """Find the relation of a word to a head in CoNLL-U: `root` to 0, and only to 0, as trees have it."""
     label = tagging.labels[word]
-    if "root" not in tagging.label_names or (label == "root") == (head == "0"):
+    if "root" not in tagging.task.labels or (label == "root") == (head == "0"):
         return label
     return "root" if head == "0" else next(other for other in tagging.distribution(word) if other != "root")

@@ -229,9 +229,9 @@ class Engine:
             "taggings": [
                 {
                     "cell": str(part[0].cell),
-                    "unit": part[0].unit,
+                    "unit": part[0].task.unit,
                     "seen": part[0].cell in self.tagger.seen,
-                    "label_names": part[0].label_names,
+                    "label_names": part[0].task.labels,
                     "sentences": [sentence_values(tagging) for tagging in part],
                 }
                 for part in parts

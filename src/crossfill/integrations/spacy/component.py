@@ -200,7 +200,7 @@ class TokenColumn(NamedTuple):
             for part, tagging in zip(parts, taggings, strict=True)
             for span in tagging.spans
         ]
-        return cls(str(first.cell), first.cell.task, first.label_names, values, spans)
+        return cls(str(first.cell), first.cell.task, first.task.labels, values, spans)
 
 
 def write(doc: Doc, columns: Sequence[TokenColumn], spans_key: str, overwrite: bool) -> None:
@@ -233,7 +233,7 @@ def tagged_doc(tagging: "Tagging", vocab: Vocab | None = None) -> Doc:
     register_extensions()
     sentence = tagging.sentence
     doc = Doc(vocab or Vocab(), list(sentence.words), list(sentence.spaces or (True,) * len(sentence)))
-    if tagging.unit is Unit.WORD:
+    if tagging.task.unit is Unit.WORD:
         column = TokenColumn.of(doc, [Part(sentence, list(range(len(doc))))], [tagging])
         write(doc, [column], spans_key=RECORD, overwrite=True)
     else:

@@ -92,11 +92,8 @@ def _overlaps(
     if not len(pieces):
         nothing = np.full(len(text.starts), NO_PIECE)
         return nothing, nothing
-    piece_starts, piece_ends = np.maximum.accumulate(starts[pieces]), np.maximum.accumulate(ends[pieces])
-    first = np.searchsorted(piece_ends, text.starts, side="right")
-    last = np.searchsorted(piece_starts, text.ends, side="left") - 1
+    first = np.searchsorted(np.maximum.accumulate(ends[pieces]), text.starts, side="right")
+    last = np.searchsorted(np.maximum.accumulate(starts[pieces]), text.ends, side="left") - 1
     overlaps = (first <= last) & (text.starts < text.ends)
-    places = np.append(pieces, NO_PIECE)
-    return np.where(overlaps, places[np.where(overlaps, first, -1)], NO_PIECE), np.where(
-        overlaps, places[np.where(overlaps, last, -1)], NO_PIECE
-    )
+    places = np.append(pieces, NO_PIECE)  # its last element stands for words that overlap none
+    return places[np.where(overlaps, first, -1)], places[np.where(overlaps, last, -1)]

@@ -15,10 +15,9 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -35,14 +34,12 @@ _BLOCK = 1 << 24
 _LONGEST_HEADER = 1 << 20
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A file in the cache."""
+class Entry(NamedTuple):
+    """A file in the cache, and what its features were computed from and how; nothing if its header is damaged."""
 
     path: Path
     bytes: int
     about: Mapping[str, Any]
-    """What the features were computed from and how: encoder, layer, pooling, text; empty if the header is damaged."""
 
 
 class FeatureCache:
@@ -120,8 +117,8 @@ class FeatureCache:
             path.unlink(missing_ok=True)
 
     def _path(self, about: Mapping[str, Any], shape: tuple[int, int], dtype: str) -> Path | None:
-        full = json.dumps(_described(about, shape, dtype), sort_keys=True)
-        name = f"{blake2b(full.encode(), digest_size=_DIGEST).hexdigest()}.safetensors"
+        full = json.dumps(_described(about, shape, dtype), sort_keys=True).encode()
+        name = f"{blake2b(full, digest_size=_DIGEST).hexdigest()}.safetensors"
         return None if self.folder is None else self.folder / name
 
 

@@ -1,9 +1,7 @@
 """The cues of a word: numbers that say which word it is, where its features say what it is like.
 
-A frequent word of a handful of sentences comes again in other text, mostly with the same label, and its features vary
-with its neighbours. So do the last letters of words, and the words next to a word. The cues of a word are numbers that
-stand for its form, upper and lower case alike, for its last letters, and for the words before and after it. Only heads
-of adapted cells read them (`crossfill.adaptation`).
+They stand for its form, upper and lower case alike, for its last letters, and for the words before and after it: in
+other text these come again, mostly with the same label. Only heads of adapted cells read them (`crossfill.adaptation`).
 """
 
 import zlib

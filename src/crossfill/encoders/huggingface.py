@@ -30,13 +30,12 @@ _FIRST_AFTER_PADDING = frozenset({"camembert", "roberta", "xlm-roberta", "xlm-ro
 
 
 class Source(NamedTuple):
-    """A pretrained model that was found but not loaded yet."""
+    """A pretrained model that was found but not loaded yet, to be loaded with its weights or without."""
 
     name: str
     folder: Path
     settings: "PreTrainedConfig"
     weights: bool = True
-    """Whether to load its weights, too."""
 
     @classmethod
     def find(cls, name: str, weights: bool = True) -> "Source":
@@ -157,8 +156,8 @@ class LayeredNetwork(nn.Module):
     ) -> Float[Tensor, "windows longest features"]:
         """Compute the states of layer `stop`; layers up to `start` are skipped if their `states` are given."""
         with self._cut(start, stop, states) as tap:
-            last = self.network(input_ids=ids, attention_mask=_needed(mask), **self._options).last_hidden_state
-            return last if tap is None or tap.reached is None else tap.reached
+            output = self.network(input_ids=ids, attention_mask=_needed(mask), **self._options)
+            return output.last_hidden_state if tap is None or tap.reached is None else tap.reached
 
     def all_states(
         self, ids: Int[Tensor, "windows longest"], mask: Int[Tensor, "windows longest"]

@@ -26,7 +26,7 @@ from crossfill.model import n_parameters
 from crossfill.prediction.calibration import save_calibration
 from crossfill.progress import ProgressBar
 from crossfill.tagger.card import CardInfo, describe_data, write_card
-from crossfill.tagger.crossfit import CANDIDATES, HeldOutComparison, compare_held_out, expect_unseen, folds
+from crossfill.tagger.crossfit import CANDIDATES, compare_held_out, expect_unseen, folds
 from crossfill.tagger.model_folder import save_results
 from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.run_lock import locked_for_run
@@ -174,7 +174,11 @@ class TrainingRun:
         """Hold out, train, expect, score, and complete the model folder."""
         config, calibration, comparison, out = self.configs[0], None, None, self.request.out
         if self.holds_out:
-            comparison = self._compare()
+            folder = None if out is None else out / checkpoint.HELD_OUT
+            with ProgressBar(self.log is None) as bars:
+                steps = self.n_folds * sum(config.training.steps for config in self.configs)
+                report = bars.add("seen cells held out in turn", steps)
+                comparison = compare_held_out(self.grid, self.seen, self.configs, self._fold_encoder, report, folder)
             config, calibration = comparison.config, comparison.calibration
             if comparison.scores_by_method and self.log is not None:
                 self.log(comparison.summary())
@@ -198,15 +202,9 @@ class TrainingRun:
                 write_card(out)
         return tagger, progression
 
-    def _compare(self) -> HeldOutComparison:
-        def fold_encoder() -> Encoder:  # one that stays frozen is the same for every training
-            return self.encoder if self.stays_frozen else self._build_encoder()
-
-        folder = None if self.request.out is None else self.request.out / checkpoint.HELD_OUT
-        with ProgressBar(self.log is None) as bars:
-            steps = self.n_folds * sum(config.training.steps for config in self.configs)
-            report = bars.add("seen cells held out in turn", steps)
-            return compare_held_out(self.grid, self.seen, self.configs, fold_encoder, report, folder)
+    def _fold_encoder(self) -> Encoder:
+        """Return the encoder of a training without a fold; one that stays frozen is the same for all trainings."""
+        return self.encoder if self.stays_frozen else self._build_encoder()
 
     def _build_encoder(self, source: "Source | None" = None) -> Encoder:
         languages, quiet = self.grid.inventory.languages, self.log is None

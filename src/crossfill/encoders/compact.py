@@ -16,7 +16,7 @@ from crossfill.grid.sentence import Corpus
 
 LONGEST_NGRAM = 4
 CACHED_WORDS, LONGEST_CACHED = 200_000, 64
-"""Number of words whose n-grams are cached, and the most characters that such a word may have."""
+"""Number of words whose n-grams are cached, and the most characters of such a word."""
 
 
 @dataclass(frozen=True)

@@ -36,10 +36,7 @@ class FinetunedEncoder(Encoder):
         weights: bool = True,
         source: Source | None = None,
     ) -> None:
-        """`weights`: whether to load pretrained weights; not needed if those of a trained model are loaded later.
-
-        `source`: the pretrained model, if it was found before.
-        """
+        """`weights`: whether to load pretrained weights; not needed if those of a trained model are loaded later."""
         super().__init__()
         self.config, self.quiet = config.pretrained, quiet
         self.source = source or Source.find(config.name, weights)  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -73,8 +70,10 @@ class FinetunedEncoder(Encoder):
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
         inputs = expect(inputs, PieceInputs)
-        if self.config.mode == "partial":
-            self._silence_frozen()
+        if self.config.mode == "partial":  # no dropout below the layers that train
+            self.words.network.eval()
+            for layer in list(self.words.network.layers)[self.n_frozen :]:
+                layer.train(self.training)
         vectors = self.words(inputs, self.n_frozen)
         if self.mix is not None:
             vectors = self.mix(vectors.unflatten(1, (-1, self.n_features)))
@@ -99,12 +98,6 @@ class FinetunedEncoder(Encoder):
                 trained |= {id(p) for p in module.parameters()} - lower
         for parameter in network.parameters():
             parameter.requires_grad_(id(parameter) in trained)
-
-    def _silence_frozen(self) -> None:
-        """Turn off dropout below the layers that train."""
-        self.words.network.eval()
-        for layer in list(self.words.network.layers)[self.n_frozen :]:
-            layer.train(self.training)
 
     def _run_frozen(self, inputs: PieceInputs) -> Iterator[np.ndarray]:
         """Compute the states of all pieces after the frozen layers."""

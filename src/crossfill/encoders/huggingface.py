@@ -240,13 +240,10 @@ class WordEncoder(nn.Module):
         if not len(states):
             return states.new_zeros(len(inputs.first), self.n_features)
         first, last = (places.to(states.device) for places in inputs.word_pieces())
-        match self.config.pooling:
-            case "first":
-                vectors = states[first]
-            case "last":
-                vectors = states[last]
-            case "mean":
-                vectors = _mean(states, first, last)
+        if self.config.pooling == "mean":
+            vectors = _mean(states, first, last)
+        else:
+            vectors = states[first if self.config.pooling == "first" else last]
         return vectors * (inputs.first != NO_PIECE).to(states.device).unsqueeze(1)
 
     def encode(self, inputs: PieceInputs) -> Iterator[tuple[Int[Tensor, "chosen"], Float[Tensor, "words features"]]]:

@@ -27,11 +27,7 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Parts:
-    """The tagger of a cell: logits = W s + b, with s the pooled states of one layer, or of all layers concatenated.
-
-    Where the task labels sentences, s is the mean over the words of a sentence, the last of them, or a mean that
-    attention weighs (`sentences`).
-    """
+    """The tagger of a cell: logits = W s + b, with s the states of one layer, or of all layers concatenated, pooled."""
 
     cell: Cell
     words: WordEncoder

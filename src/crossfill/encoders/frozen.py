@@ -225,8 +225,8 @@ class FrozenEncoder(Encoder):
         everything = sum(sums.values(), start=self._sums_of(()))
         for language in self.languages:
             has_text = language in sums and sums[language][0, 0]
-            moments = self._moments(sums[language] if has_text else everything)
-            self.mean[self._row(language)], self.scale[self._row(language)] = moments
+            row, moments = self._row(language), self._moments(sums[language] if has_text else everything)
+            self.mean[row], self.scale[row] = moments
 
     @torch.no_grad()
     def with_language(self, language: str, text: Corpus) -> "FrozenEncoder":

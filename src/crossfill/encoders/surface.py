@@ -65,8 +65,8 @@ class Surface(nn.Module):
             return
         buckets = torch.cat([word_buckets(text) for text in texts])
         self.counts[row] = buckets.bincount(minlength=BUCKETS).to(self.counts)
-        rows = torch.full_like(buckets, row).to(self.mean.device)
-        self.mean[row] = self._surface(torch.cat([word_forms(text) for text in texts]), buckets, rows).mean(0)
+        forms, rows = torch.cat([word_forms(text) for text in texts]), torch.full_like(buckets, row)
+        self.mean[row] = self._surface(forms, buckets, rows.to(self.mean.device)).mean(0)
 
     def with_language(self, text: Corpus) -> "Surface":
         """Copy the surface with one more language, of which there is this text; all others stay as they are."""

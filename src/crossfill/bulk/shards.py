@@ -30,8 +30,7 @@ SourceFormat = Format | Literal["parquet"]
 OnBadRecord = Callable[[int, str, str], None]
 """Called with the line (or row) where a bad record begins, what is wrong with it, and its first characters."""
 _PATTERN = re.compile(r"[*?\[]")
-_SHOWN = 1000
-"""Bytes of a bad record that are shown."""
+_SHOWN = 1000  # bytes of a bad record
 
 
 @dataclass(frozen=True)

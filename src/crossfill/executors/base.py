@@ -93,8 +93,7 @@ class Executor(ABC):
     def run(self, jobs: Mapping[str, WorkerJob]) -> Iterator[Event]:
         """Do jobs, in this order, and yield an event as each starts, advances and ends.
 
-        A job starts when all those that it waits for are finished, and fails if one of them has failed. Closing the
-        iterator stops all workers.
+        A job starts when those that it waits for are finished, and fails if one has failed. Closing stops all workers.
         """
 
 
@@ -220,9 +219,7 @@ def only_run(folder: Path, command: str) -> Iterator[None]:
     """Keep other processes of this machine from running a command in the same folder."""
     with locked(folder / LOCK, wait=False) as held:
         if not held:
-            raise OutputError(
-                f"{folder}: another crossfill {command} is running in this folder; wait for it, or end it"
-            )
+            raise OutputError(f"{folder}: another crossfill {command} is running here; wait for it, or end it")
         yield
 
 

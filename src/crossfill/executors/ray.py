@@ -35,7 +35,7 @@ class RayExecutor(base.Executor):
             except ConnectionError as error:
                 raise ConfigError(f"expected a Ray cluster at {settings.address}; {error}") from None
             except Exception as error:  # Ray has no class of its own for a start that takes too long
-                reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+                reason = (str(error) or type(error).__name__).splitlines()[0]
                 raise ConfigError(f"expected Ray to start on this machine; {reason}; run again, or use local") from None
 
     def run(self, jobs: Mapping[str, base.WorkerJob]) -> Iterator[base.Event]:

@@ -45,7 +45,7 @@ from crossfill.tagger.model_folder import save_results
 from crossfill.tagger.tagger import Tagger
 
 DECIMALS = 6
-_PREDICTIONS = "predictions.npz"
+PREDICTIONS = "predictions.npz"
 _ARRAYS = ("lengths", "gold", "plug_in", "averaged")
 _study_grid = lru_cache(maxsize=1)(load_study_grid)  # kept by a worker from job to job
 
@@ -197,11 +197,6 @@ def fold_folders(job: StudyJob, run: Path) -> dict[Path, frozenset[Cell]]:
     return {held_out_folder(run, job.held_out) / f"fold-{number}": part for number, part in enumerate(parts)}
 
 
-def is_predicted(fold: Path) -> bool:
-    """Check whether the cells of a fold are predicted."""
-    return (fold / _PREDICTIONS).exists()
-
-
 def is_calibrated(job: StudyJob, run: Path) -> bool:
     """Check whether the calibration of each of a job's methods is fitted."""
     folder = held_out_folder(run, job.held_out)
@@ -224,7 +219,7 @@ def predict_fold(
             for cell in sorted(fold):
                 predicted = predict_held_out(method_model, grid, cell, changed)
                 arrays |= {f"{name}/{cell}/{array}": getattr(predicted, array) for array in _ARRAYS}
-        with replacing(folder / _PREDICTIONS) as file:
+        with replacing(folder / PREDICTIONS) as file:
             np.savez(file, **arrays)
         shutil.rmtree(folder / TRAINING)
     return {}
@@ -237,7 +232,7 @@ def calibrate_methods(job: StudyJob, run: Path, threads: int = 1, _report: Repor
     inventory, folders = training_grid(part, job.config.method).inventory, fold_folders(job, run)
     predicted: dict[str, list[PredictedCell]] = {method: [] for method in job.methods}
     for folder, fold in folders.items():
-        with np.load(folder / _PREDICTIONS) as file:
+        with np.load(folder / PREDICTIONS) as file:
             for method, cells in predicted.items():
                 for cell in sorted(fold):
                     arrays = {name: file[f"{method}/{cell}/{name}"] for name in _ARRAYS}

@@ -117,7 +117,7 @@ def _worker_jobs(todo: Sequence[StudyJob], encodings: "Sequence[Encodings]", run
         folds = {
             f"{name}-{number}": partial(work.predict_fold, job, run, number)
             for number, folder in enumerate(work.fold_folders(job, run))
-            if not work.is_predicted(folder)
+            if not (folder / work.PREDICTIONS).exists()
         }
         steps = job.config.training.steps
         jobs |= {fold: WorkerJob(predict, "Holding out", steps, "steps", texts) for fold, predict in folds.items()}

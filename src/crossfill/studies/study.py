@@ -17,7 +17,7 @@ from crossfill.data.folder import ReadOptions, read_folder
 from crossfill.data.labels import task_name
 from crossfill.data.parallel_corpus import parallel_grid
 from crossfill.data.splits import capped_grid
-from crossfill.data.synthetic import SETTINGS, SyntheticConfig, synthetic_grid
+from crossfill.data.synthetic import SETTINGS, SyntheticConfig, SyntheticGrid, synthetic_grid
 from crossfill.errors import ConfigError, CrossfillError, DataError, unknown
 from crossfill.executors.base import ExecutionSettings
 from crossfill.files import write_atomically
@@ -295,7 +295,7 @@ def _read(data: DataSettings) -> tuple[Grid, list[str]]:
         given = " and ".join(name for name, is_given in named.items() if is_given) or "none"
         raise ConfigError(f"data: expected a path, synthetic or parallel, got {given}; name a folder with --data")
     if data.path is None:
-        grid = synthetic_grid(data.synthetic, data.seed).grid if data.synthetic is not None else parallel_grid()
+        grid = _artificial(data).grid if data.synthetic is not None else parallel_grid()
         wrong = [f"data: {unknown('task', task, grid.tasks)}" for task in data.tasks if task not in grid.tasks]
         return grid.where(lambda cell: not data.tasks or cell.task in data.tasks), wrong
     if not Path(data.path).is_dir():
@@ -303,6 +303,10 @@ def _read(data: DataSettings) -> tuple[Grid, list[str]]:
     cache = Path(data.cache) if data.cache else True
     reading = read_folder(data.path, ReadOptions(data.tasks, data.seed, data.max_train, cache))
     return capped_grid(reading.grid, data.max_dev, data.max_test, data.seed), [f"data: {e}" for e in reading.errors]
+
+
+def _artificial(data: DataSettings) -> SyntheticGrid:
+    return synthetic_grid(data.synthetic, data.seed)  # pyright: ignore[reportArgumentType]  # settings are frozen
 
 
 def typology_folder(data: DataSettings) -> str | None:
@@ -321,7 +325,7 @@ def language_similarity(data: DataSettings, languages: Sequence[str], features: 
     if data.synthetic is None:
         typology, source = load_typology(typology_folder(data)), "URIEL"
     else:
-        vectors = synthetic_grid(data.synthetic, data.seed).typology
+        vectors = _artificial(data).typology
         rows = {language: i for i, language in enumerate(vectors)}
         typology = Typology({ARTIFICIAL: Block(rows, unit_rows(np.stack(list(vectors.values()))))})
         source, features = "true settings", ()
@@ -337,7 +341,7 @@ def write_vectors(data: DataSettings, folder: Path) -> None:
     """Write the artificial languages' settings in the format of URIEL vectors; nothing for other data."""
     if data.synthetic is None:
         return
-    vectors = synthetic_grid(data.synthetic, data.seed).typology
+    vectors = _artificial(data).typology
     lines = ["\t".join(("language", *SETTINGS))]
     lines += ["\t".join((language, *(f"{value:g}" for value in vector))) for language, vector in vectors.items()]
     write_atomically(folder / f"{ARTIFICIAL}.tsv", ("\n".join(lines) + "\n").encode())

@@ -13,16 +13,8 @@ import numpy as np
 from crossfill.data.codes import find_language
 from crossfill.errors import DataError, unknown
 from crossfill.evaluation.results import CellResult, Place, grouped, mean, mean_by
-from crossfill.measures.significance import (
-    ALPHA,
-    Comparison,
-    Correlation,
-    approximate_randomisation,
-    correlation,
-    decisive_item,
-    holm,
-    over_trainings_and_cells,
-)
+from crossfill.measures import significance
+from crossfill.measures.significance import ALPHA, Comparison, Correlation, holm
 from crossfill.measures.uncertainty import Reliability
 from crossfill.report.rendering import Datum, Table, method_label, points, true_minus
 from crossfill.studies.run_folder import StudyResults
@@ -118,7 +110,7 @@ def words_elsewhere(results: StudyResults) -> dict[str, dict[str, int]]:
 def size_correlation(scores: Mapping[Place, float], words: Mapping[str, int]) -> Correlation:
     """Correlate scores with the logarithm of the training words of their languages, where there are any."""
     pairs = [(np.log(words[cell.language]), score) for (cell, _), score in scores.items() if words.get(cell.language)]
-    return correlation(*np.array(pairs, dtype=float).reshape(-1, 2).T)
+    return significance.correlation(*np.array(pairs, dtype=float).reshape(-1, 2).T)
 
 
 def knowledge_table(results: StudyResults, runs: Runs) -> Table:
@@ -161,7 +153,7 @@ def differences(runs: Runs, against: str = "jm", methods: Collection[str] | None
             pair = {name: runs[name] for name in (method, against)}
             first, second = _common_scores(pair, task).values()
             change = {place: score - second[place] for place, score in first.items()}
-            decisive = decisive_item(list(change.values()))
+            decisive = significance.decisive_item(list(change.values()))
             comparison = compare(
                 *(
                     {training: corpus_scores({training: results}, task) for training, results in of_method.items()}
@@ -194,7 +186,7 @@ def compare(
         parts.append(np.array([[a[place] - b[place] for place in places] for a, b in pairs]).reshape(n_seeds, -1))
     if sum(part.shape[1] for part in parts) < 2:
         return Comparison(float(np.mean(np.concatenate([p.ravel() for p in parts]))) if parts else 0.0, 1.0)
-    return over_trainings_and_cells(parts)
+    return significance.over_trainings_and_cells(parts)
 
 
 def within_corpora(first: Trainings, second: Trainings) -> dict[Place, tuple[Comparison, float]]:
@@ -207,7 +199,7 @@ def within_corpora(first: Trainings, second: Trainings) -> dict[Place, tuple[Com
         for by_corpus in (grouped(_unseen(trainings), lambda r: r.cell_corpus) for trainings in (first, second))
     )
     places = sorted(a.keys() & b.keys())
-    tests = [approximate_randomisation(a[place], b[place], SENTENCE_RESAMPLES) for place in places]
+    tests = [significance.approximate_randomisation(a[place], b[place], SENTENCE_RESAMPLES) for place in places]
     corrected = holm([test.p_value for test in tests])
     return dict(zip(places, zip(tests, corrected, strict=True), strict=True))
 

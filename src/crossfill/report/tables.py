@@ -23,18 +23,10 @@ from crossfill.evaluation.results import (
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import TaskKind
 from crossfill.measures.significance import ALPHA, Correlation, holm, summarise
+from crossfill.report import rendering
 from crossfill.report.comparisons import compare, comparison_tables, pooled_uncertainty
 from crossfill.report.few_shot import few_shot_tables
-from crossfill.report.rendering import (
-    Datum,
-    Table,
-    method_label,
-    number,
-    percent,
-    points,
-    true_minus,
-    with_best_in_bold,
-)
+from crossfill.report.rendering import Datum, Table, method_label, number, percent, with_best_in_bold
 from crossfill.studies.run_folder import ResultEntry, StudyResults, is_subset
 
 MEASURES = {"nll": "NLL", "brier": "Brier", "ece": "ECE", "ece_adaptive": "adaptive ECE", "aurc": "AURC"}
@@ -54,7 +46,7 @@ def make_tables(results: StudyResults) -> list[Table]:
 def main_table(results: StudyResults, group: str, kind: PredictionKind = "plug_in") -> Table:
     """Make Table 1, or the same for another group or kind: mean scores of tasks and methods on unseen cells."""
     entries = {m: of_method for m in results.methods if (of_method := results.proper(m, group))}
-    tasks = _tasks(results, [entry for of_method in entries.values() for entry in of_method])
+    tasks = sorted({r.cell.task for of_method in entries.values() for r in results.unseen(of_method)})
     rows = [(task, *_compared(results, entries, task, kind)) for task in tasks]
     if len(tasks) > 1:
         means = [_score(seed_means(results, of_method, tasks, kind)) for of_method in entries.values()]
@@ -207,7 +199,7 @@ def entropy_table(results: StudyResults) -> Table:
         if math.isnan(r):
             return Datum("–")
         p_value = f"p = {p:.2f}" if p >= 0.01 else f"p = {p:.0e}".replace("e-0", "e-")
-        return Datum(true_minus(f"{r:.2f} ({p_value})"), r)
+        return Datum(rendering.true_minus(f"{r:.2f} ({p_value})"), r)
 
     rows = []
     for method in results.methods:
@@ -233,8 +225,8 @@ def ablation_table(results: StudyResults) -> Table:
             scores = [seed_means(results, entries, [task], kind) for task in results.tasks for kind in KINDS]
             change = ""
             if base and variant != "base":
-                new, old = (seed_means(results, part, _tasks(results, part)).mean() for part in (entries, base))
-                change = points(float(new) - float(old))
+                new, old = (seed_means(results, part, results.tasks).mean() for part in (entries, base))
+                change = rendering.points(float(new) - float(old))
             oracle = Datum(variant, mark="*" if results.is_oracle(entries) else "")
             rows.append((ablation, oracle, method_label(method), *map(_score, scores), change))
     kinds = [f"{task} {kind}" for task in results.tasks for kind in KINDS.values()]
@@ -299,10 +291,6 @@ def _deviation(shown: Iterable[Sequence[ResultEntry]]) -> str:
     """Return text that explains ± in a table of these entries, to end a sentence; none if they have one seed each."""
     n_seeds = max((len({entry.seed for entry in entries}) for entries in shown), default=0)
     return f", ± standard deviation over {n_seeds} seeds" if n_seeds > 1 else ""
-
-
-def _tasks(results: StudyResults, entries: Sequence[ResultEntry]) -> list[str]:
-    return sorted({result.cell.task for result in results.unseen(entries)})
 
 
 def _by_task_and_method(results: StudyResults, group: str | None = None) -> Iterable[tuple[str, str, list[CellResult]]]:

@@ -6,18 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from crossfill.evaluation.results import entropy_correlation, entropy_points, grouped
+from crossfill.report import drawing
 from crossfill.report.comparisons import pooled_reliability
-from crossfill.report.drawing import (
-    TASK_COLOURS,
-    TASK_MARKERS,
-    WIDTH,
-    Drawing,
-    canvas,
-    legend_above,
-    look,
-    plot,
-    row_of_axes,
-)
 from crossfill.report.rendering import method_label, true_minus
 from crossfill.studies.run_folder import StudyResults
 
@@ -25,16 +15,16 @@ LEAST_SHARE = 0.001
 """Bins with a smaller share of the words are too noisy, and are not drawn."""
 
 
-def draw_entropies(results: StudyResults) -> list[Drawing]:
+def draw_entropies(results: StudyResults) -> list[drawing.Drawing]:
     """Draw box plots of each cell, sorted by median, one row per task, for the method in focus."""
     unseen = [r for r in results.unseen(results.proper(results.focus)) if r.entropies]
     tasks = grouped(sorted(unseen, key=lambda r: r.cell.task), lambda r: r.cell.task)
     if not tasks:
         return []
     medians = {}
-    with canvas(0.4 + 1.55 * len(tasks)) as figure:
+    with drawing.canvas(0.4 + 1.55 * len(tasks)) as figure:
         rows = figure.subplots(len(tasks), 1, squeeze=False)[:, 0]
-        for axes, (task, of_task), colour in zip(rows, tasks.items(), TASK_COLOURS * len(tasks), strict=False):
+        for axes, (task, of_task), colour in zip(rows, tasks.items(), drawing.TASK_COLOURS * len(tasks), strict=False):
             by_language = {
                 language: [entropy for r in of_cell for entropy in r.entropies]
                 for language, of_cell in grouped(of_task, lambda r: r.cell.language).items()
@@ -58,21 +48,21 @@ def draw_entropies(results: StudyResults) -> list[Drawing]:
         f"Boxes hold half the words, whiskers nine tenths. Least in {least} (median {medians[least]:.2f} nats), most "
         f"in {most} ({medians[most]:.2f})."
     )
-    return [Drawing("entropies", "Entropy of predictions in unseen cells", alt, figure)]
+    return [drawing.Drawing("entropies", "Entropy of predictions in unseen cells", alt, figure)]
 
 
-def draw_entropy_scores(results: StudyResults) -> list[Drawing]:
+def draw_entropy_scores(results: StudyResults) -> list[drawing.Drawing]:
     """Draw one panel each for the method in focus and its rival."""
     methods = dict.fromkeys((results.focus, results.rival))
     chosen = [method for method in methods if entropy_points(results.unseen(results.proper(method)))]
     if not chosen:
         return []
-    with canvas(3.1) as figure:
-        panels = zip(row_of_axes(figure, len(chosen), sharey=True), chosen, strict=True)
+    with drawing.canvas(3.1) as figure:
+        panels = zip(drawing.row_of_axes(figure, len(chosen), sharey=True), chosen, strict=True)
         descriptions = [scatter(axes, results, method) for axes, method in panels]
         figure.axes[0].set_ylabel("score, %")
     alt = "Scatter plots of the mean entropy of each unseen cell against its score. " + " ".join(descriptions)
-    return [Drawing("entropy-score", "Entropy against score", alt, figure)]
+    return [drawing.Drawing("entropy-score", "Entropy against score", alt, figure)]
 
 
 def scatter(axes: Axes, results: StudyResults, method: str) -> str:
@@ -85,7 +75,8 @@ def scatter(axes: Axes, results: StudyResults, method: str) -> str:
         labels.append(task if math.isnan(r) else task + true_minus(f", r = {r:.2f}"))
         axes.scatter(
             [x for x, _ in points.values()], [100 * y for _, y in points.values()], s=16, alpha=0.85, linewidth=0,
-            color=TASK_COLOURS[i % len(TASK_COLOURS)], marker=TASK_MARKERS[i % len(TASK_MARKERS)], label=labels[-1],
+            color=drawing.TASK_COLOURS[i % len(drawing.TASK_COLOURS)],
+            marker=drawing.TASK_MARKERS[i % len(drawing.TASK_MARKERS)], label=labels[-1],
         )  # fmt: skip
     pooled, p, _ = entropy_correlation(entropy_points(unseen))
     pooled_text = true_minus(f"pooled r = {pooled:.2f}")
@@ -97,11 +88,11 @@ def scatter(axes: Axes, results: StudyResults, method: str) -> str:
     return f"{name}: {'; '.join(labels)}; {pooled_text}."
 
 
-def draw_reliability(results: StudyResults) -> list[Drawing]:
+def draw_reliability(results: StudyResults) -> list[drawing.Drawing]:
     """Draw one panel for each task, words of all unseen cells together, averaged prediction."""
     tasks, descriptions = results.tasks, []
-    with canvas(0.4 + WIDTH / max(2.2, len(tasks))) as figure:
-        for axes, task in zip(row_of_axes(figure, len(tasks), sharey=True), tasks, strict=True):
+    with drawing.canvas(0.4 + drawing.WIDTH / max(2.2, len(tasks))) as figure:
+        for axes, task in zip(drawing.row_of_axes(figure, len(tasks), sharey=True), tasks, strict=True):
             axes.plot([0, 1], [0, 1], color="#777777", linewidth=0.8, dashes=(2, 2))
             errors = []
             for method in results.methods:
@@ -109,31 +100,31 @@ def draw_reliability(results: StudyResults) -> list[Drawing]:
                     bins = pooled_reliability(unseen)
                     is_drawn = bins.count > LEAST_SHARE * bins.count.sum()
                     x, y = bins.confidence[is_drawn], bins.accuracy[is_drawn]
-                    plot(axes, method, x, y, marker=look(method).marker, markersize=3, linewidth=1.1)
+                    drawing.plot(axes, method, x, y, marker=drawing.look(method).marker, markersize=3, linewidth=1.1)
                     errors.append(f"{method_label(method)} {bins.error():.2f}")
             descriptions.append(f"{task}: {', '.join(errors)}")
             axes.set(title=task, xlim=(0, 1), ylim=(0, 1), xlabel="confidence", aspect="equal")
             axes.grid(visible=True, axis="both")
         figure.axes[0].set_ylabel("share that is right")
-        legend_above(figure, len(results.methods), handlelength=2.4)
+        drawing.legend_above(figure, len(results.methods), handlelength=2.4)
     alt = (
         "Reliability diagrams: accuracy against confidence in 15 bins (those with over 0.1 % of the words), "
         "words of all unseen cells together, averaged prediction; on the diagonal confidence is right. "
         f"Expected calibration errors: {'; '.join(descriptions)}."
     )
-    return [Drawing("reliability", "Reliability on unseen cells", alt, figure)]
+    return [drawing.Drawing("reliability", "Reliability on unseen cells", alt, figure)]
 
 
-def draw_risk_coverage(results: StudyResults) -> list[Drawing]:
+def draw_risk_coverage(results: StudyResults) -> list[drawing.Drawing]:
     """Draw one panel for each task: the mean curve over unseen cells, averaged prediction."""
     descriptions = []
-    with canvas(2.8) as figure:
-        for axes, task in zip(row_of_axes(figure, len(results.tasks)), results.tasks, strict=True):
+    with drawing.canvas(2.8) as figure:
+        for axes, task in zip(drawing.row_of_axes(figure, len(results.tasks)), results.tasks, strict=True):
             ends = []
             for method in results.methods:
                 if curves := [result.risk_coverage for result in results.unseen(results.proper(method), task)]:
                     risk = 100 * np.mean(curves, axis=0)
-                    plot(axes, method, 100 * np.arange(1, len(risk) + 1) / len(risk), risk, linewidth=1.4)
+                    drawing.plot(axes, method, 100 * np.arange(1, len(risk) + 1) / len(risk), risk, linewidth=1.4)
                     half, full = risk[len(risk) // 2 - 1], risk[-1]
                     ends.append(f"{method_label(method)} {half:.0f} % at half, {full:.0f} % at full coverage")
             descriptions.append(f"{task}: {'; '.join(ends)}")
@@ -141,6 +132,6 @@ def draw_risk_coverage(results: StudyResults) -> list[Drawing]:
             axes.set_ylim(bottom=0)
             axes.grid(visible=True, axis="both")
         figure.axes[0].set_ylabel("errors among them, %")
-        legend_above(figure, len(results.methods), handlelength=2.6)
+        drawing.legend_above(figure, len(results.methods), handlelength=2.6)
     alt = f"Risk–coverage curves, means over unseen cells, lower is better. Errors: {'. '.join(descriptions)}."
-    return [Drawing("risk-coverage", "Risk and coverage on unseen cells", alt, figure)]
+    return [drawing.Drawing("risk-coverage", "Risk and coverage on unseen cells", alt, figure)]

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 SENTENCES = (1, 20, 160, 1000)
-WORDS, FEATURES, FORMS = 15, 675, 3000
+WORDS, FEATURES, FORMS = 15, 256, 3000
 LABELS = tuple(f"L{i:02}" for i in range(17))
 
 

@@ -81,6 +81,8 @@ class HeadsConfig(Settings):
 
     hidden: Widths = ()
     """Widths of the hidden layers that each task has between features and heads; none: heads over the features."""
+    dropout: Probability = 0.0
+    """Dropout after each hidden layer."""
 
 
 class LatentConfig(Settings):
@@ -195,7 +197,7 @@ class JointConfig(Settings):
     """Variants of the joint baseline."""
 
     hidden: Widths = (256, 256)
-    """Widths of jm-typology's layers, between a word's features with its language's vector and the labels."""
+    """Widths of the layers of jm-typology and jm-embedding, between features with the language's vector and labels."""
 
 
 class PredictionConfig(Settings):
@@ -215,7 +217,8 @@ class Config(Settings):
     method: MethodName = "pf-lr"
     """`pf-lr`, `pf-d` (factorised parameters), `jm` (one head per task), `ns` (nearest source), `ls` (largest source),
     `ws` (sources weighted by similarity), `bea` (all sources vote), and variants of the joint baseline: `jm-dropout`,
-    `jm-ensemble`, and `jm-typology` and `jm-kernel` (with vectors of languages)."""
+    `jm-ensemble`, and `jm-typology`, `jm-kernel` and `jm-embedding` (with vectors
+    of languages, the last learned)."""
     encoder: EncoderConfig = EncoderConfig()
     heads: HeadsConfig = HeadsConfig()
     latents: LatentConfig = LatentConfig()
@@ -226,34 +229,15 @@ class Config(Settings):
     training: TrainingConfig = TrainingConfig()
     prediction: PredictionConfig = PredictionConfig()
 
-    @property
-    def variant(self) -> str:
-        """The method, with `-deep` if it has hidden layers."""
-        return f"{self.method}-deep" if self.heads.hidden else self.method
-
     def change(self, changes: Mapping[str, Any]) -> "Config":
         """The config with some settings changed, each named by its dotted path: `{"training.steps": 500}`."""
         return parse_config(change_values(self.model_dump(), changes)) if changes else self
 
 
-VARIANTS = {"jm-deep": ("jm", (1024, 1024))}
-"""Names that stand for a method with hidden layers, wherever a method is named; `heads.hidden` may say other widths."""
-
-
-def resolve_variant(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Replace the name of a variant among a run's settings by its method and hidden layers."""
-    name, heads = values.get("method"), values.get("heads") or {}
-    if name not in VARIANTS:
-        return values
-    method, hidden = VARIANTS[name]
-    given = isinstance(heads, Mapping) and heads.get("hidden")
-    return merged(values, {"method": method} | ({} if given else {"heads": {"hidden": hidden}}))
-
-
 def parse_config(values: Mapping[str, Any], where: str = "config") -> Config:
     """Validate nested values as a config; all problems are reported in one error."""
     try:
-        return Config.model_validate(resolve_variant(values))
+        return Config.model_validate(values)
     except ValidationError as error:
         raise ConfigError("\n".join(describe_problems(Config, where, error))) from None
 

@@ -171,8 +171,8 @@ class Model(nn.Module):
         """Numbers that heads of a task read; it may be one that the model does not know, which has no hidden layers."""
         if task not in self.inventory.tasks or not len(self.hidden):
             return unit.width(self.encoder.n_features)
-        *_, last, _relu = self.hidden[self.inventory.task_index(task)].children()
-        return last.get_parameter("bias").shape[0]
+        layers = [m for m in self.hidden[self.inventory.task_index(task)].modules() if isinstance(m, nn.Linear)]
+        return layers[-1].out_features
 
     def cues(self, cell: Cell, text: Corpus) -> Int[Tensor, "words cues"] | None:
         """The cues of all words of a text, if the head of the cell reads them."""
@@ -180,13 +180,14 @@ class Model(nn.Module):
         return cues_of(text) if reads else None
 
 
-def hidden_layers(inventory: Inventory, n_features: int, widths: Sequence[int]) -> nn.ModuleList:
-    """A network for each task, of affine layers each followed by ReLU; four times as wide for pairs."""
+def hidden_layers(inventory: Inventory, n_features: int, widths: Sequence[int], dropout: float = 0.0) -> nn.ModuleList:
+    """A network for each task, of affine layers each followed by ReLU and dropout; four times as wide for pairs."""
     networks = nn.ModuleList()
     for task in inventory.tasks.values() if widths else ():
         sizes = [task.unit.width(size) for size in (n_features, *widths)]
         layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(sizes)]
-        networks.append(nn.Sequential(*(module for layer in layers for module in (layer, nn.ReLU()))))
+        after = (nn.ReLU(), nn.Dropout(dropout)) if dropout else (nn.ReLU(),)
+        networks.append(nn.Sequential(*(module for layer in layers for module in (layer, *after))))
     return networks
 
 

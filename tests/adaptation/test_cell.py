@@ -13,7 +13,7 @@ from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import CellVariances
 from crossfill.adaptation.heads import SHARE, adapted_cells, generated_prior, with_adapted, without_adapted
 from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
-from crossfill.encoders.cues import N_CUES, NONE
+from crossfill.encoders.cues import KINDS, NONE
 from crossfill.encoders.features import FeatureEncoder
 from crossfill.errors import CheckpointError, DataError
 from crossfill.grid.cells import Cell
@@ -22,7 +22,7 @@ from crossfill.prediction.predict import predict_features
 from tests.scenarios import INVENTORY, N_FEATURES, SMALL, small_grid, small_model
 
 CELL = Cell("pos", "ccc")
-VARIANCES = CellVariances(0.4, 0.4, 0.1)
+VARIANCES = CellVariances(0.4, 0.4, (0.1, 0, 0, 0, 0))
 TASK = INVENTORY.task("pos")
 
 
@@ -33,7 +33,7 @@ def adapted_to(model: Model, examples: Examples, variances: CellVariances | None
 
 def word_cues(numbers: Tensor) -> Tensor:
     """The cues of words with these numbers, and no other cues."""
-    cues = torch.full((len(numbers), N_CUES), NONE)
+    cues = torch.full((len(numbers), len(KINDS)), NONE)
     cues[:, 0] = numbers
     return cues
 
@@ -143,9 +143,9 @@ def test_draws_of_an_adapted_head_have_a_share_of_the_covariance() -> None:
 
 
 def test_adapting_through_hidden_layers_is_adapting_over_what_they_compute() -> None:
-    """Against a model without hidden layers over features that were computed by hand, for `jm-deep`."""
+    """Against a model without hidden layers over features that were computed by hand."""
     grid = small_grid()[0].grid
-    config = SMALL.change({"method": "jm-deep", "heads.hidden": [24, 16]})
+    config = SMALL.change({"method": "jm", "heads.hidden": [24, 16]})
     tagger = crossfill.train(grid, config=config)
     model, cell = tagger.model, next(cell for cell in tagger.cells if cell.task == "pos")
     task, text = model.inventory.task("pos"), grid[cell][0].train[:8]

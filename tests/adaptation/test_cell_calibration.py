@@ -26,7 +26,7 @@ from tests.scenarios import small_model
 
 TASK = Task("ner", ("B-LOC", "I-LOC", "O"))
 PLACE = Task("ner", ("B-LOC", "O"))
-VARIANCES = CellVariances(1.0, 0.01, 0.0, spread=0.0)
+VARIANCES = CellVariances(1.0, 0.01, spread=0.0)
 
 
 def believed(n_sentences: int, doubt: float) -> Sample:
@@ -62,15 +62,15 @@ def test_many_sentences_move_decisions_to_where_their_own_f1_is_best(doubt: floa
 
     tried = np.linspace(-2, 2, 21)
     best = tried[np.argmax([400 * f1(of_task + shift) - 2 * shift**2 for shift in tried])]
-    assert shrunk_shift(sample, PLACE, of_task) == pytest.approx(best)
+    assert shrunk_shift(sample, PLACE, Rule(of_task)) == pytest.approx(best)
     assert best == pytest.approx(-doubt - of_task, abs=0.7)
 
 
 def test_few_sentences_move_decisions_little_and_none_not_at_all():
-    few, many = (abs(shrunk_shift(believed(n, 1.6), PLACE, 0.0)) for n in (4, 400))
+    few, many = (abs(shrunk_shift(believed(n, 1.6), PLACE, Rule())) for n in (4, 400))
     assert few < many
     empty = Sample(np.full((4, 2), 0.5), np.ones(4, dtype=np.int64), np.array([2, 2]))
-    assert shrunk_shift(empty, PLACE, 0.0) == 0.0
+    assert shrunk_shift(empty, PLACE, Rule()) == 0.0
 
 
 def cell_with_names(n_sentences: int) -> Examples:
@@ -94,7 +94,7 @@ def test_a_cell_decides_where_its_left_out_sentences_say():
         s: 60 * score(gold, Rule(0.3 + s).choose(probabilities, lengths, TASK), TASK, lengths) - 2 * s**2
         for s in np.linspace(-2, 2, 21).tolist()
     }
-    shift = offset_shift(fit, TASK, 0.3)
+    shift = offset_shift(fit, TASK, Rule(0.3))
     assert values[min(values, key=lambda tried: abs(tried - shift))] == max(values.values())
     assert shift != 0
     task = TaskCalibration(1, 1, 1.5, (), (), offsets={"f1": 0.3})

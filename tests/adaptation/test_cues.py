@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 import crossfill
 from crossfill.adaptation.curves import Curve, random_order
@@ -15,7 +16,7 @@ from crossfill.adaptation.fit import CellVariances
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.heads import with_adapted
 from crossfill.adaptation.laplace import Categorical, PosteriorProblem
-from crossfill.encoders.cues import ENDINGS, N_CUES, NONE, Cue, cue_numbers, kinds
+from crossfill.encoders.cues import KINDS, LETTERS, NONE, Cue, cue_numbers, kinds, shape
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Column, Sentence
@@ -43,35 +44,51 @@ def test_cues_are_of_forms_and_the_most_frequent_are_learnt() -> None:
     assert lexicon(many[:0]).tolist() == []
 
 
-def test_cues_are_words_endings_and_neighbours_as_a_naive_loop_finds_them() -> None:
+def test_cues_are_those_that_a_naive_loop_finds() -> None:
     sentences = [["La", "casas", "casas"], ["mesas"], [], ["las", "mesas", "la"]]
     flat = [word for sentence in sentences for word in sentence]
     numbers = cue_numbers(Column.of(flat), np.array([len(sentence) for sentence in sentences]))
-    expected: list[list[str | None]] = []
+    expected: list[list[tuple[Cue, str] | None]] = []
     for sentence in sentences:
-        for place, word in enumerate(sentence):
-            form = word.lower()
-            row: list[str | None] = [form, *(f"-{form[-n:]}" if len(form) > n else None for n in ENDINGS)]
-            row.append(f"{sentence[place - 1].lower()} _" if place else None)
-            row.append(f"_ {sentence[place + 1].lower()}" if place + 1 < len(sentence) else None)
+        padded = ["", *(word.lower() for word in sentence), ""]
+        for place, word in enumerate(sentence, start=1):
+            form = padded[place]
+            row: list[tuple[Cue, str] | None] = [(Cue.WORD, form)]
+            row += [(Cue.ENDING, form[-n:]) if len(form) > n else None for n in LETTERS]
+            row += [(Cue.BEGINNING, form[:n]) if len(form) > n else None for n in LETTERS]
+            row += [(Cue.SHAPE, "Xx" if word == "La" else "x")]
+            row += [(Cue.NEIGHBOUR, f"{padded[place - 1]} _"), (Cue.NEIGHBOUR, f"_ {padded[place + 1]}")]
             expected.append(row)
-    assert numbers.shape == (7, N_CUES)
-    found: dict[str, int] = {}
-    for row, own in zip(expected, numbers.tolist(), strict=True):
-        for cue, number in zip(row, own, strict=True):
+    assert numbers.shape == (7, len(KINDS))
+    found: dict[tuple[Cue, str], int] = {}
+    for row, of_word in zip(expected, numbers.tolist(), strict=True):
+        for cue, number in zip(row, of_word, strict=True):
             assert (number == NONE) == (cue is None)
             assert cue is None or found.setdefault(cue, number) == number
     assert len(set(found.values())) == len(found)
-    known = lexicon(numbers)
+    assert all(kind == cue[0] for cue, kind in zip(found, kinds(torch.tensor(list(found.values()))), strict=True))
     names = {number: cue for cue, number in found.items()}
     counts = Counter(cue for row in expected for cue in row if cue is not None)
-    learnt = {cue for cue, n in counts.items() if n > 1 or cue in map(str.lower, flat)}
-    assert {names[number] for number in known.tolist()} == learnt
-    assert all(
-        (kind == Cue.ENDING) == names[n].startswith("-")
-        for n, kind in zip(known.tolist(), kinds(known).tolist(), strict=True)
-    )
-    assert {names[number] for number in lexicon(numbers, [Cue.ENDING]).tolist()} == {c for c in learnt if c[0] == "-"}
+    learnt = {cue for cue, n in counts.items() if n > 1 or cue[0] in (Cue.WORD, Cue.SHAPE)}
+    assert {names[number] for number in lexicon(numbers).tolist()} == learnt
+    endings = {cue for cue in learnt if cue[0] is Cue.ENDING}
+    assert {names[number] for number in lexicon(numbers, [Cue.ENDING]).tolist()} == endings
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("Dakar", "Xx"), ("USA", "X"), ("Mc-Coy2", "Xx-Xxd"), ("1,5", "d-d"), ("你好", "x"), ("", "")],
+)
+def test_the_shape_of_a_word_has_each_run_of_characters_once(word: str, expected: str) -> None:
+    assert shape(word) == expected
+
+
+def dense(matrix: DesignMatrix) -> Tensor:
+    """X as one matrix."""
+    known = torch.zeros(len(matrix), len(matrix.values), dtype=matrix.given.dtype)
+    for word, place in zip(matrix.words.tolist(), matrix.places.tolist(), strict=True):
+        known[word, place] += matrix.values[place]
+    return torch.cat([matrix.given, known], 1)
 
 
 def test_inputs_multiply_as_their_dense_matrix_does() -> None:
@@ -82,23 +99,23 @@ def test_inputs_multiply_as_their_dense_matrix_does() -> None:
     theta, slopes = noise(2, 4 + len(inputs.values), seed=2), noise(6, 2, seed=3)
     chosen = torch.tensor([4, 0, 1])
     for some in (inputs, scaled, scaled.take(chosen)):
-        torch.testing.assert_close(some.times(theta), some.dense() @ theta.T)
-        torch.testing.assert_close(some.transpose_product(slopes[: len(some)]), slopes[: len(some)].T @ some.dense())
-    torch.testing.assert_close(scaled.take(chosen).dense(), scaled.dense()[chosen])
-    torch.testing.assert_close(scaled.dense(), inputs.dense() * noise(4 + len(inputs.values), seed=1))
-    assert (inputs.dense()[:, 4:].sum(0) >= 1).all()
+        torch.testing.assert_close(some.times(theta), dense(some) @ theta.T)
+        torch.testing.assert_close(some.transpose_product(slopes[: len(some)]), slopes[: len(some)].T @ dense(some))
+    torch.testing.assert_close(dense(scaled.take(chosen)), dense(scaled)[chosen])
+    torch.testing.assert_close(dense(scaled), dense(inputs) * noise(4 + len(inputs.values), seed=1))
+    assert (dense(inputs)[:, 4:].sum(0) >= 1).all()
 
 
 def test_cues_are_learnt_and_looked_up_as_a_naive_loop_would() -> None:
     model, learnt, test = small_model("jm"), some_words(80), some_words(60, seed=1, forms=8)
-    made = adapted_to(model, learnt, CellVariances(0.01, 0.01, 9.0))
+    made = adapted_to(model, learnt, CellVariances(0.01, 0.01, (9.0, 0, 0, 0, 0)))
     assert made.known.tolist() == list(range(6))
     adapted = with_adapted(model, {CELL: made})
     features, cues = test.features.double(), test.cues
     found = predict_features(adapted, features, CELL, 0, cues=cues)
     known = cues[:, 0] < 6
     assert float((found.labels == test.labels)[known].double().mean()) > 0.95
-    assert not len(adapted_to(model, learnt, CellVariances(0.01, 0.01, 0.0)).known)
+    assert not len(adapted_to(model, learnt, CellVariances(0.01, 0.01)).known)
     for place, (row, of_word) in enumerate(zip(features, cues.tolist(), strict=True)):
         logits = made.posterior.mean[:, : N_FEATURES + 1] @ torch.cat([row, torch.ones(1)])
         for number in of_word:
@@ -113,7 +130,7 @@ def test_the_approximate_mode_is_near_the_mode() -> None:
     learnt = some_words(120)
     known = lexicon(learnt.cues, [Cue.WORD])
     mean = torch.randn(4, N_FEATURES + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
-    prior = CellVariances(0.3, 1.0, 4.0).prior(HeadPrior.at(mean), known)
+    prior = CellVariances(0.3, 1.0, (4.0, 0, 0, 0, 0)).prior(HeadPrior.at(mean), known)
     problem = PosteriorProblem(prior, Categorical(learnt.labels), DesignMatrix.of(learnt, known))
     torch.testing.assert_close(problem.approximate_mode().mean, problem.mode().mean, atol=0.02, rtol=0.02)
 

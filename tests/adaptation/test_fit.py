@@ -65,7 +65,7 @@ def test_widths_by_evidence_are_those_of_the_closed_form_in_a_linear_gaussian_mo
 
 
 def test_cells_that_lie_far_from_what_is_generated_get_wider_priors() -> None:
-    width, found = CellVariances(1.0, 1.0, 0.0, spread=SPREAD), []
+    width, found = CellVariances(1.0, 1.0, spread=SPREAD), []
     for factor in (0.1, 3.0):
         generated, examples = drawn(factor, seed=7)
         found.append(adjusted(width, generated, examples, NOTHING_KNOWN).weights)
@@ -74,12 +74,12 @@ def test_cells_that_lie_far_from_what_is_generated_get_wider_priors() -> None:
     assert math.exp(-2 * SPREAD) < found[0] < 0.8
     assert 1.1 < found[1] < math.exp(2 * SPREAD)
     generated, examples = drawn(3.0, seed=7)
-    assert adjusted(CellVariances(1.0, 1.0, 0.0, spread=0.0), generated, examples, NOTHING_KNOWN).weights == 1.0
+    assert adjusted(CellVariances(1.0, 1.0, spread=0.0), generated, examples, NOTHING_KNOWN).weights == 1.0
 
 
 def test_words_left_out_are_predicted_by_heads_that_never_saw_them() -> None:
     generated, examples = drawn(1.0, seed=20, n_sentences=6)
-    fit = Fit.of(generated, examples, CellVariances(1.0, 1.0, 0.0))
+    fit = Fit.of(generated, examples, CellVariances(1.0, 1.0))
     for sentence in range(6):
         out = examples.words_of([sentence])
         others = examples.words_of([i for i in range(6) if i != sentence])

@@ -27,6 +27,7 @@ NAMES = (
     "bea",
     "jm",
     "jm-dropout",
+    "jm-embedding",
     "jm-ensemble",
     "jm-kernel",
     "jm-typology",
@@ -165,13 +166,17 @@ def test_heads_read_the_last_hidden_layer_as_a_naive_loop_computes_it():
             row = torch.stack([max(w @ row + b, torch.zeros(()).double()) for w, b in zip(weight, bias, strict=True)])
         logits = head.parameters[0] @ torch.cat([row, torch.ones(1).double()])
         torch.testing.assert_close(found[place], logits.softmax(-1))
-    assert model.width("pos", Unit.WORD) == 3
+    assert (
+        model.width("pos", Unit.WORD)
+        == small_model("jm", "heads.hidden=[6, 3]", "heads.dropout=0.5").width("pos", Unit.WORD)
+        == 3
+    )
     assert n_parameters(model.hidden) == 2 * ((5 + 1) * 6 + (6 + 1) * 3)
 
 
 def test_jm_over_hidden_layers_learns_as_a_network_for_each_task_does():
-    """A training step by step against networks from features to labels, which jm-deep is by another name."""
-    model = small_model("jm-deep", "heads.hidden=[6]", "encoder.dropout=0")
+    """A training step by step against networks from features to labels."""
+    model = small_model("jm", "heads.hidden=[6]", "encoder.dropout=0")
     task = INVENTORY.task_index("pos")
     whole = copy.deepcopy(torch.nn.Sequential(*model.hidden[task], model.heads.heads[task]))
     cell, features = Cell("pos", "aaa"), DATA.inputs.features
@@ -190,11 +195,12 @@ def test_jm_over_hidden_layers_learns_as_a_network_for_each_task_does():
     torch.testing.assert_close(predict(model, DATA.inputs, cell, 0).probabilities, whole(features).softmax(-1))
 
 
-def test_a_name_of_a_variant_stands_for_its_method_and_hidden_layers():
-    assert SMALL.change({"method": "jm-deep"}).heads.hidden == (1024, 1024)
-    named = SMALL.change({"method": "jm-deep", "heads.hidden": [4]})
-    assert (named.method, named.heads.hidden, named.variant) == ("jm", (4,), "jm-deep")
-    assert SMALL.variant == "pf-lr"
+def test_hidden_units_are_dropped_in_training_alone():
+    model = small_model("jm", "heads.hidden=[400]", "heads.dropout=0.5", "encoder.dropout=0")
+    units = [model.train(training).features(DATA.inputs, "pos") for training in (False, True)]
+    whole, kept = units[0][units[1] > 0], units[1][units[1] > 0]
+    torch.testing.assert_close(kept, 2 * whole)
+    assert 0.4 < len(kept) / float((units[0] > 0).sum()) < 0.6
 
 
 def test_an_encoder_built_first_is_the_same_for_the_same_seed():

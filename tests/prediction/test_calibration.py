@@ -105,9 +105,11 @@ def test_coverage_of_cells_that_are_yet_to_come():
 def test_rules_come_from_the_calibration_only_where_the_metric_decides():
     p, gold = words(20, 1.0, seed=3)
     task = replace(TaskCalibration.of([Sample(p, gold, np.array([20]))], TASK), offsets={"f1": -0.5, "recall": -1.0})
-    assert rule_for(task, "metric") == Rule(-0.5)
-    assert rule_for(task, "metric", "recall") == Rule(-1.0)
-    assert rule_for(task, "metric", "precision") == rule_for(None, "metric") == rule_for(task, "valid") == Rule()
+    task = replace(task, transitions=((0.5, -1.0), (0.0, 1.0), (2.0, 0.0)))
+    assert rule_for(task, "metric") == Rule(-0.5, transitions=task.transitions)
+    assert rule_for(task, "metric", "recall", shift=0.2) == Rule(-0.8, transitions=task.transitions)
+    assert rule_for(task, "metric", "precision") == Rule(transitions=task.transitions)
+    assert rule_for(None, "metric") == rule_for(task, "valid") == Rule()
     assert rule_for(task, "argmax", "recall") == Rule(valid=False)
 
 

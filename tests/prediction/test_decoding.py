@@ -1,6 +1,6 @@
 """Constrained decoding against all sequences, one by one."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -65,6 +65,19 @@ def test_against_all_sequences(sharpness: float):
         first += length
     assert [span[:3] for span in found] == [span[:3] for span in expected]
     np.testing.assert_allclose([span[3] for span in found], [span[3] for span in expected], rtol=1e-9)
+
+
+def test_transitions_against_all_sequences():
+    lengths, table = np.array([4, 1, 3]), RNG.normal(0, 2, (len(LABELS) + 1, len(LABELS)))
+    p = RNG.dirichlet(np.ones(len(LABELS)), size=lengths.sum())
+    decoded, first = viterbi(np.log(p), lengths, LABELS, table), 0
+    for length in lengths.tolist():
+        weights = {}
+        for sequence, weight in everything(p[first : first + length]).items():
+            numbers = [LABELS.index(label) for label in sequence]
+            weights[sequence] = np.log(max(weight, TINY)) + sum(table[i, j] for i, j in pairwise([-1, *numbers]))
+        assert tuple(LABELS[i] for i in decoded[first : first + length]) == max(weights, key=weights.__getitem__)
+        first += length
 
 
 def test_impossible_and_long_input():

@@ -7,7 +7,7 @@ import pytest
 
 from crossfill.grid.task import Task
 from crossfill.measures.metrics import Labelling
-from crossfill.prediction.rules import FARTHEST, Rule, Sample, fit_offsets
+from crossfill.prediction.rules import FARTHEST, WEIGHT, Rule, Sample, count_transitions, fit_offsets
 
 SPANS = Task("ner", ("B-PER", "I-PER", "O"))
 VALUES = Task("feats:Case", ("Nom", "Acc", "_"))
@@ -67,3 +67,20 @@ def test_the_offset_is_the_best_of_all_that_were_tried():
 def test_nothing_to_fit():
     assert fit_offsets([], SPANS) == {}
     assert fit_offsets([cell(np.random.default_rng(4), 5, 0.0, TAGS)], TAGS) == {}
+
+
+def test_transitions_are_counted_in_sentences_and_cells_count_the_same():
+    labels = list(SPANS.labels)
+    begin, inside, none = (next(i for i, label in enumerate(labels) if label[0] == first) for first in "BIO")
+    uniform = np.full((1, len(labels)), 1 / len(labels))
+    one = Sample(uniform.repeat(5, 0), np.array([begin, inside, none, none, begin]), np.array([3, 0, 2]))
+    table = np.array(count_transitions([one], SPANS))
+    assert table.shape == (len(labels) + 1, len(labels))
+    pairs = np.full(table.shape, 0.5)
+    for before, label in ((-1, begin), (begin, inside), (inside, none), (-1, none), (none, begin)):
+        pairs[before, label] += 200
+    expected = np.log(pairs / pairs.sum(1, keepdims=True)) - np.log(pairs.sum(0) / pairs.sum())
+    np.testing.assert_allclose(table, WEIGHT * expected, atol=1e-4)
+    twice = Sample(uniform.repeat(10, 0), np.tile(one.gold, 2), np.tile(one.lengths, 2))
+    np.testing.assert_allclose(count_transitions([twice], SPANS), table, atol=1e-4)
+    assert count_transitions([one], TAGS) == count_transitions([], SPANS) == ()

@@ -62,6 +62,22 @@ def test_a_second_run_does_nothing_and_a_larger_study_only_what_is_new(tmp_path:
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
 
 
+def test_languages_that_chose_the_settings_train_and_are_not_scored(tmp_path: Path):
+    language = checked(**TWO).grid.grid.languages[0]
+    chosen = {"date": "2026-11-18", "languages": [language]}
+    conduct(tmp_path, **TWO, chosen=chosen, few_shot={"sentences": [0, 1], "draws": 1})
+    results = open_results(tmp_path)
+    for entry in results.entries:
+        job = results.jobs[entry.job]
+        assert any(cell.endswith(language) for cell in job["seen"])
+        cells = [result.cell for result in results.cells(entry)]
+        assert cells
+        assert language not in {cell.language for cell in cells}
+        points = {Cell.parse(row["cell"]).language for rows in job["few_shot"].values() for row in rows}
+        assert points
+        assert language not in points
+
+
 def test_decisions_are_fitted_on_held_out_cells_once_for_all_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     trained: list[tuple[str, int, int]] = []
 

@@ -21,7 +21,7 @@ from crossfill.adaptation.laplace import laplace
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task
 from crossfill.measures.metrics import score
-from crossfill.prediction.calibration import TaskCalibration
+from crossfill.prediction.calibration import TaskCalibration, rule_for
 from crossfill.prediction.rules import Rule, Sample
 
 SPREAD = 0.2
@@ -43,23 +43,22 @@ class CellCalibration(NamedTuple):
 
 def calibrate_cell(fit: Fit, task: Task, calibration: TaskCalibration | None = None) -> CellCalibration:
     """Calibrate a cell on its sentences left out in turn; `calibration` is that of its task."""
-    known = calibration is not None
-    of_task, offset = (calibration.temperature, calibration.offsets.get("f1", 0.0)) if known else (1.0, 0.0)
+    of_task = 1.0 if calibration is None else calibration.temperature
     temperature = shrunk_temperature(fit.leave_out_logits.log_softmax(-1).numpy(), fit.examples.labels.numpy(), of_task)
-    return CellCalibration(temperature / of_task, offset_shift(fit, task, offset))
+    return CellCalibration(temperature / of_task, offset_shift(fit, task, rule_for(calibration, "metric")))
 
 
-def offset_shift(fit: Fit, task: Task, offset: float) -> float:
-    """The shift of a cell's decisions against the offset of its task; 0 where every word counts."""
+def offset_shift(fit: Fit, task: Task, rule: Rule) -> float:
+    """The shift of a cell's decisions against the rule of its task; 0 where every word counts."""
     if task.absent is None:
         return 0.0
     probabilities, examples = fit.leave_out_logits.softmax(-1).numpy(), fit.examples
-    return shrunk_shift(Sample(probabilities, examples.labels.numpy(), examples.lengths.numpy()), task, offset)
+    return shrunk_shift(Sample(probabilities, examples.labels.numpy(), examples.lengths.numpy()), task, rule)
 
 
 def shifted(rule: Rule, fit: Fit, task: Task) -> Rule:
     """Shift a task's rule to that of a cell with these sentences; argmax stays as it is."""
-    return replace(rule, offset=rule.offset + offset_shift(fit, task, rule.offset)) if rule.valid else rule
+    return replace(rule, offset=rule.offset + offset_shift(fit, task, rule)) if rule.valid else rule
 
 
 def shrunk_temperature(logs: Float[np.ndarray, "words labels"], gold: np.ndarray, of_task: float) -> float:
@@ -74,14 +73,14 @@ def shrunk_temperature(logs: Float[np.ndarray, "words labels"], gold: np.ndarray
     return float(round(math.exp(_LOGS[int(np.argmax(values))]), 4))
 
 
-def shrunk_shift(left_out: Sample, task: Task, of_task: float) -> float:
+def shrunk_shift(left_out: Sample, task: Task, rule: Rule) -> float:
     """The s that maximises n F1(offset of the task + s) − 2 s², for n sentences.
 
     The task's offset suits heads of cells that were never seen; a cell with sentences of its own needs another.
     """
 
     def f1(shift: float) -> float:
-        chosen = Rule(of_task + shift).choose(left_out.probabilities, left_out.lengths, task)
+        chosen = replace(rule, offset=rule.offset + shift).choose(left_out.probabilities, left_out.lengths, task)
         return score(left_out.gold, chosen, task, left_out.lengths)
 
     n = len(left_out.lengths)

@@ -12,7 +12,7 @@ from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import NOTHING_KNOWN, SCALES_FROM_SCRATCH, Fit, default_scales, predict_with
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.heads import cold_draws, generated_prior
-from crossfill.adaptation.laplace import PosteriorProblem, laplace
+from crossfill.adaptation.laplace import laplace
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task
@@ -103,9 +103,10 @@ class Curve:
                 mean = fit.problem.approximate_mode().mean
             if from_scratch:
                 zero = HeadPrior.at(torch.zeros_like(self.generated.mean))
-                prior = SCALES_FROM_SCRATCH.variances(few).prior(zero, known)
-                alone = PosteriorProblem(prior, fit.problem.likelihood, fit.problem.matrix).approximate_mode().mean
-                scratch = self._score(predict_with(alone.unsqueeze(0), known, self.test), VALID)
+                alone = Fit.of(zero, few, SCALES_FROM_SCRATCH.variances(few))
+                parameters = alone.problem.approximate_mode().mean.unsqueeze(0)
+                scratch_rule = shifted(self.rule, alone, self.task)
+                scratch = self._score(predict_with(parameters, alone.known, self.test), scratch_rule)
         plug_in = predict_with(mean.unsqueeze(0), known, self.test)
         adapted = self._score(plug_in, rule)
         return CurvePoint(len(few), draw, len(few.labels), adapted, scratch, *self._calibration(plug_in), *of_draws)

@@ -11,8 +11,8 @@ from torch.nn import functional
 from crossfill.adaptation.examples import Examples
 from crossfill.encoders.cues import Cue, kinds
 
-MOST, LEAST = 1024, {Cue.WORD: 1, Cue.ENDING: 2, Cue.NEIGHBOUR: 2}
-"""Per kind of cue: keep at most MOST that occur at least LEAST[kind] times."""
+MOST, ONCE = 1024, (Cue.WORD, Cue.SHAPE)
+"""Of each kind of cue, at most MOST are learnt: those of the kinds in ONCE, and of others those that occur twice."""
 
 
 def lexicon(cues: Int[Tensor, "words cues"], learnt: Collection[Cue] = tuple(Cue)) -> Int[Tensor, "known"]:
@@ -20,7 +20,7 @@ def lexicon(cues: Int[Tensor, "words cues"], learnt: Collection[Cue] = tuple(Cue
     distinct, counts = cues[cues >= 0].unique(return_counts=True)
     of_kind, chosen = kinds(distinct), []
     for kind in learnt:
-        frequent = ((of_kind == int(kind)) & (counts >= LEAST[kind])).nonzero().squeeze(1)
+        frequent = ((of_kind == int(kind)) & (counts >= (1 if kind in ONCE else 2))).nonzero().squeeze(1)
         chosen.append(frequent[counts[frequent].argsort(descending=True, stable=True)[:MOST]])
     return distinct[torch.cat(chosen)].sort().values if chosen else distinct[:0]
 
@@ -78,12 +78,6 @@ class DesignMatrix:
         rows[words] = torch.arange(len(words))
         chosen = rows[self.words] >= 0
         return DesignMatrix(self.given[words], rows[self.words[chosen]], self.places[chosen], self.values)
-
-    def dense(self) -> Float[Tensor, "words parameters"]:
-        """X as one matrix."""
-        known = self.given.new_zeros(len(self), len(self.values))
-        known.index_put_((self.words, self.places), self.values[self.places], accumulate=True)
-        return torch.cat([self.given, known], 1)
 
     def times(self, parameters: Float[Tensor, "labels parameters"]) -> Float[Tensor, "words labels"]:
         """X θᵀ."""

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from crossfill.encoders.base import ranges
-from crossfill.encoders.cues import N_CUES, NONE, cues_of
+from crossfill.encoders.cues import KINDS, NONE, cues_of
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.sentence import Corpus
@@ -48,7 +48,7 @@ class Examples:
         known = cell.task in model.inventory.tasks
         with torch.inference_mode():
             features = model.pool(words, lengths, cell.task) if known else model.encoder.pool(words, lengths, data.unit)
-        cues = cues_of(corpus.text()) if data.unit is Unit.WORD else torch.full((len(features), N_CUES), NONE)
+        cues = cues_of(corpus.text()) if data.unit is Unit.WORD else torch.full((len(features), len(KINDS)), NONE)
         all_of_them = cls(features.float().cpu(), cues, data.labels, data.lengths, sentence_hashes(corpus))
         with_words = all_of_them.take([i for i, length in enumerate(data.lengths.tolist()) if length])
         return with_words.take(_last(with_words.hashes))

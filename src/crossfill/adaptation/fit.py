@@ -3,7 +3,7 @@
     θ of a cell ~ N(generated θ, covariance of its draws + diag(τ², …, τ², β², ω², …, ω²))
 
 τ² is the variance of a weight, β² that of the bias, ω² that of the effect of a cue that the cell has learnt, one for
-words, one for endings and one for neighbours. They depend on the kind of task alone, but for τ², which the evidence of
+words, one for endings, and so on. They depend on the kind of task alone, but for τ², which the evidence of
 the cell's own sentences adjusts and shrinks to that of the task:
 
     τ² of a cell = eᵡ τ² of its task        χ ~ N(0, spread²)        p(χ | y) ∝ p(χ) p(y | X, χ)
@@ -49,31 +49,23 @@ class CellVariances:
     """τ²."""
     bias: float
     """β²."""
-    words: float
-    """ω² of words; with 0 a cell learns none, likewise for the others."""
+    cues: tuple[float, ...] = (0.0,) * len(Cue)
+    """ω² of each kind of cue, in the order of `Cue`; with 0 a cell learns none of the kind."""
     spread: float = SPREAD
     """Standard deviation of the logarithm of a cell's τ² around the task's; 0 ignores the evidence."""
-    endings: float = 0.0
-    """ω² of last letters."""
-    neighbours: float = 0.0
-    """ω² of the words before and after the word."""
 
     @property
     def learnt(self) -> tuple[Cue, ...]:
         """The kinds of cues that a cell learns."""
-        return tuple(cue for cue, variance in zip(Cue, self._of_cues, strict=True) if variance > 0)
+        return tuple(cue for cue, variance in zip(Cue, self.cues, strict=True) if variance > 0)
 
     def without_cues(self) -> "CellVariances":
         """The variances of a head that learns no cues."""
-        return replace(self, words=0.0, endings=0.0, neighbours=0.0)
+        return replace(self, cues=(0.0,) * len(Cue))
 
     def prior(self, generated: HeadPrior, known: Int[Tensor, "known"]) -> HeadPrior:
         """The prior of a cell's head, with a column for each of the cues that it knows."""
-        return generated.widened(self.weights, self.bias).with_columns(torch.tensor(self._of_cues)[kinds(known)])
-
-    @property
-    def _of_cues(self) -> tuple[float, float, float]:
-        return (self.words, self.endings, self.neighbours)
+        return generated.widened(self.weights, self.bias).with_columns(torch.tensor(self.cues)[kinds(known)])
 
 
 class Scales(NamedTuple):
@@ -82,26 +74,24 @@ class Scales(NamedTuple):
     logit: float
     """Of a logit by its weights."""
     bias: float
-    word: float
-    """Of the effect of a word; of its endings and of its neighbours, the next."""
-    ending: float
-    neighbour: float
+    cues: tuple[float, ...]
+    """Of the effect of a word, and of its endings, its beginnings, its shape and its neighbours."""
 
     def variances(self, examples: Examples) -> CellVariances:
         """The variances for words with these features: τ² makes a logit of one of them vary by `logit`."""
         mean_square = float((examples.features.double() ** 2).sum(1).mean())
         weights = self.logit**2 / max(mean_square, 1e-12)
-        return CellVariances(weights, self.bias**2, self.word**2, endings=self.ending**2, neighbours=self.neighbour**2)
+        return CellVariances(weights, self.bias**2, tuple(scale**2 for scale in self.cues))
 
 
 DEFAULT_SCALES = {
-    TaskKind.TAGS: Scales(3.0, 1.5, 3.0, 2.0, 1.5),
-    TaskKind.VALUES: Scales(3.0, 0.05, 4.0, 2.0, 1.5),
-    TaskKind.SPANS: Scales(2.4, 0.05, 2.0, 0.5, 1.5),
+    TaskKind.TAGS: Scales(3.0, 1.5, (3.0, 2.0, 2.0, 1.4, 1.5)),
+    TaskKind.VALUES: Scales(3.0, 0.05, (4.0, 2.0, 2.0, 1.4, 1.5)),
+    TaskKind.SPANS: Scales(2.4, 0.05, (2.0, 0.5, 0.5, 1.4, 1.5)),
 }
 """By kind of task. Those of tags and spans were chosen on held-out cells (docs/adapt.md); values have the bias of spans
 and cues of tags."""
-SCALES_FROM_SCRATCH = Scales(4.0, 2.0, 4.0, 2.0, 1.5)
+SCALES_FROM_SCRATCH = Scales(4.0, 2.0, (4.0, 2.0, 2.0, 1.4, 1.5))
 """The same where nothing is known, and the prior is centred on zero."""
 
 

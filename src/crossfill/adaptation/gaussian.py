@@ -17,8 +17,8 @@ which takes each Λₙ for a multiple of their mean:
 
     H = (L / tr L) ⊗ Σₙ tr(Λₙ) xₙ xₙᵀ        L = Σₙ Λₙ
 
-The trace is exact; with two labels all of H is, as every Λₙ is then a multiple of the same matrix. Both factors are
-sums over words, so the curvature of two corpora is the sum of their curvatures.
+The trace is exact. In the second factor the columns of cues, which are many and mostly zero, count as independent of
+all others. With two labels and no cues H is exact, as every Λₙ is then a multiple of the same matrix.
 """
 
 from dataclasses import dataclass, replace
@@ -28,6 +28,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
+from crossfill.adaptation.design import DesignMatrix
 from crossfill.model import Head
 
 RANK = 16
@@ -97,79 +98,52 @@ class HeadPrior:
 
 @dataclass(frozen=True)
 class Curvature:
-    """H = (L / tr L) ⊗ RᵀR, with one row √tr(Λₙ) xₙ in R for each word."""
-
-    labels: Float[Tensor, "labels labels"]
-    """L."""
-    words: Float[Tensor, "words features"]
-    """R; rows are merged once there are more of them than features."""
-
-    @classmethod
-    def of(
-        cls,
-        features: Float[Tensor, "words features"],
-        labels: Float[Tensor, "labels labels"],
-        traces: Float[Tensor, "words"],
-    ) -> "Curvature":
-        """Make the curvature of words with these features, from L and tr Λₙ (`Likelihood.hessians`)."""
-        return cls(labels, _merged(features * traces.clamp(min=0).sqrt().unsqueeze(1)))
-
-    def __add__(self, other: "Curvature") -> "Curvature":
-        """The curvature of both corpora together."""
-        return Curvature(self.labels + other.labels, _merged(torch.cat([self.words, other.words])))
-
-    def __mul__(self, factor: float) -> "Curvature":
-        """The curvature if every word occurred this many times."""
-        return Curvature(self.labels * factor, self.words * factor**0.5)
-
-    __rmul__ = __mul__
-
-    def decompose(self, scale: Float[Tensor, "features"]) -> "Eigen":
-        """Eigenvalues and eigenvectors of both factors, with the features multiplied by `scale`."""
-        total = self.labels.trace()
-        label_values, label_vectors = torch.linalg.eigh(self.labels / total if total > 0 else self.labels)
-        rows = self.words * scale
-        if len(rows) < rows.shape[1]:  # eigenvectors of RRᵀ, from which those of RᵀR follow
-            values, vectors = torch.linalg.eigh(rows @ rows.T)
-            large = _matters(values)
-            values, vectors = values[large], rows.T @ (vectors[:, large] / values[large].sqrt())
-        else:
-            values, vectors = torch.linalg.eigh(rows.T @ rows)
-            large = _matters(values)
-            values, vectors = values[large], vectors[:, large]
-        return Eigen(label_values.clamp(min=0), label_vectors, values, vectors)
-
-
-@dataclass(frozen=True)
-class Eigen:
-    """U diag(λ) Uᵀ ⊗ Q diag(a) Qᵀ, positive semidefinite."""
+    """I + H by eigenvalues λ of L / tr L, a of the given columns of X and c of those of cues, which have no others."""
 
     label_values: Float[Tensor, "labels"]
     label_vectors: Float[Tensor, "labels labels"]
     feature_values: Float[Tensor, "rank"]
-    feature_vectors: Float[Tensor, "features rank"]
+    feature_vectors: Float[Tensor, "given rank"]
+    cue_values: Float[Tensor, "known"]
 
-    @property
-    def values(self) -> Float[Tensor, "labels rank"]:
-        """λᵢ aⱼ."""
-        return self.label_values.unsqueeze(1) * self.feature_values
+    @classmethod
+    def of(
+        cls, matrix: DesignMatrix, labels: Float[Tensor, "labels labels"], traces: Float[Tensor, "words"]
+    ) -> "Curvature":
+        """Make the curvature of words from L and tr Λₙ (`Likelihood.hessians`)."""
+        total, traces = labels.trace(), traces.clamp(min=0)
+        label_values, label_vectors = torch.linalg.eigh(labels / total if total > 0 else labels)
+        rows = matrix.given * traces.sqrt().unsqueeze(1)
+        few = len(rows) < rows.shape[1]
+        values, vectors = torch.linalg.eigh(rows @ rows.T if few else rows.T @ rows)
+        large = values > max(_NEGLIGIBLE * float(values[-1:].sum()), 0.0)
+        values, vectors = values[large], vectors[:, large]
+        if few:  # eigenvectors of RRᵀ, from which those of RᵀR follow
+            vectors = rows.T @ (vectors / values.sqrt())
+        cues = torch.zeros_like(matrix.values).index_add_(0, matrix.places, traces[matrix.words]) * matrix.values**2
+        return cls(label_values.clamp(min=0), label_vectors, values, vectors, cues)
 
     def log_det(self) -> Float[Tensor, ""]:
         """ln det(I + H)."""
-        return self.values.log1p().sum()
+        return torch.outer(self.label_values, torch.cat([self.feature_values, self.cue_values])).log1p().sum()
 
     def power(
-        self, matrix: Float[Tensor, "*batch labels features"], exponent: float
-    ) -> Float[Tensor, "*batch labels features"]:
-        """(I + H)^exponent applied to a matrix; outside the span of Q it is the identity."""
-        turned = self.label_vectors.T @ matrix @ self.feature_vectors
-        change = ((1 + self.values) ** exponent - 1) * turned
-        return matrix + self.label_vectors @ change @ self.feature_vectors.T
+        self, matrix: Float[Tensor, "*batch labels parameters"], exponent: float
+    ) -> Float[Tensor, "*batch labels parameters"]:
+        """(I + H)^exponent applied to a matrix; outside the span of the eigenvectors it is the identity."""
+        n_given = len(self.feature_vectors)
+        turned = self.label_vectors.T @ matrix
+        of_features, of_cues = (
+            (1 + torch.outer(self.label_values, values)) ** exponent - 1
+            for values in (self.feature_values, self.cue_values)
+        )
+        given = of_features * (turned[..., :n_given] @ self.feature_vectors) @ self.feature_vectors.T
+        return matrix + self.label_vectors @ torch.cat([given, of_cues * turned[..., n_given:]], -1)
 
 
 @dataclass(frozen=True)
 class HeadPosterior:
-    """N(θ̂, P⁻¹ + B Bᵀ), with P = diag(v)^−½ (I + H̃) diag(v)^−½ and H̃ the curvature of features scaled by √v."""
+    """N(θ̂, P⁻¹ + B Bᵀ), with P = diag(v)^−½ (I + H̃) diag(v)^−½ and H̃ the curvature of X diag(v)^½."""
 
     mean: Float[Tensor, "labels features"]
     """θ̂, the maximum a posteriori."""
@@ -177,8 +151,8 @@ class HeadPosterior:
     """B."""
     scale: Float[Tensor, "features"]
     """√v."""
-    eigen: Eigen
-    """H̃."""
+    curvature: Curvature
+    """I + H̃."""
 
     @classmethod
     def of(
@@ -186,15 +160,14 @@ class HeadPosterior:
     ) -> tuple["HeadPosterior", float]:
         """The posterior at the mode θ̂, and ln det(I + S H)."""
         scale = prior.variance.sqrt()
-        eigen = curvature.decompose(scale)
         root = torch.linalg.cholesky(prior.capacitance())
         given = torch.einsum("qr,rlf->qlf", torch.linalg.inv(root), prior.factor / scale)  # √v G
-        partly = eigen.power(given, -1.0)  # √v⁻¹ P⁻¹ G
+        partly = curvature.power(given, -1.0)  # √v⁻¹ P⁻¹ G
         gap = torch.eye(len(root), dtype=root.dtype) - given.flatten(1) @ partly.flatten(1).T
         closing = torch.linalg.cholesky((gap + gap.T) / 2)
         factor = torch.einsum("qr,rlf->qlf", torch.linalg.inv(closing), partly) * scale
-        log_det = eigen.log_det() + 2 * root.diagonal().log().sum() + 2 * closing.diagonal().log().sum()
-        return cls(mean, factor, scale, eigen), float(log_det)
+        log_det = curvature.log_det() + 2 * root.diagonal().log().sum() + 2 * closing.diagonal().log().sum()
+        return cls(mean, factor, scale, curvature), float(log_det)
 
     def sample(
         self, n_samples: int, generator: torch.Generator | None = None
@@ -203,14 +176,8 @@ class HeadPosterior:
         shape, kind = (n_samples, *self.mean.shape), self.mean.dtype
         epsilon = torch.randn(shape, dtype=kind, device=self.mean.device, generator=generator)
         zeta = torch.randn(n_samples, len(self.factor), dtype=kind, device=self.mean.device, generator=generator)
-        return self.mean + self.scale * self.eigen.power(epsilon, -0.5) + torch.einsum("sr,rlf->slf", zeta, self.factor)
-
-
-def _merged(rows: Float[Tensor, "words features"]) -> Float[Tensor, "fewer features"]:
-    """At most as many rows as features, with the same RᵀR."""
-    return rows if len(rows) <= rows.shape[1] else torch.linalg.qr(rows, mode="r").R
-
-
-def _matters(values: Float[Tensor, "rank"]) -> Tensor:
-    largest = values.max() if len(values) else 0.0
-    return (values > _NEGLIGIBLE * largest) & (values > 0)
+        return (
+            self.mean
+            + self.scale * self.curvature.power(epsilon, -0.5)
+            + torch.einsum("sr,rlf->slf", zeta, self.factor)
+        )

@@ -133,7 +133,7 @@ class Categorical(Likelihood):
         return p.sum(0).diag() - p.T @ p, 1 - (p**2).sum(-1)
 
 
-TOLERANCE, APPROXIMATE_TOLERANCE = 1e-15, 1e-5
+TOLERANCE, APPROXIMATE_TOLERANCE = 1e-11, 1e-5
 """A descent stops at a step that promises less than this decrease of the objective, as a share of it."""
 _STEPS, _APPROXIMATE_STEPS = 500, 50
 
@@ -267,6 +267,7 @@ class Laplace(NamedTuple):
 def laplace(problem: PosteriorProblem, approximate: bool = False) -> Laplace:
     """The Gaussian at the mode with the curvature there, and the evidence; the mode may be approximate."""
     mode = problem.approximate_mode() if approximate else problem.mode()
-    curvature = Curvature.of(problem.matrix.dense(), *problem.likelihood.hessians(mode.logits))
+    matrix = problem.matrix.scaled(problem.prior.variance.sqrt())
+    curvature = Curvature.of(matrix, *problem.likelihood.hessians(mode.logits))
     posterior, log_det = HeadPosterior.of(mode.mean, problem.prior, curvature)
     return Laplace(posterior, -mode.loss - mode.penalty - 0.5 * log_det)

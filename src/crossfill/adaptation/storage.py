@@ -1,7 +1,7 @@
 """Adapted cells on disk: one safetensors file each, in the folder `adapted` of a model folder.
 
 Tensors: `features`, `cues` and `labels` of words, `lengths` of sentences; `known`, the cues that the cell has learnt;
-`mean`, `factor`, `scale` and `eigen/…` of the posterior. Notes (JSON): format, cell, labels, unit, hash of each
+`mean`, `factor`, `scale` and `curvature/…` of the posterior. Notes (JSON): format, cell, labels, unit, hash of each
 sentence, variances, temperature, shift, evidence, date. Loading executes nothing, and every shape and value is checked.
 """
 
@@ -15,15 +15,15 @@ from crossfill import checkpoint
 from crossfill.adaptation.cell import AdaptedCell, CellCalibration
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import CellVariances
-from crossfill.adaptation.gaussian import Eigen, HeadPosterior
-from crossfill.encoders.cues import N_CUES
+from crossfill.adaptation.gaussian import Curvature, HeadPosterior
+from crossfill.encoders.cues import KINDS
 from crossfill.errors import CheckpointError
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task, Unit
 from crossfill.model import Model
 
-FORMAT = 5
-_EIGEN = ("label_values", "label_vectors", "feature_values", "feature_vectors")
+FORMAT = 6
+_CURVATURE = ("label_values", "label_vectors", "feature_values", "feature_vectors", "cue_values")
 
 
 def adapted_path(folder: Path, cell: Cell) -> Path:
@@ -44,7 +44,7 @@ def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
         "factor": posterior.factor.float(),
         "scale": posterior.scale.float(),
     }
-    tensors |= {f"eigen/{name}": getattr(posterior.eigen, name).float() for name in _EIGEN}
+    tensors |= {f"curvature/{name}": getattr(posterior.curvature, name).float() for name in _CURVATURE}
     notes = {
         "format": FORMAT,
         "cell": str(adapted.cell),
@@ -105,15 +105,15 @@ def _load(path: Path, model: Model) -> AdaptedCell:
         _check(tensors, hashes, len(labels), model.width(cell.task, unit))
         words = (tensors["features"], tensors["cues"].long(), tensors["labels"])
         examples = Examples(*words, tensors["lengths"], hashes)
-        eigen = Eigen(*(tensors[f"eigen/{name}"].double() for name in _EIGEN))
+        curvature = Curvature(*(tensors[f"curvature/{name}"].double() for name in _CURVATURE))
         mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))
         return AdaptedCell(
             cell=cell,
             task=Task(cell.task, labels, unit),
             examples=examples,
             known=tensors["known"],
-            posterior=HeadPosterior(mean, factor, scale, eigen),
-            variances=CellVariances(**notes["variances"]),
+            posterior=HeadPosterior(mean, factor, scale, curvature),
+            variances=CellVariances(**(notes["variances"] | {"cues": tuple(notes["variances"]["cues"])})),
             calibration=CellCalibration(float(notes["temperature"]), float(notes["shift"])),
             evidence=float(notes["evidence"]),
             date=str(notes["date"]),
@@ -125,20 +125,21 @@ def _load(path: Path, model: Model) -> AdaptedCell:
 
 def _check(tensors: dict[str, Tensor], hashes: Iterable[str], labels: int, n_features: int) -> None:
     width = n_features + 1 + len(tensors["known"])
-    n_words, n_sentences, rank = len(tensors["labels"]), len(tuple(hashes)), len(tensors["eigen/feature_values"])
+    n_words, n_sentences, rank = len(tensors["labels"]), len(tuple(hashes)), len(tensors["curvature/feature_values"])
     shapes = {
         "features": (n_words, n_features),
-        "cues": (n_words, N_CUES),
+        "cues": (n_words, len(KINDS)),
         "labels": (n_words,),
         "lengths": (n_sentences,),
         "known": (len(tensors["known"]),),
         "mean": (labels, width),
         "factor": (len(tensors["factor"]), labels, width),
         "scale": (width,),
-        "eigen/label_values": (labels,),
-        "eigen/label_vectors": (labels, labels),
-        "eigen/feature_values": (rank,),
-        "eigen/feature_vectors": (width, rank),
+        "curvature/label_values": (labels,),
+        "curvature/label_vectors": (labels, labels),
+        "curvature/feature_values": (rank,),
+        "curvature/feature_vectors": (n_features + 1, rank),
+        "curvature/cue_values": (len(tensors["known"]),),
     }
     for name, shape in shapes.items():
         if tuple(tensors[name].shape) != shape:

@@ -56,7 +56,7 @@ def adapt(
         typer.echo(f"{target.task} is a new task (the model has {', '.join(known)}), of {labels}", err=True)
     typer.echo(
         f"{folder}: {target} {adapted} ({n_new} new, {int(adapted.examples.lengths.sum())} labels); "
-        f"{len(adapted.known)} words, endings and neighbours learnt, "
+        f"{len(adapted.known)} cues learnt, "
         f"prior variance τ² {adapted.variances.weights:.2g}, temperature × {adapted.calibration.temperature:.2f}"
     )
 

@@ -26,7 +26,7 @@ def train(
     method: Annotated[
         str | None,
         Option(
-            help="pf-lr, pf-d, jm, ns, ls, bea, …, or auto: the best of pf-lr, jm and jm-deep on seen cells held "
+            help="pf-lr, pf-d, jm, ns, ls, bea, …, or auto: the better of pf-lr and jm on seen cells held "
             "out in turn. [default: the config's, else pf-lr]"
         ),
     ] = None,

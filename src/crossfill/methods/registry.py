@@ -95,7 +95,7 @@ def build_model(config: Config, inventory: Inventory, seen: Collection[Cell], en
     for cell in seen:
         inventory.check(cell)
     base = encoder or build_encoder(config, inventory.languages)
-    hidden = hidden_layers(inventory, base.n_features, config.heads.hidden)
+    hidden = hidden_layers(inventory, base.n_features, config.heads.hidden, config.heads.dropout)
     return Model(base, build_heads(config, inventory, seen, base.n_features), inventory, seen, hidden)
 
 

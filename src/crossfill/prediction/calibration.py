@@ -26,7 +26,7 @@ from crossfill.errors import DataError
 from crossfill.files import write_json
 from crossfill.grid.task import Task
 from crossfill.measures.metrics import LabelIds, Probabilities
-from crossfill.prediction.rules import FARTHEST, Preference, Rule, Sample, fit_offsets
+from crossfill.prediction.rules import FARTHEST, Preference, Rule, Sample, count_transitions, fit_offsets
 
 LEVELS = 1000
 """Resolution of α and of the share to abstain on: both are rounded down to multiples of 1/LEVELS."""
@@ -52,11 +52,14 @@ class TaskCalibration:
     n_cells: int = 1
     offsets: Mapping[Preference, _Offset] = field(default_factory=dict)
     """The offset of the decision rule for each preference; empty where the most probable label is the best decision."""
+    transitions: tuple[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], ...] = ()
+    """Those of the decision rule."""
 
     @classmethod
     def of(cls, cells: Sequence[Sample], task: Task) -> "TaskCalibration":
         """Calibrate on the words of these cells, which the models that predicted them did not train on."""
         probabilities, gold = (np.concatenate(parts) for parts in list(zip(*cells, strict=True))[:2])
+        transitions = count_transitions(cells, task)
         levels, weights = np.arange(LEVELS + 1) / LEVELS, _weights([len(sample.gold) for sample in cells])
         confidences = _quantiles(probabilities.max(-1), np.concatenate(weights), levels)
         scores = [
@@ -70,7 +73,8 @@ class TaskCalibration:
             tuple((np.ceil(thresholds * 1e7) / 1e7).tolist()),  # rounded up: sets may only grow
             tuple((np.floor(confidences * 1e7) / 1e7).tolist()),
             len(cells),
-            fit_offsets(cells, task),
+            fit_offsets(cells, task, transitions),
+            transitions,
         )
 
     def sets(self, probabilities: Probabilities, alpha: float) -> Bool[np.ndarray, "words labels"]:
@@ -105,8 +109,11 @@ def rule_for(
     calibration: TaskCalibration | None, decision: Decision, prefer: Preference = "f1", shift: float = 0.0
 ) -> Rule:
     """The decision rule of a task with this calibration, if it has one; `shift` is the cell's own offset."""
-    offset = calibration.offsets.get(prefer, 0.0) if calibration is not None and decision == "metric" else 0.0
-    return Rule(offset + shift, valid=True) if decision != "argmax" else Rule(valid=False)
+    if decision == "argmax":
+        return Rule(valid=False)
+    if calibration is None or decision == "valid":
+        return Rule(shift)
+    return Rule(calibration.offsets.get(prefer, 0.0) + shift, transitions=calibration.transitions)
 
 
 def fit_temperature(

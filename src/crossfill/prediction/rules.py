@@ -2,11 +2,12 @@
 
 Where every word counts, the most probable label is the best decision. F1 counts what was found against what is there,
 and its best decision also depends on how often anything is there. A rule adds an offset b to the label that means none
-(`O`, `_`), and in tasks with spans chooses among valid IOB2 sequences only:
+(`O`, `_`), and in tasks with spans chooses among valid IOB2 sequences only, by what usually follows what:
 
-    y* = argmax over valid y of Σᵢ log pᵢ(yᵢ) + b · [yᵢ is none]
+    y* = argmax over valid y of Σᵢ log pᵢ(yᵢ) + b · [yᵢ is none] + ½ Aᵢ     Aᵢ = log p(yᵢ | yᵢ₋₁) / p(yᵢ)
 
-The offset is chosen on seen cells that were held out in turn, so that it expects a cell that was never seen. IOB2 is
+The offset is chosen on seen cells that were held out in turn, so that it expects a cell that was never seen, and A is
+counted there. A weighs half, as words know some of what their neighbours tell (benchmarks/choose.py). IOB2 is
 valid where an I-X follows B-X or I-X only; the confidence of a span is its probability over all valid sequences, with
 words taken as independent: p(y) = Πᵢ pᵢ(yᵢ) [y is valid] / Z.
 """
@@ -26,6 +27,8 @@ BETAS: dict[Preference, float] = {"f1": 1.0, "precision": 0.5, "recall": 2.0}
 """The β of the F score that an offset maximises: below 1 precision counts more, above it recall."""
 FARTHEST, STEP = 4.0, 0.1
 """Offsets that are tried: from −FARTHEST to FARTHEST."""
+WEIGHT, CELL_WORDS = 0.5, 1000
+"""The weight of A, and the words that each cell counts as in it."""
 TINY = 1e-30
 
 
@@ -37,14 +40,17 @@ class Rule:
     """Added to the log-probability of the label that means none; below 0 finds more, above 0 fewer."""
     valid: bool = True
     """Whether spans are decoded as valid IOB2 sequences."""
+    transitions: tuple[tuple[float, ...], ...] = ()
+    """½ A of each label of a task with spans, in rows after each label and at last after none; empty for zeros."""
 
     def choose(self, probabilities: Probabilities, lengths: Lengths, task: Task) -> LabelIds:
         """The label of each word, sentence or pair, as a column of the probabilities."""
         weights = np.log(np.maximum(probabilities, TINY))
         if self.offset and task.absent is not None:
             weights[:, task.labels.index(task.absent)] += self.offset
-        spans = self.valid and task.kind is TaskKind.SPANS
-        return viterbi(weights, lengths, task.labels) if spans else weights.argmax(-1)
+        if not (self.valid and task.kind is TaskKind.SPANS):
+            return weights.argmax(-1)
+        return viterbi(weights, lengths, task.labels, np.array(self.transitions) if self.transitions else None)
 
 
 class Sample(NamedTuple):
@@ -55,7 +61,24 @@ class Sample(NamedTuple):
     lengths: Lengths
 
 
-def fit_offsets(cells: Sequence[Sample], task: Task) -> dict[Preference, float]:
+def count_transitions(cells: Sequence[Sample], task: Task) -> tuple[tuple[float, ...], ...]:
+    """`Rule.transitions` of a task, each cell counting as CELL_WORDS words; nothing for tasks without spans."""
+    if task.kind is not TaskKind.SPANS or not cells:
+        return ()
+    n = len(task.labels)
+    pairs = np.full((n + 1, n), 0.5)
+    for sample in cells:
+        before = np.append(n, sample.gold[:-1])
+        before[(np.cumsum(sample.lengths) - sample.lengths)[sample.lengths > 0]] = n
+        np.add.at(pairs, (before, sample.gold), CELL_WORDS / max(1, len(sample.gold)))
+    shares = pairs.sum(0) / pairs.sum()
+    table = WEIGHT * np.log(pairs / pairs.sum(1, keepdims=True) / shares)
+    return tuple(map(tuple, table.round(4).tolist()))
+
+
+def fit_offsets(
+    cells: Sequence[Sample], task: Task, transitions: tuple[tuple[float, ...], ...] = ()
+) -> dict[Preference, float]:
     """For each preference the offset with the best mean score over the cells; none for tasks in which all words count.
 
     Scores are smoothed over neighbouring offsets, as a few spans make them jump.
@@ -66,7 +89,7 @@ def fit_offsets(cells: Sequence[Sample], task: Task) -> dict[Preference, float]:
     counts = np.empty((3, len(offsets), len(cells)), dtype=np.int64)
     for i, offset in enumerate(offsets.tolist()):
         for j, sample in enumerate(cells):
-            chosen = Rule(offset).choose(sample.probabilities, sample.lengths, task)
+            chosen = Rule(offset, transitions=transitions).choose(sample.probabilities, sample.lengths, task)
             counts[:, i, j] = Labelling(sample.gold, chosen, task, sample.lengths).counts().sum(0)
     hits, gold, predicted = counts
     best: dict[Preference, float] = {}
@@ -99,18 +122,24 @@ def starts(labels: Sequence[str]) -> Bool[np.ndarray, "labels"]:
     return np.array([not label.startswith("I-") for label in labels])
 
 
-def viterbi(weights: Probabilities, lengths: Lengths, labels: Sequence[str]) -> LabelIds:
-    """The valid sequence of each sentence with the largest sum of weights, word by word for all sentences at once."""
-    barred = np.where(follows(labels), 0.0, -np.inf)
+def viterbi(
+    weights: Probabilities,
+    lengths: Lengths,
+    labels: Sequence[str],
+    transitions: Float[np.ndarray, "previous labels"] | None = None,
+) -> LabelIds:
+    """The valid sequence of each sentence with the largest sum of weights and transitions, for all sentences at once."""
+    table = np.zeros((len(labels) + 1, len(labels))) if transitions is None else transitions
+    moves_from, first = np.where(follows(labels), table[:-1], -np.inf), np.where(starts(labels), table[-1], -np.inf)
     steps = _steps(lengths)
     back = np.zeros(weights.shape, dtype=np.int64)
     scores = np.zeros((len(steps[0]) if steps else 0, len(labels)))
     for step, rows in enumerate(steps):
         n = len(rows)
         if step == 0:
-            scores[:] = np.where(starts(labels), weights[rows], -np.inf)
+            scores[:] = weights[rows] + first
             continue
-        moves = scores[:n, :, None] + barred  # sentences × previous label × next label
+        moves = scores[:n, :, None] + moves_from  # sentences × previous label × next label
         back[rows] = moves.argmax(1)
         scores[:n] = moves.max(1) + weights[rows]
     best = scores.argmax(1)

@@ -35,9 +35,9 @@ LOOKS = {
     "jm": Look("#D55E00", "D", (6, 2)),
     "jm-dropout": Look("#F0B48C", "<", (2, 2)),
     "jm-ensemble": Look("#B9A96C", ">", (2, 1)),
+    "jm-embedding": Look("#B8860B", "X", (8, 2)),
     "jm-typology": Look("#F0E442", "h", (3, 1)),
     "jm-kernel": Look("#8C3B00", "d", (6, 1, 1, 1)),
-    "jm-deep": Look("#000000", "X", (8, 2)),
     "pf-d": Look("#56B4E9", "^", (5, 1)),
     "pf-lr": Look("#0072B2", "o", (1, 0)),
 }

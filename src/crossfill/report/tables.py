@@ -52,12 +52,8 @@ def main_table(results: StudyResults, group: str, kind: PredictionKind = "plug_i
         means = [_score(seed_means(results, of_method, tasks, kind)) for of_method in entries.values()]
         rows.append(("mean", *with_best_in_bold(means)))
     chosen = results.study.get("chosen")
-    notes = {
-        "best": len(entries) > 1,
-        "chosen here": chosen and group in chosen["partitions"],
-        "chosen elsewhere": chosen and group not in chosen["partitions"],
-        "oracle": results.is_oracle(results.proper(group=group)),
-    }
+    is_oracle = results.is_oracle(results.proper(group=group))
+    notes = {"best": len(entries) > 1, "chosen": chosen, "oracle": is_oracle}
     is_first = group == results.groups[0]
     plug_in = "table1" if is_first else "plug-in"
     table = Table.of(
@@ -69,6 +65,7 @@ def main_table(results: StudyResults, group: str, kind: PredictionKind = "plug_i
         deviation=_deviation(entries.values()),
         spans=_span_counts(results, next(iter(entries.values()), [])),
         date=chosen and chosen["date"],
+        languages=chosen and len(chosen["languages"]),
     )
     return table if is_first else replace(table, name=f"{table.name}-{group}")
 

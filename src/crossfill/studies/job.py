@@ -53,7 +53,7 @@ _study_grid = lru_cache(maxsize=1)(load_study_grid)  # kept by a worker from job
 def prepare_job(job: StudyJob, run: Path) -> tuple[Grid, Grid, Config, Encoder | None]:
     """Read the grid of a job and build its encoder; the config gets the path of typological vectors.
 
-    Returns the grid that is scored, the one that may be trained on, the config and the pretrained encoder, which is
+    Returns the grid that is scored, without the languages that chose the settings, the one that may be trained on, the config and the pretrained encoder, which is
     None if the model builds its own from the seed.
     """
     part = _study_grid(job.data).only(job.languages)  # pyright: ignore[reportArgumentType]  # settings are frozen
@@ -61,7 +61,8 @@ def prepare_job(job: StudyJob, run: Path) -> tuple[Grid, Grid, Config, Encoder |
     vectors = str(run / TYPOLOGY) if job.data.synthetic is not None else typology_folder(job.data)
     if vectors is not None and config.sources.vectors is None:
         config = config.change({"sources.vectors": vectors})
-    return part.grid, grid, config, _encoder(job, grid)
+    scored = part.grid.where(lambda cell: cell.language not in job.chose)
+    return scored, grid, config, _encoder(job, grid)
 
 
 def training_grid(part: StudyGrid, method: str) -> Grid:
@@ -257,7 +258,7 @@ def few_shot_points(
     if tagger.model.heads.vote is not None:
         return []
     rows: list[dict[str, Any]] = []
-    for cell in sorted(map(Cell.parse, unseen)):
+    for cell in sorted({*map(Cell.parse, unseen)} & {*grid.cells}):
         corpora = [splits for splits in grid[cell] if splits.has_training_data]
         training, test = (Corpus.joined(getattr(s, name) for s in corpora) for name in ("training", "test"))
         if not len(training) or not len(test):

@@ -73,6 +73,8 @@ class StudyJob(Settings):
     held_out: str = ""
     """A hash of all that these trainings depend on, which jobs that differ in nothing but their seed share."""
     few_shot: FewShotSettings | None = None
+    chose: tuple[str, ...] = ()
+    """Languages that chose the settings, whose cells are not scored."""
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -234,6 +236,9 @@ def _job(
         depends["few_shot"] = few_shot.model_dump(mode="json")
     if study.folds:
         depends |= {"folds": study.folds, "fold_seed": study.seeds[0]}
+    chose = tuple(map(language_code, study.chosen.languages)) if study.chosen is not None else ()
+    if chose:
+        depends["chose"] = chose
     return StudyJob(
         **values,
         config=training,
@@ -245,6 +250,7 @@ def _job(
         fold_seed=study.seeds[0],
         held_out=_hash(depends | {"config": first_seed.model_dump(mode="json")}),
         few_shot=few_shot,
+        chose=chose,
     )
 
 

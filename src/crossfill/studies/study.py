@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
-from crossfill.config import Config, MethodName, parse_config, resolve_variant
+from crossfill.config import Config, MethodName, parse_config
 from crossfill.data.codes import language_code
 from crossfill.data.folder import ReadOptions, read_folder
 from crossfill.data.labels import task_name
@@ -124,12 +124,12 @@ class FewShotSettings(Settings):
 
 
 class ChoiceSettings(Settings):
-    """When and on what a study's settings were chosen, so that its tables can say whether their cells took part."""
+    """When and on what a study's settings were chosen."""
 
     date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
     """The day since which the settings have not changed, as 2026-11-16."""
-    partitions: tuple[str, ...]
-    """Groups of partitions, as the report names them (`random`, `random-1`), whose seen cells chose the settings."""
+    languages: tuple[str, ...]
+    """Languages whose cells chose the settings: their seen cells train, and none of their cells is scored."""
 
 
 class StudyConfig(Settings):
@@ -153,7 +153,7 @@ class StudyConfig(Settings):
     few_shot: FewShotSettings | None = None
     """Learning curves of unseen cells; none for no curves."""
     chosen: ChoiceSettings | None = None
-    """When and on which partitions the settings were chosen."""
+    """When and on which languages the settings were chosen."""
     encoder_languages: tuple[str, ...] = ()
     """Languages the encoder was trained on; if given, the report compares scores in these and in other languages."""
     posteriors: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ class StudyConfig(Settings):
 
     def method_of(self, name: str) -> str:
         """The method that a name under `methods` stands for."""
-        return str(resolve_variant({"method": name} | self.methods[name])["method"])
+        return str(self.methods[name].get("method", name))
 
     def settings(self, method: str, variant: Mapping[str, Any] | None = None, seed: int | None = None) -> Config:
         """Return the run config of a method, a variant and a seed."""

@@ -143,7 +143,7 @@ def write_card(folder: Path) -> None:
         f"---\n{_metadata(inventory, info, results, encoder).to_yaml()}\n---",
         f"# {info.title}",
         f"Tags {tasks} in {len(inventory.languages)} languages, also in the {len(unseen)} of {len(cells)} cells (task, "
-        f"language) for which it had no training data. Method `{config.variant}`, encoder {name}{mode}.",
+        f"language) for which it had no training data. Method `{config.method}`, encoder {name}{mode}.",
         '```python\nimport crossfill\n\ntagger = crossfill.load("this-folder")\n'
         f'tagger.tag({example}, cell="{cells[0]}")\n```',
         f"Saved from `{info.origin.name}` at revision `{info.origin.revision}`." if info.origin else "",

@@ -29,7 +29,7 @@ from crossfill.progress import Report
 from crossfill.tagger.train import readable_text, train_model
 from crossfill.training.labelled import Labelled, prepare
 
-CANDIDATES = ("pf-lr", "jm", "jm-deep")
+CANDIDATES = ("pf-lr", "jm")
 """Methods that `--method auto` tries."""
 N_FOLDS = 3
 MOST_SENTENCES = 100
@@ -99,7 +99,7 @@ class HeldOutComparison:
             + ", ".join(f"{name} {100 * scores[task]:.1f}" for name, scores in self.scores_by_method.items())
             for task in tasks
         )
-        return f"held-out seen cells, {compared}; chosen: {self.config.variant}"
+        return f"held-out seen cells, {compared}; chosen: {self.config.method}"
 
 
 def compare_held_out(
@@ -122,11 +122,11 @@ def compare_held_out(
         cells: list[PredictedCell] = []
         for number, fold in enumerate(folds(seen, N_FOLDS, config.training.seed)):
 
-            def after_step(step: int, note: str, before: int = before, name: str = config.variant) -> None:
+            def after_step(step: int, note: str, before: int = before, name: str = config.method) -> None:
                 if report is not None:
                     report(before + step, f"{name} {note}")
 
-            out = None if folder is None else folder / f"{config.variant}-{number}"
+            out = None if folder is None else folder / f"{config.method}-{number}"
             model = train_model(grid, frozenset(seen) - fold, config, out, build(), after_step).model
             cells += [predict_held_out(model, grid, cell, config) for cell in sorted(fold)]
             before += config.training.steps
@@ -135,8 +135,8 @@ def compare_held_out(
         of_task: dict[str, list[float]] = {}
         for predicted in cells:
             of_task.setdefault(predicted.cell.task, []).append(_score(predicted, calibration, config))
-        scores[config.variant] = {task: float(np.mean(values)) for task, values in of_task.items()}
-    return max(comparisons, key=lambda one: float(np.mean(list(scores[one.config.variant].values()))))
+        scores[config.method] = {task: float(np.mean(values)) for task, values in of_task.items()}
+    return max(comparisons, key=lambda one: float(np.mean(list(scores[one.config.method].values()))))
 
 
 def _score(predicted: PredictedCell, calibration: Calibration, config: Config) -> float:

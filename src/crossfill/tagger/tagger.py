@@ -98,7 +98,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
     def __repr__(self) -> str:
         inventory, encoder = self.model.inventory, Path(self.config.encoder.name).name
         return (
-            f"<Tagger {self.config.variant} over {encoder}: {', '.join(inventory.tasks)} in {len(inventory.languages)} "
+            f"<Tagger {self.config.method} over {encoder}: {', '.join(inventory.tasks)} in {len(inventory.languages)} "
             f"languages, {len(self.seen)} of {len(self.cells)} cells seen>"
         )
 

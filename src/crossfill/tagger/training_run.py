@@ -140,7 +140,7 @@ class TrainingRun:
         yield from self.reasons
         config = self.configs[0]
         settings, encoder, pretrained = config.training, config.encoder, config.encoder.pretrained
-        method = AUTO if len(self.configs) > 1 else config.variant
+        method = AUTO if len(self.configs) > 1 else config.method
         how = ""
         if encoder.name != "compact":
             centred = f", centring {pretrained.centring}" if pretrained.mode == "frozen" else ""
@@ -165,7 +165,7 @@ class TrainingRun:
         elif not self.can_hold_out and (self.unseen or method == AUTO):
             yield (
                 f"fewer than {FEWEST_CELLS} seen cells of any task can be held out, so nothing is said of how filled "
-                f"cells will score{f', and the method is {config.variant}' if method == AUTO else ''}"
+                f"cells will score{f', and the method is {config.method}' if method == AUTO else ''}"
             )
         elif self.unseen:
             yield f"--expect (expect=True) says what filled cells will score, in {self.n_folds + 1} times the time"
@@ -183,7 +183,7 @@ class TrainingRun:
             if comparison.scores_by_method and self.log is not None:
                 self.log(comparison.summary())
         with ProgressBar(self.log is None) as bars:
-            steps = bars.add(config.variant, config.training.steps)
+            steps = bars.add(config.method, config.training.steps)
             model, _, progression = train_model(self.grid, self.seen, config, out, self.encoder, steps, self.log)
         leave()
         tagger = Tagger(model, config, calibration, card=CardInfo(data=describe_data(self.grid, model.seen)))

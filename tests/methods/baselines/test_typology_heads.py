@@ -39,6 +39,23 @@ def test_typology_is_an_input_beside_the_features():
     assert not torch.allclose(other, logits.softmax(-1))
 
 
+def test_a_language_without_a_seen_cell_keeps_a_vector_of_zeros_and_others_learn_theirs():
+    model = small_model("jm-embedding", "joint.hidden=[6]")
+    heads = model.heads
+    assert isinstance(heads, TypologyVectorHeads)
+    optimiser = torch.optim.SGD(heads.parameters(), lr=0.1)
+    draw = heads.training_draw([Cell("pos", "aaa")], 1)[0]
+    (-draw.head.log_probabilities(DATA.inputs.features)[0, :, 0].sum()).backward()
+    optimiser.step()
+    moved = heads.vectors.abs().sum(1) > 0
+    assert [bool(m) for m in moved] == [language == "aaa" for language in INVENTORY.languages]
+    assert (
+        not heads.head(0, heads.vectors[0])
+        .logits(DATA.inputs.features)
+        .equal(heads.head(0, heads.vectors[1]).logits(DATA.inputs.features))
+    )
+
+
 def test_a_kernel_starts_as_jm_and_deviations_are_as_alike_as_languages():
     _, heads = described("jm-kernel")
     cells = [Cell("pos", language) for language in INVENTORY.languages]

@@ -1,7 +1,7 @@
-"""JM with a given vector for each language, by its typology and by the centroid of its text.
+"""JM with a vector for each language, by its typology and by the centroid of its text.
 
-`jm-typology` reads the vector as an input, next to a word's features. In `jm-kernel`, heads deviate from language to
-language as a kernel of their similarity allows, and no vector is inferred:
+`jm-typology` reads the vector as an input, next to a word's features, and `jm-embedding` one that it learns. In
+`jm-kernel`, heads deviate from language to language as a kernel of their similarity allows, and no vector is inferred:
 
     θ = θ_task + Σᵢ vᵢ D_task,i        v of the language, given; v · v′ is the similarity of two languages
 
@@ -122,6 +122,16 @@ class TypologyHeads(TypologyVectorHeads):
         return TypologyHead(cast("nn.Sequential", self.heads[task]), vector)
 
 
+class EmbeddingHeads(TypologyHeads):
+    """The same with vectors that are learned from the languages' seen cells, and zero for languages without any."""
+
+    def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
+        super().__init__(inventory, seen, n_features, config)
+        start = self.vectors
+        del self.vectors
+        self.vectors = nn.Parameter(start)
+
+
 def prepare(model: Model, plan: Plan, config: Config) -> None:
     """Look up the vectors of all languages: those that `latents.prior: similar` centres priors on."""
     if not isinstance(model.heads, TypologyVectorHeads):
@@ -130,6 +140,7 @@ def prepare(model: Model, plan: Plan, config: Config) -> None:
 
 
 METHODS = (
+    Method("jm-embedding", "joint, learned language vector", EmbeddingHeads),
     Method("jm-kernel", "joint, typology as kernel", KernelHeads, prepare=prepare, needs_typology=True),
     Method("jm-typology", "joint, typology as input", TypologyHeads, prepare=prepare, needs_typology=True),
 )

@@ -128,7 +128,7 @@ def viterbi(
     labels: Sequence[str],
     transitions: Float[np.ndarray, "previous labels"] | None = None,
 ) -> LabelIds:
-    """The valid sequence of each sentence with the largest sum of weights and transitions, for all sentences at once."""
+    """The valid sequence of each sentence with the largest sum of weights and transitions, of all sentences at once."""
     table = np.zeros((len(labels) + 1, len(labels))) if transitions is None else transitions
     moves_from, first = np.where(follows(labels), table[:-1], -np.inf), np.where(starts(labels), table[-1], -np.inf)
     steps = _steps(lengths)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 """Adapted cells: two goes are one, other cells stay as they are, doubt shrinks, and files come back whole."""
 
 from pathlib import Path
@@ -11,7 +13,7 @@ from crossfill import checkpoint
 from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import CellVariances
-from crossfill.adaptation.heads import SHARE, adapted_cells, generated_prior, with_adapted, without_adapted
+from crossfill.adaptation.heads import adapted_cells, generated_prior, with_adapted, without_adapted
 from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
 from crossfill.encoders.cues import KINDS, NONE
 from crossfill.encoders.features import FeatureEncoder
@@ -136,10 +138,12 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 
 def test_draws_of_an_adapted_head_have_a_share_of_the_covariance() -> None:
     model = small_model("jm")
-    made = adapted_to(model, examples(10))
+    made = adapted_to(model, examples(10), replace(VARIANCES, share=0.2))
+    assert made.posterior.share == 0.2
     draws = with_adapted(model, {CELL: made}).heads.sample([CELL], 4000, torch.Generator().manual_seed(0))[0]
-    whole = made.posterior.sample(4000, torch.Generator().manual_seed(1))[..., : N_FEATURES + 1]
-    torch.testing.assert_close(draws.head.parameters.var(0), SHARE * whole.var(0), rtol=0.2, atol=1e-6)
+    whole = replace(made.posterior, share=1.0).sample(4000, torch.Generator().manual_seed(1))[..., : N_FEATURES + 1]
+    expected = made.posterior.share * whole.var(0)
+    torch.testing.assert_close(draws.head.parameters.var(0), expected, rtol=0.2, atol=1e-6)
 
 
 def test_adapting_through_hidden_layers_is_adapting_over_what_they_compute() -> None:

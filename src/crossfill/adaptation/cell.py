@@ -17,7 +17,6 @@ from torch import Tensor
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import CellVariances, Fit, default_scales
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
-from crossfill.adaptation.laplace import laplace
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task
 from crossfill.measures.metrics import score
@@ -131,7 +130,7 @@ def adapt_cell(
     """
     variances = variances or default_scales(generated, task).variances(examples)
     fit = Fit.of(generated, examples, variances)
-    posterior, evidence = laplace(fit.problem)
+    posterior, evidence = fit.posterior()
     return AdaptedCell(
         cell=cell,
         task=task,

@@ -11,8 +11,7 @@ from crossfill.adaptation.cell import shifted
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import NOTHING_KNOWN, SCALES_FROM_SCRATCH, Fit, default_scales, predict_with
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.heads import cold_draws, generated_prior
-from crossfill.adaptation.laplace import laplace
+from crossfill.adaptation.heads import generated_prior
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task
@@ -96,9 +95,10 @@ class Curve:
             fit = Fit.of(self.generated, few, default_scales(self.generated, self.task).variances(few))
             known, rule = fit.known, shifted(rule, fit, self.task)
             if averaged:
-                posterior = laplace(fit.problem).posterior
+                posterior = fit.posterior().posterior
                 mean = posterior.mean
-                of_draws = self._calibration(predict_with(cold_draws(posterior, SAMPLES, draw), known, self.test))
+                generator = torch.Generator().manual_seed(draw)
+                of_draws = self._calibration(predict_with(posterior.sample(SAMPLES, generator), known, self.test))
             else:
                 mean = fit.problem.approximate_mode().mean
             if from_scratch:

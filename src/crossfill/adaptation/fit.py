@@ -27,7 +27,7 @@ from torch import Tensor
 from crossfill.adaptation.design import DesignMatrix, lexicon, looked_up
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.laplace import Categorical, PosteriorProblem, laplace
+from crossfill.adaptation.laplace import Categorical, Laplace, PosteriorProblem, laplace
 from crossfill.encoders.cues import Cue, kinds
 from crossfill.grid.task import Task, TaskKind
 from crossfill.model import Classifier, Head
@@ -53,6 +53,8 @@ class CellVariances:
     """ω² of each kind of cue, in the order of `Cue`; with 0 a cell learns none of the kind."""
     spread: float = SPREAD
     """Standard deviation of the logarithm of a cell's τ² around the task's; 0 ignores the evidence."""
+    share: float = 1.0
+    """Share of the posterior's covariance that draws of the head have."""
 
     @property
     def learnt(self) -> tuple[Cue, ...]:
@@ -76,18 +78,24 @@ class Scales(NamedTuple):
     bias: float
     cues: tuple[float, ...]
     """Of the effect of a word, and of its endings, its beginnings, its shape and its neighbours."""
+    share: float = 0.05
+    """Share of the posterior's covariance that draws have, as a factor: a cold posterior (docs/adapt.md).
+
+    The prior is equally wide in all directions, of which few sentences inform few, while cells differ in few: draws
+    with the whole covariance are too noisy, and averaged prediction less likely than that of the mean.
+    """
 
     def variances(self, examples: Examples) -> CellVariances:
         """The variances for words with these features: τ² makes a logit of one of them vary by `logit`."""
         mean_square = float((examples.features.double() ** 2).sum(1).mean())
         weights = self.logit**2 / max(mean_square, 1e-12)
-        return CellVariances(weights, self.bias**2, tuple(scale**2 for scale in self.cues))
+        return CellVariances(weights, self.bias**2, tuple(scale**2 for scale in self.cues), share=self.share)
 
 
 DEFAULT_SCALES = {
     TaskKind.TAGS: Scales(3.0, 1.5, (3.0, 2.0, 2.0, 1.4, 1.5)),
     TaskKind.VALUES: Scales(3.0, 0.05, (4.0, 2.0, 2.0, 1.4, 1.5)),
-    TaskKind.SPANS: Scales(2.4, 0.05, (2.0, 0.5, 0.5, 1.4, 1.5)),
+    TaskKind.SPANS: Scales(2.4, 0.05, (2.0, 0.5, 0.5, 1.4, 1.5), share=0.01),
 }
 """By kind of task. Those of tags and spans were chosen on held-out cells (docs/adapt.md); values have the bias of spans
 and cues of tags."""
@@ -195,6 +203,11 @@ class Fit:
     def problem(self) -> PosteriorProblem:
         prior = self.variances.prior(self.generated, self.known)
         return PosteriorProblem(prior, Categorical(self.examples.labels), DesignMatrix.of(self.examples, self.known))
+
+    def posterior(self) -> Laplace:
+        """The posterior of the cell's head, and the evidence of its sentences."""
+        found = laplace(self.problem)
+        return found._replace(posterior=replace(found.posterior, share=self.variances.share))
 
     @cached_property
     def leave_out_logits(self) -> Float[Tensor, "words labels"]:

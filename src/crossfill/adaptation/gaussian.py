@@ -153,6 +153,8 @@ class HeadPosterior:
     """√v."""
     curvature: Curvature
     """I + H̃."""
+    share: float = 1.0
+    """Share of the covariance that draws have."""
 
     @classmethod
     def of(
@@ -172,12 +174,9 @@ class HeadPosterior:
     def sample(
         self, n_samples: int, generator: torch.Generator | None = None
     ) -> Float[Tensor, "samples labels features"]:
-        """θ̂ + P^−½ ε + B ζ, ε and ζ ~ N(0, I)."""
+        """θ̂ + √share (P^−½ ε + B ζ), ε and ζ ~ N(0, I)."""
         shape, kind = (n_samples, *self.mean.shape), self.mean.dtype
         epsilon = torch.randn(shape, dtype=kind, device=self.mean.device, generator=generator)
         zeta = torch.randn(n_samples, len(self.factor), dtype=kind, device=self.mean.device, generator=generator)
-        return (
-            self.mean
-            + self.scale * self.curvature.power(epsilon, -0.5)
-            + torch.einsum("sr,rlf->slf", zeta, self.factor)
-        )
+        apart = self.scale * self.curvature.power(epsilon, -0.5) + torch.einsum("sr,rlf->slf", zeta, self.factor)
+        return self.mean + self.share**0.5 * apart

@@ -65,12 +65,6 @@ def without_tasks(inventory: Inventory, tasks: Collection[str]) -> Inventory:
 
 DRAWS = 64
 """Draws of a generated head that its covariance is taken from."""
-SHARE = 0.05
-"""Share of the covariance that draws of an adapted head have: averaged prediction draws from N(θ̂, SHARE · Σ).
-
-This is a cold posterior (docs/adapt.md). The prior is equally wide in all directions, of which the few sentences inform
-few, while cells differ in few directions, so that draws with the whole covariance are too noisy. Chosen on held-out
-cells."""
 
 
 class AdaptedHeads(HeadSource):
@@ -94,7 +88,7 @@ class AdaptedHeads(HeadSource):
         def draw(posterior: HeadPosterior) -> Float[Tensor, "samples labels parameters"]:
             device = generator.device if generator else None
             seed = int(torch.randint(2**31, (), generator=generator, device=device))
-            return cold_draws(posterior, n_samples, seed)
+            return posterior.sample(n_samples, torch.Generator().manual_seed(seed))
 
         return self._heads(cells, lambda known: self.inner.sample(known, n_samples, generator), draw)
 
@@ -120,12 +114,6 @@ class AdaptedHeads(HeadSource):
         if cell in self.cells:
             return HeadWithCues.of(draw(self.cells[cell].posterior).to(like), self.cells[cell].known)
         return Head(draw(self.added[cell.task].posterior).to(like))
-
-
-def cold_draws(posterior: HeadPosterior, n_samples: int, seed: int) -> Float[Tensor, "samples labels parameters"]:
-    """Draw heads from the posterior with `SHARE` of its covariance."""
-    apart = posterior.sample(n_samples, torch.Generator().manual_seed(seed)) - posterior.mean
-    return posterior.mean + SHARE**0.5 * apart
 
 
 @torch.no_grad()

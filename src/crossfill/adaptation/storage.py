@@ -107,13 +107,14 @@ def _load(path: Path, model: Model) -> AdaptedCell:
         examples = Examples(*words, tensors["lengths"], hashes)
         curvature = Curvature(*(tensors[f"curvature/{name}"].double() for name in _CURVATURE))
         mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))
+        variances = CellVariances(**(notes["variances"] | {"cues": tuple(notes["variances"]["cues"])}))
         return AdaptedCell(
             cell=cell,
             task=Task(cell.task, labels, unit),
             examples=examples,
             known=tensors["known"],
-            posterior=HeadPosterior(mean, factor, scale, curvature),
-            variances=CellVariances(**(notes["variances"] | {"cues": tuple(notes["variances"]["cues"])})),
+            posterior=HeadPosterior(mean, factor, scale, curvature, variances.share),
+            variances=variances,
             calibration=CellCalibration(float(notes["temperature"]), float(notes["shift"])),
             evidence=float(notes["evidence"]),
             date=str(notes["date"]),

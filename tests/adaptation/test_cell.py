@@ -1,7 +1,7 @@
-from dataclasses import replace
 
 """Adapted cells: two goes are one, other cells stay as they are, doubt shrinks, and files come back whole."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest

@@ -1,4 +1,3 @@
-
 """Adapted cells: two goes are one, other cells stay as they are, doubt shrinks, and files come back whole."""
 
 from dataclasses import replace

@@ -65,7 +65,7 @@ def main_table(results: StudyResults, group: str, kind: PredictionKind = "plug_i
         deviation=_deviation(entries.values()),
         spans=_span_counts(results, next(iter(entries.values()), [])),
         date=chosen and chosen["date"],
-        languages=chosen and len(chosen["languages"]),
+        languages=chosen and str(len(chosen["languages"])),
     )
     return table if is_first else replace(table, name=f"{table.name}-{group}")
 

@@ -53,8 +53,8 @@ _study_grid = lru_cache(maxsize=1)(load_study_grid)  # kept by a worker from job
 def prepare_job(job: StudyJob, run: Path) -> tuple[Grid, Grid, Config, Encoder | None]:
     """Read the grid of a job and build its encoder; the config gets the path of typological vectors.
 
-    Returns the grid that is scored, without the languages that chose the settings, the one that may be trained on, the config and the pretrained encoder, which is
-    None if the model builds its own from the seed.
+    Returns the grid that is scored, without languages that chose the settings, the one that may be trained on, the
+    config, and the pretrained encoder, which is None if the model builds its own from the seed.
     """
     part = _study_grid(job.data).only(job.languages)  # pyright: ignore[reportArgumentType]  # settings are frozen
     grid, config = training_grid(part, job.config.method), job.config

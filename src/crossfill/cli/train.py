@@ -68,7 +68,6 @@ def train(
     Without --config, the settings are the best-measured preset for the encoder and the device, fitted to the data;
     what was chosen is said before the first step.
     """
-    from crossfill.config import VARIANTS
     from crossfill.data.codes import find_cell
     from crossfill.data.folder import ReadOptions
     from crossfill.grid import partition
@@ -93,7 +92,7 @@ def train(
         force=force,
         expect=expect,
     )
-    if method not in (None, AUTO, *VARIANTS):
+    if method not in (None, AUTO):
         find_method(method)
     grid = read_to_train(data, ReadOptions(task or (), seed, max_train), silent=not is_first_process())
     unseen = {find_cell(cell, grid.cells) for cell in hold_out or () if cell != "half"}

@@ -114,6 +114,8 @@ class GeneratorConfig(Settings):
 
     hidden: Widths = (400, 768, 768, 768, 768)
     """Widths of the layers between the latents and the head."""
+    dropout: Probability = 0.0
+    """Dropout after each of these layers."""
     deviation: Annotated[float, Field(ge=0, le=1000)] = 1.0
     """Factor on the initial weights of the last layers; at 0 all cells of a task start from one shared head."""
     initial_variance: Rate | None = None

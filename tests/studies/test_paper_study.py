@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from crossfill.cli.app import app
@@ -15,9 +16,9 @@ from tests.encoders.tiny import bert
 from tests.studies.studies import InlineExecutor
 from tests.studies.test_plan import PAPER
 
-UD_CODES = {"arc": "aii", "gn": "gun", "ku": "kmr", "kv": "kpv", "zh-yue": "yue"}
-"""UD's codes of the paper's languages, where they are not WikiANN's."""
-NOT_FETCHED = ("bm", "kv", "myv", "sme", "wo")
+WIKIANN_CODES = {"aii": "arc", "gun": "gn", "kmr": "ku", "kpv": "kv", "yue": "zh-yue"}
+"""WikiANN's codes of the paper's languages, where they are not UD's."""
+NOT_FETCHED = ("bm", "kpv", "myv", "sme", "wo")
 """What the WikiANN that is fetched lacks."""
 
 
@@ -25,14 +26,14 @@ def fetched(folder: Path, codes: list[str], n: int = 2) -> Path:
     """A data folder as `crossfill data fetch ud wikiann` leaves it, with tiny corpora."""
     files = {}
     for code in codes:
-        ud = UD_CODES.get(code, code)
         for split in ("train", "dev", "test"):
             words = [f"{split}{code}{i}" for i in range(n)]
-            bank = f"ud/UD_{code.title()}-X/{ud}_x-ud-{split}.conllu"
+            bank = f"ud/UD_{code.title()}-X/{code}_x-ud-{split}.conllu"
             files[bank] = conllu(*([(w, "NOUN"), ("moku", "VERB")] for w in words))
             if code not in NOT_FETCHED:
-                entities = ([(f"{code}:n{w}", "B-PER"), (f"{code}:moku", "O")] for w in words)
-                files[f"wikiann/{code}/{split}"] = bio(*entities)
+                name = WIKIANN_CODES.get(code, code)
+                entities = ([(f"{name}:n{w}", "B-PER"), (f"{name}:moku", "O")] for w in words)
+                files[f"wikiann/{name}/{split}"] = bio(*entities)
     return write(folder, files)
 
 
@@ -48,6 +49,17 @@ def typology(folder: Path, languages: list[str]) -> Path:
 
 @pytest.mark.slow
 def test_the_papers_study_runs_on_what_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    conduct_paper_study(tmp_path, monkeypatch, steps=2)
+
+
+@pytest.mark.gpu
+def test_the_papers_study_runs_on_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert torch.accelerator.is_available()
+    conduct_paper_study(tmp_path, monkeypatch, steps=100)
+
+
+def conduct_paper_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int):
+    """Run it with a tiny encoder, and check what comes out."""
     values = read_settings(PAPER)
     languages = sorted(language_code(code) for code in (*values["data"]["languages"], "en"))
     assert len(languages) == 34
@@ -56,7 +68,8 @@ def test_the_papers_study_runs_on_what_is_fetched(tmp_path: Path, monkeypatch: p
         f"data.path={data}", f"data.typology={typology(tmp_path / 'uriel', languages)}",
         f"data.cache={tmp_path / 'cache'}",
         f"config.encoder.name={bert(tmp_path / 'bert')}", "config.encoder.pretrained.max_pieces=60",
-        "config.training.steps=2", "config.training.validate_every=1", "config.latents.size=3", "config.latents.rank=2",
+        f"config.training.steps={steps}", "config.training.validate_every=1", "ablations=[]",
+        "config.latents.size=3", "config.latents.rank=2",
         "config.generator.hidden=[4]", "config.prediction.samples=2", "config.training.learning_rate=0.001",
         "seeds=[0]", "partitions=[{kind: alternating, halves: [1]}]",
     ]  # fmt: skip

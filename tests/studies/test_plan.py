@@ -116,7 +116,7 @@ def test_alternating_halves_follow_the_order_in_which_languages_are_listed():
     assert first.partition.unseen == {cell for i, cell in enumerate(cells) if i % 2 == 0}
     assert second.partition.unseen == {cell for i, cell in enumerate(cells) if i % 2 == 1}
     by_iso = alternating_halves(cells)[0].unseen
-    assert len({cell.language for cell in by_iso - first.partition.unseen}) == 8
+    assert {cell.language for cell in by_iso - first.partition.unseen} == {"fao", "fin", "tgl", "tha"}
     some = StudyGrid(Grid({cell: () for cell in cells if cell.language != "amh"}), Grid({}))
     (without, _), _ = make_partitions(wanted, some)
     assert without.partition.unseen == {cell for cell in first.partition.unseen if cell.language != "amh"}

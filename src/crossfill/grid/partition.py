@@ -82,8 +82,7 @@ def alternating_halves(cells: Iterable[Cell], languages: Sequence[str] = ()) -> 
 
     Cell (i, j) is unseen in partition (i + j) mod |T|, one partition per task. The script counts i·|L| + j instead: the
     same where |L| mod |T| = 1, as in the paper (2 × 33); elsewhere its count can hold out a whole language.
-    `languages` gives their order, by default that of ISO 639-3 codes; the script's is that of its data (`am, ar, …`),
-    under which eight languages change halves.
+    `languages` gives their order, by default that of ISO 639-3 codes.
     """
     known = sorted(set(cells))
     tasks, names = (sorted(found) for found in _names(known))

@@ -45,7 +45,8 @@ class Generator(nn.Module):
         super().__init__()
         widths = [4 * latent_size, *config.hidden]
         layers = [nn.Linear(narrow, wide) for narrow, wide in itertools.pairwise(widths)]
-        self.trunk = nn.Sequential(*(module for layer in layers for module in (layer, nn.ReLU())))
+        after = (nn.ReLU(), nn.Dropout(config.dropout)) if config.dropout else (nn.ReLU(),)
+        self.trunk = nn.Sequential(*(module for layer in layers for module in (layer, *after)))
         self.n_labels = tuple(labels for labels, _ in shapes)
         sizes = [labels * (features + 1) for labels, features in shapes]
         self.means = nn.ModuleList(OutputLayer(widths[-1], size) for size in sizes)

@@ -78,3 +78,12 @@ def test_only_the_task_in_use_gets_gradients(generator):
     generator([0], latents(1, 1), latents(1, 1))[0].sample().parameters.sum().backward()
     assert generator.means[0].weight.grad is not None
     assert generator.means[1].weight.grad is None
+
+
+def test_units_of_the_trunk_are_dropped_in_training_alone():
+    torch.manual_seed(0)
+    generator = Generator(LATENT, SHAPES, GeneratorConfig(hidden=(400,), dropout=0.5)).double()
+    t, l = latents(1, 1), latents(1, 1)
+    whole, kept = generator.eval().hidden(t, l), generator.train().hidden(t, l)
+    torch.testing.assert_close(kept[kept > 0], 2 * whole[kept > 0])
+    assert 0.4 < float((kept > 0).sum() / (whole > 0).sum()) < 0.6

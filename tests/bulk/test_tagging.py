@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 from typer.testing import CliRunner
 
 from crossfill.cli.app import app, main
@@ -159,17 +158,6 @@ def test_a_file_that_is_emptied_during_the_run_ends_it_with_an_error(
     assert "003.txt: expected the" in message
     assert "the file has changed" in message
     assert len(tagged(out)) == 9
-
-
-@pytest.mark.usefixtures("inline")
-def test_elsewhere(model: Path):
-    files = MemoryFileSystem()
-    files.pipe_file("/bulk/in/a.txt", b"a b c\nd\n")
-    bulk(model, "memory://bulk/in/*.txt", "--from", "words", "--out", "memory://bulk/out")
-    assert files.cat_file("/bulk/out/tagged/a.jsonl").count(b"\n") == 2
-    assert "2 sentences, 4 words" in bulk(
-        model, "memory://bulk/in/*.txt", "--from", "words", "--out", "memory://bulk/out"
-    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ set-aside.jsonl      the bad records of all shards
 """
 
 import json
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from crossfill import checkpoint
-from crossfill.bulk.shards import Address, OnBadRecord, Shard, find_shards, read_shard, source_format
+from crossfill.bulk.shards import OnBadRecord, Shard, find_shard, matching_files, read_shard, source_format
 from crossfill.data.streams import Item
 from crossfill.errors import CrossfillError, DataError, OutputError
 from crossfill.executors.base import LOCK
+from crossfill.files import replacing, write_atomically
 from crossfill.grid.task import Unit
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.progress import Report
@@ -52,15 +54,15 @@ class TaggingPlan:
 
 def plan_tagging(inputs: Sequence[str], settings: Mapping[str, Any], named: str | None) -> TaggingPlan:
     """Find the files and their shards; `named` is the format, if the ending is wrong."""
-    files = [entry for text in inputs for entry in Address.of(text).matches().items()]
+    files = [entry for text in inputs for entry in matching_files(text).items()]
     shards: dict[str, Shard] = {}
-    for name, address in files:
-        for shard in find_shards(address, name, source_format(name, named)):
-            if (other := shards.setdefault(shard.name, shard).file) != shard.file:
-                raise DataError(
-                    f"expected files whose names differ before their endings, got {other} and {shard.file}; name the "
-                    "folder that both are in, or tag them one after the other"
-                )
+    for name, path in files:
+        shard = find_shard(path, name, source_format(name, named))
+        if shard and (other := shards.setdefault(shard.name, shard).file) != shard.file:
+            raise DataError(
+                f"expected files whose names differ before their endings, got {other} and {shard.file}; name the "
+                "folder that both are in, or tag them one after the other"
+            )
     if not shards:
         raise DataError(f"expected text to tag, got {len(files)} empty files; check the paths")
     return TaggingPlan(settings, list(shards.values()))
@@ -77,22 +79,21 @@ def model_digest(model: str) -> str:
     return digest.hexdigest()
 
 
-def resume(plan: TaggingPlan, out: Address, force: bool) -> set[str]:
+def resume(plan: TaggingPlan, out: Path, force: bool) -> set[str]:
     """Write the plan if there is none in the folder; returns the names of shards that an earlier run has finished.
 
     A folder with something else in it is refused, unless `force` says to begin again.
     """
     shards = {shard.name: asdict(shard) for shard in plan.shards}
     wanted = {"format": _FORMAT, "settings": dict(plan.settings), "shards": shards}
-    earlier, sizes = _read(out / PLAN), out.sizes()
-    others = sorted(name for name in sizes if name != LOCK)
+    earlier = _read(out / PLAN)
+    others = sorted(path.name for path in out.glob("*") if path.name != LOCK)
     if earlier is None and others and not force:
         raise OutputError(
             f"{out}: expected a new or empty folder, found {others[0]} in it; name another with --out, or add --force"
         )
     if earlier == wanted:
-        records = {name: _read(out / place) for name in shards if (place := f"{RECORDS}/{name}.json") in sizes}
-        return {name for name, record in records.items() if record and sizes.get(plan.outcome(name)) == record["bytes"]}
+        return {shard for shard in shards if _is_finished(plan, out, shard)}
     if earlier is not None and not force:
         before = earlier.get("settings", {})
         changed = [name for name, value in plan.settings.items() if before.get(name) != value]
@@ -100,14 +101,20 @@ def resume(plan: TaggingPlan, out: Address, force: bool) -> set[str]:
             f"{out}: expected the run of this command, found one that differs in {', '.join(changed) or 'its inputs'}; "
             "name another folder with --out, or add --force to begin again"
         )
-    for name in others if earlier is not None else ():
-        if name.startswith((f"{TAGGED}/", f"{RECORDS}/")) or name in (PLAN, SET_ASIDE):
-            (out / name).remove()
-    (out / PLAN).write(json.dumps(wanted, ensure_ascii=False, indent=1).encode() + b"\n")
+    if earlier is not None:
+        shutil.rmtree(out / TAGGED, ignore_errors=True)
+        shutil.rmtree(out / RECORDS, ignore_errors=True)
+        (out / SET_ASIDE).unlink(missing_ok=True)
+    write_atomically(out / PLAN, json.dumps(wanted, ensure_ascii=False, indent=1).encode() + b"\n")
     return set()
 
 
-def collect_records(plan: TaggingPlan, out: Address) -> tuple[int, int, int]:
+def _is_finished(plan: TaggingPlan, out: Path, shard: str) -> bool:
+    record, outcome = _read(out / RECORDS / f"{shard}.json"), out / plan.outcome(shard)
+    return bool(record) and outcome.is_file() and outcome.stat().st_size == record["bytes"]
+
+
+def collect_records(plan: TaggingPlan, out: Path) -> tuple[int, int, int]:
     """Collect the bad records of all shards; returns the numbers of sentences, of words, and of bad records."""
     n_sentences, n_words, lines = 0, 0, []
     for shard in plan.shards:
@@ -115,12 +122,12 @@ def collect_records(plan: TaggingPlan, out: Address) -> tuple[int, int, int]:
         n_sentences += record.get("sentences", 0)
         n_words += record.get("words", 0)
         lines += [json.dumps(one, ensure_ascii=False) + "\n" for one in record.get("set_aside", ())]
-    (out / SET_ASIDE).write("".join(lines).encode())
+    write_atomically(out / SET_ASIDE, "".join(lines).encode())
     return n_sentences, n_words, len(lines)
 
 
 def tag_shard(
-    settings: Mapping[str, Any], shard: Shard, out: Address, threads: int, report: Report | None = None
+    settings: Mapping[str, Any], shard: Shard, out: Path, threads: int, report: Report | None = None
 ) -> dict[str, Any]:
     """Tag a shard, in a worker that keeps its model, and write the outcome, then the record that says it is done."""
     import torch
@@ -138,7 +145,7 @@ def tag_shard(
 
     items = read_shard(shard, language, settings["cutting"], set_aside, Unit(settings["unit"]))
     n_sentences = n_words = n_bytes = 0
-    with (out / TAGGED / f"{shard.name}{SUFFIXES[form]}").writing() as file:
+    with replacing(out / TAGGED / f"{shard.name}{SUFFIXES[form]}") as file:
         while part := list(islice(items, CHUNK_SENTENCES)):
             for line, item, taggings in _tag(tagger, part, settings, set_aside):
                 header = render.header(taggings, distribution) if form == "bio" and not n_sentences else ""
@@ -147,7 +154,7 @@ def tag_shard(
                 text = header + render.tagged(form, item, taggings, distribution, f"{shard.name}-{n_sentences}")
                 n_bytes += file.write(text.encode())
                 if report is not None:
-                    report(line - shard.first, f"{n_words:,} words")
+                    report(line - 1, f"{n_words:,} words")
     record = {
         "sentences": n_sentences,
         "words": n_words,
@@ -156,7 +163,7 @@ def tag_shard(
         "cpu_seconds": round(time.process_time() - computed, 3),
         "set_aside": bad_records,
     }
-    (out / RECORDS / f"{shard.name}.json").write(json.dumps(record, ensure_ascii=False).encode())
+    write_atomically(out / RECORDS / f"{shard.name}.json", json.dumps(record, ensure_ascii=False).encode())
     return {"n_words": n_words}
 
 
@@ -183,11 +190,10 @@ def _tagger(model: str, encoder: str | None) -> Tagger:
     return load(model, encoder)
 
 
-def _read(place: Address) -> Any:
-    content = place.read()
-    if content is None:
-        return None
+def _read(path: Path) -> Any:
     try:
-        return json.loads(content)
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
     except ValueError:
-        raise OutputError(f"{place}: expected JSON; delete it, or name another folder with --out") from None
+        raise OutputError(f"{path}: expected JSON; delete it, or name another folder with --out") from None

@@ -1,9 +1,9 @@
 """`crossfill predict-files MODEL IN… --cell ner/wol --out FOLDER`: tag many files, on many cores or machines."""
 
 import os
-from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,8 +16,8 @@ from crossfill.errors import DataError, unknown
 
 def predict_files(
     model: options.ModelFolder,
-    files: Annotated[list[str], Argument(help="Files, folders, patterns (*) or addresses (s3://…) of text to tag.")],
-    out: Annotated[str, Option(help="Folder to write to, or its address.")],
+    files: Annotated[list[str], Argument(help="Files, folders or patterns (*) of text to tag.")],
+    out: Annotated[Path, Option(help="Folder to write to.")],
     cell: options.Cells = None,
     read: options.ReadAs = None,
     form: options.WriteAs = None,
@@ -33,10 +33,10 @@ def predict_files(
 ) -> None:
     """Tag many files on many cores or machines; the same command again does only what is missing.
 
-    A file is tagged by one worker, a Parquet file by its row groups: cut a very large text file first.
+    A file is tagged by one worker: cut a very large one first.
     """
     from crossfill.bulk import tag_files
-    from crossfill.bulk.shards import Address, source_format
+    from crossfill.bulk.shards import source_format
     from crossfill.executors.base import ExecutionSettings, WorkerJob, build_executor, only_run, run_jobs
     from crossfill.grid.sentence import Sentence
     from crossfill.grid.task import Unit
@@ -46,15 +46,13 @@ def predict_files(
     if "-" in files:
         raise DataError("expected files, got standard input; write it to a file, or use crossfill predict")
     cutting, read = (read, "text") if read in ("lines", "words") else ("raw", read)
-    folder = Address.of(out)
-    if folder.local is not None:
-        options.check_writable(folder.local)
+    folder = out.absolute()
+    options.check_writable(folder)
     tagger, tagging = load(model), TaggingOptions(alpha=alpha, abstain=abstain, prefer=prefer)
     cells, unit = options.find_cells(tagger, cell)
     for target in cells:
         tagger.query(Sentence(()), target, samples, tagging)  # checks the options
-    inputs = [str(Address.of(file)) for file in files]
-    sources = {source_format(address, read) for address in inputs}
+    sources = {source_format(file, read) for file in files}
     usual = next(iter(sources)) if len(sources) == 1 else "jsonl"
     output: str = form or (usual if usual in tag_files.SUFFIXES else "jsonl")
     if output not in tag_files.SUFFIXES:
@@ -75,8 +73,8 @@ def predict_files(
         "form": output,
         "distribution": distribution,
     }
-    plan = tag_files.plan_tagging(inputs, settings, read)
-    with options.resumable(), only_run(folder.local, "predict-files") if folder.local is not None else nullcontext():
+    plan = tag_files.plan_tagging(files, settings, read)
+    with options.resumable(), only_run(folder, "predict-files"):
         finished = tag_files.resume(plan, folder, force)
         todo = [shard for shard in plan.shards if shard.name not in finished]
         todo.sort(key=lambda shard: -shard.bytes)  # longest first: none runs alone at the end

@@ -124,16 +124,3 @@ def test_a_language_with_nothing_but_text_is_added(made: tuple[Path, Path, Grid,
     assert code != 0
     assert "tags already" in told
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "swe.txt"]
-
-
-def test_a_learning_curve_has_zero_shot_at_its_start(made: tuple[Path, Path, Grid, Cell]) -> None:
-    import json
-
-    model, data, grid, cell = made
-    code, told = run("--quiet", "learn-curve", model, data, "--cell", cell, "--json")
-    assert code == 0, told
-    points = json.loads(told)
-    assert [point["sentences"] for point in points] == [0, 1, 2, 5, 10]
-    results = crossfill.load(model).evaluate(grid.where(lambda other: other == cell))
-    assert points[0]["adapted"] == pytest.approx(results[0].score)
-    assert points[-1]["words"] == grid[cell][0].train.n_words

@@ -22,8 +22,7 @@ from tests.studies.studies import SMALL, InlineExecutor
 STUDY = Path(__file__).parents[2] / "configs" / "small.yaml"
 TASKS = ("chunk", "deprel", "ner", "pos")
 FIGURES = {f"bars-{task}" for task in TASKS} | {
-    "grid", "entropies", "entropy-score", "reliability", "risk-coverage", "posteriors", "language-similarity",
-    "training",
+    "grid", "entropies", "entropy-score", "reliability", "risk-coverage", "posteriors",
 }  # fmt: skip
 TABLES = {
     "table1",

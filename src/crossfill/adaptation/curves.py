@@ -1,6 +1,6 @@
 """Learning curves: the score of a cell by the number of labelled sentences, adapted and from scratch."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,39 +125,3 @@ class Curve:
 def random_order(n_sentences: int, draw: int) -> list[int]:
     """Return a random order of sentences, the same for the same draw."""
     return np.random.default_rng(draw).permutation(n_sentences).tolist()
-
-
-def learning_curve(
-    curve: Curve,
-    draws: int = 3,
-    budgets: Sequence[int] = BUDGETS,
-    report: Callable[[int, str], None] = lambda _done, _note: None,
-) -> list[CurvePoint]:
-    """Return the points of some random orders, one after the other."""
-    points: list[CurvePoint] = []
-    for draw in range(draws):
-        for point in curve.points(random_order(len(curve.labelled), draw), draw, budgets):
-            report(len(points), f"{point.sentences} sentences")
-            points.append(point)
-    return points
-
-
-@dataclass(frozen=True)
-class MeanPoint:
-    """Means over orders of sentences."""
-
-    sentences: int
-    words: float
-    adapted: float
-    scratch: float | None
-
-
-def means(points: Sequence[CurvePoint]) -> list[MeanPoint]:
-    """Return the mean over orders of each number of sentences."""
-    found = []
-    for k in sorted({point.sentences for point in points}):
-        of_k = [point for point in points if point.sentences == k]
-        scratch = [point.scratch for point in of_k if point.scratch is not None]
-        words, adapted = (float(np.mean([getattr(point, name) for point in of_k])) for name in ("words", "adapted"))
-        found.append(MeanPoint(k, words, adapted, float(np.mean(scratch)) if scratch else None))
-    return found

@@ -23,7 +23,6 @@ from crossfill.cli import (
     experiment,
     export,
     grid,
-    learn_curve,
     predict,
     predict_files,
     serve,
@@ -66,7 +65,7 @@ def _root(
 
 for command in (
     *(demo.demo, grid.grid, encode.encode, train.train, adapt.adapt, adapt.add_language, evaluate.evaluate),
-    *(learn_curve.learn_curve, predict.predict, predict_files.predict_files, annotate.annotate, export.export),
+    *(predict.predict, predict_files.predict_files, annotate.annotate, export.export),
     *(experiment.experiment, experiment.report, serve.serve, cache.cache, doctor.doctor),
 ):
     app.command(command.__name__.replace("_", "-"))(command)

@@ -24,9 +24,6 @@ FIGURES: tuple[Callable[[StudyResults], list[Drawing]], ...] = (
     uncertainty_figures.draw_reliability,
     uncertainty_figures.draw_risk_coverage,
     language_figures.draw_posteriors,
-    language_figures.draw_language_similarity,
-    score_figures.draw_learning_curves,
-    score_figures.draw_training_curves,
 )
 
 

@@ -91,8 +91,6 @@ class StudyPlan:
 
     jobs: dict[str, StudyJob] = field(default_factory=dict)
     entries: tuple[ResultEntry, ...] = ()
-    similarity: dict[str, Any] | None = None
-    """Similarity of the grid's languages by typology; None if no typology is available."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the jobs and entries as JSON values."""
@@ -209,7 +207,6 @@ def make_plan(
     return StudyPlan(
         {names[key]: job.model_copy(update={"id": names[key]}) for key, job in trainings.items()},
         tuple(replace(entry, job=names[entry.job]) for entry in entries),
-        similarity,
     )
 
 

@@ -61,8 +61,6 @@ def run_study(checked: CheckedStudy, run: Path, executor: Executor, quiet: bool 
     """
     jobs = checked.plan.jobs
     with only_run(run, "experiment"):
-        if checked.plan.similarity is not None:
-            write_json(run / run_folder.SIMILARITY, checked.plan.similarity, indent=None)
         write_json(run / run_folder.STUDY, checked.study.model_dump(mode="json"), indent=1)
         write_json(run / run_folder.PLAN, checked.plan.as_dict(), indent=1)
         write_vectors(checked.study.data, run / run_folder.TYPOLOGY)

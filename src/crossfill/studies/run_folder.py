@@ -8,7 +8,6 @@
     held_out/<id>/<method>/calibration.json
                           what was fitted on seen cells held out in turn, for all seeds of a method and partition
     held_out/<id>/fold-0/ a training without these cells and its predictions, until the calibration is fitted
-    similarity.json       similarity of the languages by typology
     results.jsonl         one line per method, partition, seed, variant and corpus of a cell: flat, for pandas
 
 docs/results-format.md lists every field. Nothing here loads torch: reports and figures are made from these files alone.
@@ -31,7 +30,7 @@ FOCUS, RIVAL = "pf-lr", "jm"
 """The method whose uncertainty reports show, and the one that others are compared with."""
 RESULT, FAILED, LOG, TRAINING = "result.json", "failed.json", "log.txt", "training"
 STUDY, PLAN, ROWS = "study.json", "plan.json", "results.jsonl"
-SIMILARITY, TYPOLOGY, HELD_OUT = "similarity.json", "typology", "held_out"
+TYPOLOGY, HELD_OUT = "typology", "held_out"
 _OF_CELL = ("corpus", "seen", "n_sentences", "n_words", "left_out", "score")
 
 
@@ -193,12 +192,6 @@ class StudyResults:
     def rival(self) -> str:
         """The method that others are compared with: JM, or else the study's first."""
         return RIVAL if RIVAL in self.methods else self.methods[0]
-
-    @cached_property
-    def similarity(self) -> dict[str, Any] | None:
-        """Similarity of the grid's languages, with keys languages, similarity (a matrix) and source."""
-        path = self.run / SIMILARITY
-        return _read(path) if path.exists() else None
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield one flat row per method, partition, seed, variant and corpus of a cell."""

@@ -21,7 +21,7 @@ Scale = Annotated[float, Field(ge=0, le=10**9)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 _Bound = Annotated[float, Field(ge=-1000, le=1000)]
 Widths = Annotated[tuple[Width, ...], Field(max_length=100)]
-SentencePooling = Literal["mean", "last", "attention"]
+SentencePooling = Literal["mean", "attention"]
 
 
 def _rising(pair: tuple[float, float]) -> tuple[float, float]:
@@ -38,8 +38,8 @@ class PretrainedConfig(Settings):
 
     mode: Literal["finetune", "partial", "frozen"] = "finetune"
     """`finetune`: train all layers (paper). `partial`: from `freeze_below` up. `frozen`: none, with features cached."""
-    layer: Annotated[int, Field(ge=0, le=1000)] | Literal["mix"] | None = None
-    """Layer whose states are pooled: 0 the embeddings, none the last, `mix` a learned weighted mean of all layers."""
+    layer: Annotated[int, Field(ge=0, le=1000)] | None = None
+    """Layer whose states are pooled: 0 the embeddings, none the last."""
     pooling: Literal["first", "last", "mean"] = "first"
     """Piece that represents a word, or the mean of its pieces. Use `last` for causal models."""
     max_pieces: Batch = 250
@@ -72,7 +72,7 @@ class EncoderConfig(Settings):
     surface: bool = False
     """Put case, digits, punctuation, length, place and frequency of a word beside its vector (`frozen` only)."""
     sentences: SentencePooling = "mean"
-    """Vector of a sentence where a task labels these: the mean of its words', the last, or a learned weighted mean."""
+    """Vector of a sentence where a task labels these: the mean of its words', or a learned weighted mean."""
     pretrained: PretrainedConfig = PretrainedConfig()
 
 

@@ -129,14 +129,6 @@ def test_word_vectors_are_those_of_a_naive_reference(
         torch.testing.assert_close(encoder(encoder.cutter.cut(CORPUS)), wanted, atol=1e-5, rtol=1e-5)
 
 
-def test_all_layers_side_by_side_are_those_of_each(folders: dict[str, Path]):
-    source = Source.find(str(folders["gemma"]))
-    together = encoded(WordEncoder(source, settings(layer="mix", pooling="last")).eval(), CORPUS).unflatten(1, (4, 16))
-    for layer in range(4):
-        alone = encoded(WordEncoder(source, settings(layer=layer, pooling="last")).eval(), CORPUS)
-        torch.testing.assert_close(together[:, layer], alone, atol=1e-5, rtol=1e-5)
-
-
 def test_words_without_a_piece_are_counted_and_zero(folders: dict[str, Path]):
     encoder = WordEncoder(Source.find(str(folders["bert"])), settings()).eval()
     corpus = Corpus.from_sentences([Sentence(("fox", "", "\u0001", "dog"))])
@@ -177,7 +169,6 @@ def test_settings_that_the_model_cannot_follow_are_refused(folders: dict[str, Pa
         ({"max_pieces": 65}, "takes at most 64 pieces, got 65"),
         ({"max_pieces": 10, "overlap": 8}, "expected more than 10"),
         ({"mode": "finetune", "centring": "mean"}, "use mode frozen"),
-        ({"mode": "partial", "layer": "mix"}, "mix needs all layers"),
         ({"mode": "partial", "freeze_below": 4}, "expected at most layer 3, got 4"),
     ):
         with pytest.raises(EncoderError, match=message):

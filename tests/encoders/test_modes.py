@@ -10,7 +10,6 @@ from crossfill.config import Config
 from crossfill.encoders import finetuned as finetuned_module
 from crossfill.encoders import frozen as frozen_module
 from crossfill.encoders.base import build_encoder
-from crossfill.encoders.finetuned import FinetunedEncoder
 from crossfill.encoders.frozen import FrozenEncoder, StoredVectors
 from crossfill.errors import ConfigError, DataError, EncoderError
 from crossfill.evaluation.results import task_means
@@ -139,16 +138,6 @@ def test_gradient_checkpointing_changes_nothing_but_memory(folder: Path):
         )
         for name, tensor in kept.state_dict().items():
             torch.testing.assert_close(recomputed.state_dict()[name], tensor, atol=1e-6, rtol=1e-6)
-
-
-def test_a_mix_of_layers_is_learned_frozen_or_not(folder: Path):
-    for mode in ("frozen", "finetune"):
-        model = trained(folder, mode, "encoder.pretrained.layer=mix", "training.learning_rate=0.05")
-        assert isinstance(model.encoder, FrozenEncoder | FinetunedEncoder)
-        assert model.encoder.mix is not None
-        weights = model.encoder.mix.weights
-        assert weights.shape == (4,)
-        assert weights.abs().min() > 0
 
 
 def test_bfloat16_stays_near_float32(folder: Path):

@@ -28,27 +28,22 @@ def test_a_sentence_is_the_mean_of_its_words():
     torch.testing.assert_close(pool(WORDS, LENGTHS, Unit.SENTENCE), torch.stack(means()))
 
 
-def test_or_the_vector_of_its_last_word():
-    expected = torch.stack([WORDS[2], WORDS[3], torch.zeros(5, dtype=torch.float64), WORDS[5]])
-    torch.testing.assert_close(pool(WORDS, LENGTHS, Unit.SENTENCE, "last"), expected)
-
-
 def test_or_a_mean_that_attention_weighs():
     query = torch.randn(5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     rows = [WORDS[:3], WORDS[3:4], WORDS[4:]]
     a, b, d = ((part @ query).softmax(0) @ part for part in rows)
-    found = pool(WORDS, LENGTHS, Unit.SENTENCE, "attention", query)
+    found = pool(WORDS, LENGTHS, Unit.SENTENCE, query)
     torch.testing.assert_close(found, torch.stack([a, b, torch.zeros(5, dtype=torch.float64), d]))
 
 
 def test_attention_begins_as_the_mean_and_learns():
     query = torch.zeros(5, dtype=torch.float64, requires_grad=True)
-    found = pool(WORDS, LENGTHS, Unit.SENTENCE, "attention", query)
+    found = pool(WORDS, LENGTHS, Unit.SENTENCE, query)
     torch.testing.assert_close(found, torch.stack(means()))
     assert torch.autograd.gradcheck(
-        lambda q: pool(WORDS, LENGTHS, Unit.SENTENCE, "attention", q), torch.randn_like(query).requires_grad_()
+        lambda q: pool(WORDS, LENGTHS, Unit.SENTENCE, q), torch.randn_like(query).requires_grad_()
     )
-    huge = pool(1e6 * WORDS, LENGTHS, Unit.SENTENCE, "attention", torch.ones(5, dtype=torch.float64))
+    huge = pool(1e6 * WORDS, LENGTHS, Unit.SENTENCE, torch.ones(5, dtype=torch.float64))
     assert huge.isfinite().all()
 
 

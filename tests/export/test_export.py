@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
-import torch
 from transformers import AutoTokenizer, pipeline
 
 from crossfill.config import Config
@@ -54,8 +53,6 @@ def tagger(folder: Path, *changes: str) -> Tagger:
         encoder.mean.normal_()
         if encoder.config.centring == "standard":
             encoder.scale.uniform_(0.5, 2.0)
-    if getattr(encoder, "mix", None) is not None:
-        torch.nn.init.normal_(encoder.mix.weights)
     return Tagger(model, config)
 
 
@@ -99,7 +96,6 @@ ONNX = {
 SLOW_ONNX = {
     "gemma-last": [*FROZEN, "encoder.pretrained.centring=mean", "encoder.pretrained.pooling=last"],
     "bert-mean": ["encoder.pretrained.pooling=mean"],
-    "bert-mix": [*FROZEN, "encoder.pretrained.layer=mix", "encoder.pretrained.centring=mean"],
     "xlm_roberta-first": ["encoder.pretrained.pooling=first"],
     "gpt2-last": ["encoder.pretrained.pooling=last"],
     "gemma-layer": ["encoder.pretrained.layer=2", "encoder.pretrained.pooling=last"],

@@ -67,10 +67,8 @@ class Encoder(nn.Module, ABC):
 
     n_features: int
     """Size of a word's vector."""
-    sentences: SentencePooling = "mean"
-    """How the vectors of words become those of sentences (`pool`)."""
     query: nn.Parameter | None
-    """What attention looks for in a sentence; none with other poolings."""
+    """What attention looks for in a sentence; none where its vector is the mean of its words'."""
     is_centred: bool = False
     """Whether features of a word are those of the language that its sentence is prepared or `recentred` as."""
     source: "Source | None" = None
@@ -84,7 +82,6 @@ class Encoder(nn.Module, ABC):
 
     def with_pooling(self, sentences: SentencePooling) -> "Encoder":
         """Make vectors of sentences this way from now on; attention starts as the mean."""
-        self.sentences = sentences
         self.query = nn.Parameter(torch.zeros(self.n_features)) if sentences == "attention" else None
         return self
 
@@ -92,7 +89,7 @@ class Encoder(nn.Module, ABC):
         self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], unit: Unit
     ) -> Float[Tensor, "items width"]:
         """Make the vectors of sentences or pairs from those of their words; words stay as they are."""
-        return pool(words, lengths, unit, self.sentences, self.query)
+        return pool(words, lengths, unit, self.query)
 
     @abstractmethod
     def prepare(self, corpus: Corpus, language: str = "") -> Inputs:
@@ -133,13 +130,11 @@ def build_encoder(
     cache: Path | bool = True,
     quiet: bool = True,
     weights: bool = True,
-    source: "Source | None" = None,
 ) -> Encoder:
     """Build the encoder that the config names, reproducibly for a given seed.
 
     `cache` is the folder for its features, or whether to use the default one. Without `weights`, a trainable encoder is
-    built without pretrained weights, for those of a trained model to be loaded into. `source` is the pretrained model,
-    if it was found before.
+    built without pretrained weights, for those of a trained model to be loaded into.
     """
     torch.manual_seed(config.training.seed)
     settings = config.encoder
@@ -155,11 +150,11 @@ def build_encoder(
     elif settings.pretrained.mode == "frozen":
         from crossfill.encoders.frozen import FrozenEncoder
 
-        encoder = FrozenEncoder(settings, languages, cache, quiet, source)
+        encoder = FrozenEncoder(settings, languages, cache, quiet)
     else:
         from crossfill.encoders.finetuned import FinetunedEncoder
 
-        encoder = FinetunedEncoder(settings, cache, quiet, weights, source)
+        encoder = FinetunedEncoder(settings, cache, quiet, weights)
     return encoder.with_pooling(settings.sentences)
 
 
@@ -179,25 +174,19 @@ def pool(
     words: Float[Tensor, "words features"],
     lengths: Int[Tensor, "sentences"],
     unit: Unit,
-    sentences: SentencePooling = "mean",
     query: Float[Tensor, "features"] | None = None,
 ) -> Float[Tensor, "items width"]:
     """Make the vector of each item; a pair is two sentences, one after the other.
 
-    A sentence's vector u is the mean of its words', that of its last word, or with attention Σ aᵢ xᵢ, where
-    a = softmax(x · q) over its words and the query q is learnt; zero if it has none. That of a pair of sentences is
-    u ⊕ v ⊕ |u − v| ⊕ (u ⊙ v).
+    A sentence's vector u is the mean of its words' or, with the query q of attention, Σ aᵢ xᵢ, a = softmax(x · q) over
+    its words; zero if it has none. That of a pair of sentences is u ⊕ v ⊕ |u − v| ⊕ (u ⊙ v).
     """
     if unit is Unit.WORD:
         return words
     lengths = lengths.to(words.device)
-    vectors = words.new_zeros(len(lengths), words.shape[1])
-    if sentences == "last":
-        vectors[lengths > 0] = words[(lengths.cumsum(0) - 1)[lengths > 0]]
-    else:
-        rows = torch.repeat_interleave(lengths, output_size=len(words))
-        shares = 1 / lengths[rows].to(words) if query is None else _softmax(words @ query.to(words), rows, len(lengths))
-        vectors = vectors.index_add(0, rows, words * shares.unsqueeze(1))
+    rows = torch.repeat_interleave(lengths, output_size=len(words))
+    shares = 1 / lengths[rows].to(words) if query is None else _softmax(words @ query.to(words), rows, len(lengths))
+    vectors = words.new_zeros(len(lengths), words.shape[1]).index_add(0, rows, words * shares.unsqueeze(1))
     if unit is Unit.SENTENCE:
         return vectors
     u, v = vectors[0::2], vectors[1::2]

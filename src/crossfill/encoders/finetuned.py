@@ -13,7 +13,7 @@ from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
 from crossfill.encoders.base import Encoder, Inputs, expect
 from crossfill.encoders.cache import FeatureCache
-from crossfill.encoders.huggingface import LayerMix, Source, WordEncoder
+from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.encoders.pieces import PieceInputs
 from crossfill.grid.sentence import Corpus
 from crossfill.progress import ProgressBar
@@ -29,20 +29,14 @@ class FinetunedEncoder(Encoder):
     source: Source
 
     def __init__(
-        self,
-        config: EncoderConfig,
-        cache: Path | bool = True,
-        quiet: bool = True,
-        weights: bool = True,
-        source: Source | None = None,
+        self, config: EncoderConfig, cache: Path | bool = True, quiet: bool = True, weights: bool = True
     ) -> None:
         """`weights`: whether to load pretrained weights; not needed if those of a trained model are loaded later."""
         super().__init__()
         self.config, self.quiet = config.pretrained, quiet
-        self.source = source or Source.find(config.name, weights)  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.source = Source.find(config.name, weights)  # pyright: ignore[reportIncompatibleVariableOverride]
         self.words = WordEncoder(self.source, self.config)
         self.cache = FeatureCache(cache if weights else False)  # the cache identifies encoders by their weights
-        self.mix = LayerMix(self.source.n_layers + 1) if self.config.layer == "mix" else None
         self.n_features = self.source.size
         self.dropout = nn.Dropout(config.dropout)
         self.n_frozen = self.config.freeze_below - 1 if self.config.mode == "partial" else 0
@@ -74,10 +68,7 @@ class FinetunedEncoder(Encoder):
             self.words.network.eval()
             for layer in list(self.words.network.layers)[self.n_frozen :]:
                 layer.train(self.training)
-        vectors = self.words(inputs, self.n_frozen)
-        if self.mix is not None:
-            vectors = self.mix(vectors.unflatten(1, (-1, self.n_features)))
-        return self.dropout(vectors)
+        return self.dropout(self.words(inputs, self.n_frozen))
 
     def on_states(
         self,
@@ -85,8 +76,7 @@ class FinetunedEncoder(Encoder):
         bias: Float[Tensor, "labels"],
         language: str,  # noqa: ARG002
     ) -> tuple[WordEncoder, Float[Tensor, "labels states"], Float[Tensor, "labels"]]:
-        """Fold the mix of layers into W."""
-        return self.words.eval(), weight if self.mix is None else self.mix.on_layers(weight), bias
+        return self.words.eval(), weight, bias
 
     def _freeze(self) -> None:
         """Freeze all parameters but those of layers from `freeze_below` up and of a final norm."""

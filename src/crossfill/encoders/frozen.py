@@ -20,7 +20,7 @@ from crossfill.encoders import hub
 from crossfill.encoders.base import Encoder, Inputs, expect, ranges
 from crossfill.encoders.cache import FeatureCache
 from crossfill.encoders.features import Dropout
-from crossfill.encoders.huggingface import LayerMix, Source, WordEncoder, check_settings
+from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
 from crossfill.encoders.surface import NAMES, Surface, word_buckets, word_forms
 from crossfill.errors import DataError, EncoderError, unknown
 from crossfill.grid.sentence import Corpus
@@ -36,16 +36,13 @@ _ROWS_AT_ONCE = 2**14
 class StoredVectors:
     """The vectors of words by a pretrained network that never trains: computed once for each text, and cached."""
 
-    def __init__(
-        self, config: EncoderConfig, cache: Path | bool = True, quiet: bool = True, source: Source | None = None
-    ) -> None:
-        """`source`: the pretrained model, if it was found before."""
+    def __init__(self, config: EncoderConfig, cache: Path | bool = True, quiet: bool = True) -> None:
         self.config, self.quiet = config.pretrained, quiet
-        self.source = source or Source.find(config.name)
+        self.source = Source.find(config.name)
         check_settings(self.source, self.config)
         self.cache = FeatureCache(cache)
         self.identity = hub.identity(self.source.folder)
-        self.width = self.source.size * (self.source.n_layers + 1 if self.config.layer == "mix" else 1)
+        self.width = self.source.size
         self.device = torch.device("cpu")
         """Where the network runs if the cache lacks a text."""
         self.keep_open = False
@@ -176,13 +173,11 @@ class FrozenEncoder(Encoder):
         languages: Sequence[str],
         cache: Path | bool = True,
         quiet: bool = True,
-        source: Source | None = None,
     ) -> None:
         super().__init__()
         self.config, self.languages = config.pretrained, tuple(languages)
-        self.stored = StoredVectors(config, cache, quiet, source)  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.stored = StoredVectors(config, cache, quiet)  # pyright: ignore[reportIncompatibleVariableOverride]
         self.source = self.stored.source
-        self.mix = LayerMix(self.source.n_layers + 1) if self.config.layer == "mix" else None
         self.surface = Surface(len(languages)) if config.surface else None
         self.n_features = self.source.size + (len(NAMES) if config.surface else 0)
         self.register_buffer("mean", torch.zeros(len(languages), self.stored.width))
@@ -206,8 +201,6 @@ class FrozenEncoder(Encoder):
             vectors = vectors - self.mean[rows]
         if self.config.centring == "standard":
             vectors = vectors / self.scale[rows]
-        if self.mix is not None:
-            vectors = self.mix(vectors.unflatten(1, (-1, self.stored.source.size)))
         vectors = self.dropout(vectors)
         if self.surface is None or inputs.forms is None or inputs.buckets is None:
             return vectors
@@ -251,9 +244,7 @@ class FrozenEncoder(Encoder):
     def on_states(
         self, weight: Float[Tensor, "labels features"], bias: Float[Tensor, "labels"], language: str
     ) -> tuple[WordEncoder, Float[Tensor, "labels states"], Float[Tensor, "labels"]]:
-        """Fold the mix of layers into W; then W (v − m) / s + b = (W / s) v + b − (W / s) m."""
-        if self.mix is not None:
-            weight = self.mix.on_layers(weight)
+        """Fold the centring into W and b: W (v − m) / s + b = (W / s) v + b − (W / s) m."""
         if self.config.centring != "none":
             row = self._row(language)
             weight = weight / self.scale[row]

@@ -73,7 +73,7 @@ class Source(NamedTuple):
 
 def check_settings(source: Source, config: PretrainedConfig) -> None:
     """Refuse settings that are impossible for this model."""
-    if isinstance(config.layer, int) and config.layer > source.n_layers:
+    if config.layer is not None and config.layer > source.n_layers:
         known = f"{source.name} has layers 0 to {source.n_layers}"
         raise EncoderError(f"encoder.pretrained.layer: {known}, got {config.layer}")
     if config.centring != "none" and config.mode != "frozen":
@@ -82,8 +82,6 @@ def check_settings(source: Source, config: PretrainedConfig) -> None:
             "an encoder that trains moves its features; use mode frozen"
         )
     if config.mode == "partial":
-        if config.layer == "mix":
-            raise EncoderError("encoder.pretrained.layer: mix needs all layers; use mode frozen or finetune")
         top = source.n_layers if config.layer is None else config.layer
         if config.freeze_below > top:
             raise EncoderError(
@@ -94,23 +92,6 @@ def check_settings(source: Source, config: PretrainedConfig) -> None:
             f"encoder.pretrained.max_pieces: {source.name} takes at most {source.longest} pieces, "
             f"got {config.max_pieces}"
         )
-
-
-class LayerMix(nn.Module):
-    """γ Σₖ softmax(w)ₖ hₖ over layers k, as ELMo mixes them; starts as the plain mean."""
-
-    def __init__(self, n_layers: int) -> None:
-        super().__init__()
-        self.weights = nn.Parameter(torch.zeros(n_layers))
-        self.gamma = nn.Parameter(torch.ones(()))
-
-    def forward(self, states: Float[Tensor, "words layers features"]) -> Float[Tensor, "words features"]:
-        return self.gamma * torch.einsum("k,wkf->wf", self.weights.softmax(0), states)
-
-    def on_layers(self, weight: Float[Tensor, "labels features"]) -> Float[Tensor, "labels layers_and_features"]:
-        """Rewrite W over mixed features as one over the states of all layers, concatenated."""
-        shares = self.gamma * self.weights.softmax(0)
-        return (shares[None, :, None] * weight[:, None, :]).flatten(1)
 
 
 class _Tap(nn.Module):
@@ -156,15 +137,9 @@ class LayeredNetwork(nn.Module):
     ) -> Float[Tensor, "windows longest features"]:
         """Compute the states of layer `stop`; layers up to `start` are skipped if their `states` are given."""
         with self._cut(start, stop, states) as tap:
-            output = self.network(input_ids=ids, attention_mask=_needed(mask), **self._options)
+            needed = None if bool(mask.all()) else mask  # attention is faster without one
+            output = self.network(input_ids=ids, attention_mask=needed, **self._options)
             return output.last_hidden_state if tap is None or tap.reached is None else tap.reached
-
-    def all_states(
-        self, ids: Int[Tensor, "windows longest"], mask: Int[Tensor, "windows longest"]
-    ) -> Float[Tensor, "windows longest layers features"]:
-        """Compute the states of all layers."""
-        output = self.network(input_ids=ids, attention_mask=_needed(mask), output_hidden_states=True, **self._options)
-        return torch.stack(output.hidden_states, dim=2)
 
     @contextmanager
     def _cut(self, start: int, stop: int, states: Tensor | None) -> Iterator[_Tap | None]:
@@ -184,11 +159,6 @@ class LayeredNetwork(nn.Module):
                     self.layers[i] = layer
 
 
-def _needed(mask: Tensor) -> Tensor | None:
-    """Return the mask, or none if nothing is padded: attention is faster without one."""
-    return None if bool(mask.all()) else mask
-
-
 class WordEncoder(nn.Module):
     """Encodes pieces and pools them to one vector per word, for frozen and for trainable encoders."""
 
@@ -206,8 +176,8 @@ class WordEncoder(nn.Module):
         self.network = LayeredNetwork(network, source.name)
         pads = (tokenizer.pad_token_id, source.settings.pad_token_id)
         self.pad = next((pad for pad in pads if isinstance(pad, int)), 0)
-        self.layer = self.network.n_layers if config.layer in (None, "mix") else int(config.layer)
-        self.n_features = source.size * (source.n_layers + 1 if config.layer == "mix" else 1)
+        self.layer = self.network.n_layers if config.layer is None else config.layer
+        self.n_features = source.size
 
     def batches(self, inputs: PieceInputs) -> Iterator[Batch]:
         """Cut the inputs into batches for the network."""
@@ -215,7 +185,7 @@ class WordEncoder(nn.Module):
         return batches(inputs, PIECE_BUDGET, self.pad, ENOUGH_PIECES if on_cpu else None)
 
     def forward(self, inputs: PieceInputs, start: int = 0) -> Float[Tensor, "words features"]:
-        """Compute one vector per word; if layers are mixed, the states of all layers concatenated."""
+        """Compute one vector per word."""
         return self.pool(inputs, self.piece_states(inputs, self.layer, start))
 
     def piece_states(self, inputs: PieceInputs, layer: int, start: int = 0) -> Float[Tensor, "pieces features"]:
@@ -224,11 +194,8 @@ class WordEncoder(nn.Module):
         parts, places = [], []
         for batch in self.batches(inputs):
             ids, mask = batch.ids.to(device), batch.mask.to(device)
-            if self.config.layer == "mix":
-                states = self.network.all_states(ids, mask).flatten(2)
-            else:
-                given = None if batch.states is None else batch.states.to(device)
-                states = self.network(ids, mask, layer, start, given)
+            given = None if batch.states is None else batch.states.to(device)
+            states = self.network(ids, mask, layer, start, given)
             parts.append(states[mask.bool()].float())
             places.append(batch.pieces)
         if not parts:

@@ -48,15 +48,10 @@ print([names[str(label)] for label in logits[0].argmax(-1)])
 ```"""
 
 
-_POOLED = {
-    "mean": "mean over the words",
-    "last": "last word",
-    "attention": "mean, weighted by attention, over the words",
-}
 _OF_SENTENCES = """
 
-The task labels sentences: `logits` are sentences × labels, from the {pooled} of a sentence. Words without a
-piece count, so padding is −2 in `first_piece` and `last_piece`, not −1; and the last line above is
+The task labels sentences: `logits` are sentences × labels, from the mean over the words of a sentence{weighted}. Words
+without a piece count, so padding is −2 in `first_piece` and `last_piece`, not −1; and the last line above is
 `print([names[str(label)] for label in logits.argmax(-1)])`."""
 
 
@@ -66,8 +61,7 @@ class TaggingGraph(nn.Module):
     def __init__(self, parts: Parts) -> None:
         super().__init__()
         self.network = parts.words.network.network
-        self.mix, self.pooling = parts.words.config.layer == "mix", parts.words.config.pooling
-        self.unit, self.sentences = parts.unit, parts.sentences
+        self.unit, self.pooling = parts.unit, parts.words.config.pooling
         self.layer = None if parts.words.layer == parts.words.network.n_layers else parts.words.layer
         self.query = None if parts.query is None else nn.Parameter(parts.query, requires_grad=False)
         self.head = nn.Linear(parts.weight.shape[1], parts.weight.shape[0])
@@ -82,13 +76,9 @@ class TaggingGraph(nn.Module):
         last_piece: Int[Tensor, "sentences words"],
     ) -> Float[Tensor, "sentences words labels"] | Float[Tensor, "sentences labels"]:
         """Compute the logits of each word, or of each sentence."""
-        every = self.mix or self.layer is not None
+        every = self.layer is not None
         outputs = self.network(input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=every)
-        states = outputs.last_hidden_state
-        if self.mix:
-            states = torch.cat(list(outputs.hidden_states), dim=-1)
-        elif self.layer is not None:
-            states = outputs.hidden_states[self.layer]
+        states = outputs.last_hidden_state if self.layer is None else outputs.hidden_states[self.layer]
         # pooling weight of each piece in each word: sentences × words × pieces
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         first, last = first_piece.unsqueeze(-1), last_piece.unsqueeze(-1)
@@ -100,9 +90,6 @@ class TaggingGraph(nn.Module):
         if self.unit is Unit.SENTENCE:
             # share of each word in its sentence: sentences × 1 × words
             inside = first_piece >= -1
-            n_words = inside.sum(-1, keepdim=True)
-            if self.sentences == "last":
-                inside = inside & (torch.arange(first_piece.shape[1], device=input_ids.device) == n_words - 1)
             weights = (inside / inside.sum(-1, keepdim=True).clamp(min=1)).to(states.dtype)
             if self.query is not None:
                 scores = (shares @ states) @ self.query
@@ -121,7 +108,7 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage:
     parts = take_apart(tagger, cell)
     usage = _USAGE.format(most=parts.words.config.max_pieces)
     if parts.unit is Unit.SENTENCE:
-        usage += _OF_SENTENCES.format(pooled=_POOLED[parts.sentences])
+        usage += _OF_SENTENCES.format(weighted=", weighted by attention" if parts.query is not None else "")
     write_surroundings(parts, tagger, out, usage)
     settings = json.loads((out / "config.json").read_text(encoding="utf-8"))
     settings |= {"id2label": dict(enumerate(parts.labels)), "label2id": {v: i for i, v in enumerate(parts.labels)}}

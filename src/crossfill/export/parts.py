@@ -11,7 +11,6 @@ from torch.nn import functional
 
 from crossfill.adaptation.cell import adapt_cell
 from crossfill.adaptation.heads import generated_prior, without_adapted
-from crossfill.config import SentencePooling
 from crossfill.encoders import hub
 from crossfill.encoders.huggingface import WordEncoder
 from crossfill.errors import ExportError
@@ -27,7 +26,7 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Parts:
-    """The tagger of a cell: logits = W s + b, with s the states of one layer, or of all layers concatenated, pooled."""
+    """The tagger of a cell: logits = W s + b, with s the states of one layer, pooled."""
 
     cell: Cell
     words: WordEncoder
@@ -37,7 +36,6 @@ class Parts:
     bias: Float[Tensor, "labels"]
     labels: tuple[str, ...]
     unit: Unit = Unit.WORD
-    sentences: SentencePooling = "mean"
     query: Float[Tensor, "features"] | None = None
     """What attention looks for in the states of the encoder."""
 
@@ -46,7 +44,7 @@ class Parts:
 def take_apart(tagger: Tagger, cell: Cell) -> Parts:
     """Take the tagger of a cell apart, posterior means plugged in.
 
-    A frozen encoder's centring x = (v − m) / s and a layer mix x = γ Σₖ aₖ vₖ are affine: W and b include them.
+    A frozen encoder's centring x = (v − m) / s is affine: W and b include it.
     """
     encoder = without_adapted(tagger.model).encoder
     if encoder.source is None:
@@ -80,7 +78,7 @@ def take_apart(tagger: Tagger, cell: Cell) -> Parts:
     labels = tagger.model.inventory.task(cell.task).labels
     query = None if encoder.query is None else weight[-1]  # its constant cancels in the softmax
     weight, bias = weight[: len(labels)], bias[: len(labels)]
-    return Parts(cell, words, encoder.source.folder, weight, bias, labels, unit, encoder.sentences, query)
+    return Parts(cell, words, encoder.source.folder, weight, bias, labels, unit, query)
 
 
 def _affine_head(tagger: Tagger, cell: Cell) -> Classifier:

@@ -34,21 +34,8 @@ A word that spells a special token of the tokenizer (`[SEP]`, `<pad>`) is split 
 the same, which this format cannot change; crossfill and its ONNX export read it as text."""
 
 
-_SENTENCE_USAGE = """```python
-from transformers import pipeline
-
-label = pipeline("text-classification", model="this-folder")
-label("A sentence.")
-```
-
-The label is read at the last token: give the pipeline one text at a time."""
-
-
 def export_stock(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage: None) -> None:
-    """Write the tagger of a cell as a stock checkpoint; ExportError if none can represent it.
-
-    It is one for token classification, or for sequence classification if the task labels sentences.
-    """
+    """Write the tagger of a cell as a stock checkpoint for token classification; ExportError if it has no place."""
     log("loading the encoder")
     parts = take_apart(tagger, cell)
     _check(parts)
@@ -57,7 +44,7 @@ def export_stock(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage
     log("comparing its logits with the model's")
     _verify(parts, model)
     log(f"writing {out}")
-    write_surroundings(parts, tagger, out, _USAGE if parts.unit is Unit.WORD else _SENTENCE_USAGE)
+    write_surroundings(parts, tagger, out, _USAGE)
     model.save_pretrained(out)
     path = out / "tokenizer_config.json"
     settings = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -66,37 +53,32 @@ def export_stock(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage
 
 def _check(parts: Parts) -> None:
     config, n_layers = parts.words.config, parts.words.network.n_layers
-    kind = "token" if parts.unit is Unit.WORD else "sequence"
     reasons = []
-    if parts.unit is Unit.SENTENCE and (parts.sentences, config.pooling) != ("last", "last"):
-        read = "mean of a sentence's words" if parts.sentences == "mean" else "words that attention weighs"
-        read = f"{config.pooling} piece of its last word" if parts.sentences == "last" else read
-        reasons.append(f"its head reads the {read}, and those classes read one token ([CLS] or the last)")
-    if parts.unit is Unit.WORD and config.pooling != "first":
+    if parts.unit is Unit.SENTENCE:
+        reasons.append("it labels sentences")
+    if config.pooling != "first":
         reasons.append(f"words are read from their {config.pooling} piece, and pipelines take the first")
-    if config.layer == "mix" or parts.words.layer != n_layers:
-        layers = "a mix of layers" if config.layer == "mix" else f"layer {parts.words.layer} of {n_layers}"
-        reasons.append(f"heads read {layers}, and {kind}-classification classes read the last")
+    if parts.words.layer != n_layers:
+        reasons.append(f"heads read layer {parts.words.layer} of {n_layers}, and those classes read the last")
     if reasons:
         raise ExportError(
-            f"{parts.cell}: a transformers {kind}-classification checkpoint cannot carry this model: "
+            f"{parts.cell}: a transformers token-classification checkpoint cannot carry this model: "
             f"{'; '.join(reasons)}; export it with --onnx, where pooling is part of the graph"
         )
 
 
 def _assemble(parts: Parts) -> "PreTrainedModel":
-    from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
+    from transformers import AutoModelForTokenClassification
 
-    auto = AutoModelForTokenClassification if parts.unit is Unit.WORD else AutoModelForSequenceClassification
     network = parts.words.network.network
     settings = type(network.config).from_dict(network.config.to_dict())
     settings.id2label = dict(enumerate(parts.labels))
     settings.label2id = {label: i for i, label in enumerate(parts.labels)}
     try:
-        model = auto.from_config(settings, trust_remote_code=False, dtype=torch.float32)
+        model = AutoModelForTokenClassification.from_config(settings, trust_remote_code=False, dtype=torch.float32)
     except ValueError:
-        kind = auto.__name__.removeprefix("AutoModelFor")
-        raise ExportError(f"{parts.cell}: transformers has no {kind} for {settings.model_type}; use --onnx") from None
+        kind = settings.model_type
+        raise ExportError(f"{parts.cell}: transformers has no TokenClassification for {kind}; use --onnx") from None
     weights, base = network.state_dict(), getattr(model, model.base_model_prefix)
     wanted = base.state_dict()
     missing = [name for name in wanted if name not in weights and "pooler" not in name]
@@ -104,25 +86,12 @@ def _assemble(parts: Parts) -> "PreTrainedModel":
         raise ExportError(f"{parts.cell}: expected the encoder's weights in {type(model).__name__}, not {missing[0]}")
     base.load_state_dict({name: tensor for name, tensor in weights.items() if name in wanted}, strict=False)
     heads = [m for m in (getattr(model, "classifier", None), getattr(model, "score", None)) if isinstance(m, nn.Linear)]
-    if not heads or heads[0].weight.shape != parts.weight.shape:
+    if not heads or heads[0].weight.shape != parts.weight.shape or heads[0].bias is None:
         raise ExportError(f"{parts.cell}: {type(model).__name__} has no affine classifier; use --onnx")
     with torch.no_grad():
         heads[0].weight.copy_(parts.weight)
-        if heads[0].bias is not None:
-            heads[0].bias.copy_(parts.bias)
-        else:
-            _fold_bias(parts, base, type(model).__name__)
+        heads[0].bias.copy_(parts.bias)
     return model.eval()
-
-
-def _fold_bias(parts: Parts, base: nn.Module, name: str) -> None:
-    """Give the head's bias b to the network's last normalisation, as W δ with δ = W⁺ b: some heads have none."""
-    norms = [module for module in base.children() if isinstance(module, nn.LayerNorm)]
-    if not norms or norms[-1].bias is None:
-        raise ExportError(
-            f"{parts.cell}: {name} has no bias in its head, nor in the normalisation below it; use --onnx"
-        )
-    norms[-1].bias += torch.linalg.pinv(parts.weight.double()).to(parts.bias.dtype) @ parts.bias
 
 
 @torch.inference_mode()
@@ -133,11 +102,8 @@ def _verify(parts: Parts, model: "PreTrainedModel") -> None:
         inputs = parts.words.cutter.cut(Corpus.from_sentences([Sentence(words)]))
         logits = model(input_ids=inputs.ids[None]).logits[0]
         expected = parts.words(inputs) @ parts.weight.T + parts.bias
-        if parts.unit is Unit.SENTENCE:  # read as the pipeline reads it
-            expected = expected[-1]
-        else:
-            has_piece = inputs.first >= 0
-            logits, expected = logits[inputs.first[has_piece]], expected[has_piece]
+        has_piece = inputs.first >= 0
+        logits, expected = logits[inputs.first[has_piece]], expected[has_piece]
         if len(expected):
             gaps.append(float((logits - expected).abs().max()))
             scale = max(scale, float(expected.abs().max()))

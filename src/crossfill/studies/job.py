@@ -151,8 +151,7 @@ def _encoder(job: StudyJob, grid: Grid) -> Encoder | None:
     if encoder.name == "compact":
         return None
     languages, cache = grid.inventory.languages, Path(job.data.cache) if job.data.cache else True
-    trains = encoder.pretrained.layer == "mix" or encoder.sentences == "attention"
-    if encoder.pretrained.mode == "frozen" and not trains:
+    if encoder.pretrained.mode == "frozen" and encoder.sentences != "attention":
         return _frozen_encoder(encoder, languages, cache)  # pyright: ignore[reportArgumentType]  # settings are frozen
     return build_encoder(job.config, languages, cache)
 

@@ -52,17 +52,16 @@ class RunRequest:
 
 
 class Choice(NamedTuple):
-    """The settings of a run, the reason of each choice that the user did not make, and the encoder if it was found."""
+    """The settings of a run, and the reason of each choice that the user did not make."""
 
     config: Config
     reasons: tuple[str, ...]
-    source: "Source | None" = None
 
 
-def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest, source: "Source | None" = None) -> Choice:
+def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest) -> Choice:
     """Choose the settings of a run: those of its config, else the best-measured ones for encoder, device and data."""
     if request.config is None:
-        return _from_preset(grid, seen, request, source)
+        return _from_preset(grid, seen, request)
     if request.preset is not None:
         raise ConfigError(
             f"expected a preset or a config, got both: {request.preset} and {request.config}; a file of settings names "
@@ -82,7 +81,7 @@ def _named(config: Config, method: str | None, encoder: str | None, vectors: str
     return config.change({name: value for name, value in named.items() if value is not None})
 
 
-def _from_preset(grid: Grid, seen: Collection[Cell], request: RunRequest, source: "Source | None") -> Choice:
+def _from_preset(grid: Grid, seen: Collection[Cell], request: RunRequest) -> Choice:
     reasons: list[str] = []
     name, preset = str(request.encoder or request.changes.get("encoder.name") or ""), request.preset
     if not name:
@@ -97,10 +96,8 @@ def _from_preset(grid: Grid, seen: Collection[Cell], request: RunRequest, source
         if name != "compact":
             from crossfill.encoders.huggingface import Source
 
-            source = source or Source.find(name)
-            config = _fit_to_encoder(config, source, grid, reasons)
-    config = config.change(request.changes)
-    return Choice(config, tuple(reasons), source if config.encoder.name == name else None)
+            config = _fit_to_encoder(config, Source.find(name), grid, reasons)
+    return Choice(config.change(request.changes), tuple(reasons))
 
 
 def _default_preset(encoder: str) -> tuple[str, str]:

@@ -37,7 +37,6 @@ from crossfill.training.processes import is_first_process, is_only_process, leav
 
 if TYPE_CHECKING:
     from crossfill.encoders.frozen import StoredVectors
-    from crossfill.encoders.huggingface import Source
 
 AUTO = "auto"
 """The method that stands for the best of several on held-out seen cells."""
@@ -120,11 +119,11 @@ class TrainingRun:
         """The cells that the model fills, with data or without."""
         methods = CANDIDATES if request.method == AUTO else (request.method,)
         first = choose_settings(grid, seen, replace(request, method=methods[0]))
-        others = [choose_settings(grid, seen, replace(request, method=name), first.source) for name in methods[1:]]
+        others = [choose_settings(grid, seen, replace(request, method=name)) for name in methods[1:]]
         self.configs, self.reasons = [first.config, *(choice.config for choice in others)], first.reasons
         """The settings of each method that is compared: of several for `auto`, else of one."""
         find_method(first.config.method)
-        self.encoder = self._build_encoder(first.source)
+        self.encoder = self._build_encoder()
         self.stays_frozen = self.encoder.stored is not None and not n_parameters(self.encoder)
         parts = folds(seen, seed=first.config.training.seed)
         most = max(Counter(cell.task for part in parts for cell in part).values(), default=0)
@@ -206,9 +205,9 @@ class TrainingRun:
         """Return the encoder of a training without a fold; one that stays frozen is the same for all trainings."""
         return self.encoder if self.stays_frozen else self._build_encoder()
 
-    def _build_encoder(self, source: "Source | None" = None) -> Encoder:
+    def _build_encoder(self) -> Encoder:
         languages, quiet = self.grid.inventory.languages, self.log is None
-        return build_encoder(self.configs[0], languages, self.request.cache, quiet, source=source)
+        return build_encoder(self.configs[0], languages, self.request.cache, quiet)
 
 
 def _cells(cells: Collection[Cell]) -> str:

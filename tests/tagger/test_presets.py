@@ -84,7 +84,7 @@ def test_what_the_user_says_comes_last(tmp_path: Path):
 
 def test_with_a_config_nothing_is_chosen(tmp_path: Path):
     config = Config().change({"training.steps": 3})
-    assert chosen(config=config) == (config, (), None)
+    assert chosen(config=config) == (config, ())
     path = tmp_path / "own.yaml"
     path.write_text("preset: demo\ntraining: {steps: 9}\n")
     for given in (path, str(path)):

@@ -82,6 +82,20 @@ def test_frequencies_are_shares_of_unlabelled_text():
     assert bucket("Awa") == bucket("awa") != bucket("dem")
 
 
+def test_training_counts_a_word_without_its_own_occurrence():
+    text = Corpus.from_text([Sentence(("na", "na", "Awa", "dem"))])
+    inputs = word_forms(text), word_buckets(text), torch.zeros(4, dtype=torch.long)
+    surface = Surface(1)
+    surface.fit(0, [text])
+    surface.dropout = torch.nn.Identity()
+    frequency = len(NAMES) - len(COUNT)
+    expected = [math.log10(share + 1e-6) / 3 + 1.5 for share in (0.25, 0.25, 0.0, 0.0)]
+    found = (surface.train()(*inputs) / SCALE + surface.mean[0])[:, frequency]
+    torch.testing.assert_close(found, torch.tensor(expected))
+    assert surface.mean[0, frequency + 1] == 0.5  # half of the words are never counted elsewhere
+    assert not (surface.eval()(*inputs) / SCALE + surface.mean[0])[:, frequency + 1].round(decimals=4).any()
+
+
 def test_a_frozen_encoder_carries_the_surface(folder: Path, tmp_path: Path):
     chosen = config(folder, "frozen", "encoder.pretrained.centring=mean", "encoder.surface=true", "encoder.dropout=0")
     model = train_model(GRID, PARTITION.seen, chosen, tmp_path / "model").model
@@ -92,7 +106,8 @@ def test_a_frozen_encoder_carries_the_surface(folder: Path, tmp_path: Path):
     language = GRID.languages[0]
     texts = [GRID.training(cell) for cell in GRID.cells if cell.language == language]
     features = torch.cat([encoder(encoder.prepare(corpus, language)) for corpus in texts])
-    assert features.mean(0).abs().max() < 1e-4  # centred, surface and all
+    uncounted = features.shape[1] - len(COUNT)  # counts have a mean of their own: a word does not count itself
+    assert features[:, :uncounted].mean(0).abs().max() < 1e-4  # centred, surface and all
     inputs = encoder.prepare(TEXT, language)
     both = inputs.followed_by([encoder.prepare(TEXT, GRID.languages[1])])
     torch.testing.assert_close(
@@ -111,7 +126,7 @@ def test_a_language_that_joins_has_a_surface_of_its_own(folder: Path):
     model = build_model(chosen, GRID.inventory, PARTITION.seen)
     grown = add_language(model, chosen, "wol", TEXT).eval()
     features = grown.encoder(grown.encoder.prepare(TEXT, "wol"))
-    assert features[:, -len(NAMES) :].mean(0).abs().max() < 1e-5
+    assert features[:, -len(NAMES) : -len(COUNT)].mean(0).abs().max() < 1e-5
     assert model.encoder.get_buffer("surface.counts").shape[0] == len(GRID.languages)
 
 

@@ -54,8 +54,12 @@ class Surface(nn.Module):
     def forward(
         self, forms: Float[Tensor, "words forms"], buckets: Int[Tensor, "words"], rows: Int[Tensor, "words"]
     ) -> Float[Tensor, "words surface"]:
-        """Compute the surface of each word as one of the language in this row, by its form and its counter."""
-        return self.dropout(SCALE * (self._surface(forms, buckets, rows) - self.mean[rows]))
+        """Compute the surface of each word as one of the language in this row, by its form and its counter.
+
+        In training, whose text was counted, a word is counted without this occurrence, so that words are as often new
+        there as in other text.
+        """
+        return self.dropout(SCALE * (self._surface(forms, buckets, rows, counted=self.training) - self.mean[rows]))
 
     @torch.no_grad()
     def fit(self, row: int, corpora: Sequence[Corpus]) -> None:
@@ -66,7 +70,7 @@ class Surface(nn.Module):
         buckets = torch.cat([word_buckets(text) for text in texts])
         self.counts[row] = buckets.bincount(minlength=BUCKETS).to(self.counts)
         forms, rows = torch.cat([word_forms(text) for text in texts]), torch.full_like(buckets, row)
-        self.mean[row] = self._surface(forms, buckets, rows.to(self.mean.device)).mean(0)
+        self.mean[row] = self._surface(forms, buckets, rows.to(self.mean.device), counted=True).mean(0)
 
     def with_language(self, text: Corpus) -> "Surface":
         """Copy the surface with one more language, of which there is this text; all others stay as they are."""
@@ -77,11 +81,16 @@ class Surface(nn.Module):
         return grown
 
     def _surface(
-        self, forms: Float[Tensor, "words forms"], buckets: Int[Tensor, "words"], rows: Int[Tensor, "words"]
+        self,
+        forms: Float[Tensor, "words forms"],
+        buckets: Int[Tensor, "words"],
+        rows: Int[Tensor, "words"],
+        counted: bool,
     ) -> Float[Tensor, "words surface"]:
         known = forms.to(self.mean)
         totals = self.counts.sum(1).to(self.mean)
-        share = self.counts[rows, buckets.to(rows.device)] / totals[rows].clamp(min=1)
+        others = (self.counts[rows, buckets.to(rows.device)] - int(counted)).clamp(min=0)
+        share = others / totals[rows].clamp(min=1)
         rare_name = known[:, NAMES.index("upper, not first")] * (share < 5e-4)
         frequency = (share + 1e-6).log10() / 3 + 1.5  # −0.5 for a word that was never counted, 1.5 for every word
         numbers = torch.stack([frequency, (share == 0).float(), (share > 5e-3).float(), rare_name], 1)
@@ -111,13 +120,13 @@ def word_forms(corpus: Corpus) -> Float[Tensor, "words forms"]:
     return torch.from_numpy(np.column_stack([of_form, *place]).astype(np.float32))
 
 
-@lru_cache(maxsize=2**16)
+@lru_cache(maxsize=2**18)
 def bucket(word: str) -> int:
     """Find the counter of a word; upper and lower case are one."""
     return zlib.crc32(word.casefold().encode("utf-8", "surrogatepass")) % BUCKETS
 
 
-@lru_cache(maxsize=2**16)
+@lru_cache(maxsize=2**18)
 def form(word: str) -> tuple[float, ...]:
     """Compute the features of a word's form, by Unicode's categories of its characters."""
     categories = [unicodedata.category(character) for character in word]

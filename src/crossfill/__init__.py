@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from crossfill.config import Config as Config
     from crossfill.data.folder import load_grid as load_grid
     from crossfill.errors import CrossfillError as CrossfillError
-    from crossfill.evaluation.table import Results as Results
+    from crossfill.evaluation.results import Results as Results
     from crossfill.grid.cells import Cell as Cell
     from crossfill.grid.cells import Grid as Grid
     from crossfill.grid.sentence import Corpus as Corpus
@@ -22,7 +22,7 @@ _HOMES = {
     "crossfill.config": ["Config"],
     "crossfill.data.folder": ["load_grid"],
     "crossfill.errors": ["CrossfillError"],
-    "crossfill.evaluation.table": ["Results"],
+    "crossfill.evaluation.results": ["Results"],
     "crossfill.grid.cells": ["Cell", "Grid"],
     "crossfill.grid.sentence": ["Corpus", "Sentence"],
     "crossfill.prediction.tagging": ["Tagging", "TaggingOptions"],

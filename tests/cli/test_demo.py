@@ -34,7 +34,6 @@ def test_the_demo_prints_its_story_and_leaves_models_results_and_a_figure(tmp_pa
     for words in (
         "artificial languages",
         "Scores on unseen cells",
-        "Does uncertainty predict errors?",
         "Tagged by PF-lr",
     ):
         assert words in stdout

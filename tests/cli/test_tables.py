@@ -2,13 +2,17 @@
 
 import io
 
+import numpy as np
 import pytest
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from crossfill.cli.demo import word_lines
+from crossfill.cli.demo import print_words
 from crossfill.cli.output import print_table
+from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import Task
+from crossfill.prediction.tagging import Tagging
 
 NUMBERS = [f"{i}2,345.{i}" for i in range(9)]
 
@@ -37,15 +41,18 @@ def test_it_fits_and_breaks_no_number(width: int):
     assert (shown.count("─\n") == 1) == (width >= 140)
 
 
-@pytest.mark.parametrize("width", [16, 24, 80])
+@pytest.mark.parametrize("width", [24, 40, 80])
 def test_words_stand_above_what_is_said_of_them(width: int):
-    words = [(Text(f"word{i}"), Text("LABEL" * (1 + i % 2)), Text(f"0.{i}")) for i in range(7)]
+    labels, sure = ("X", "LABEL"), np.array([0.95, 0.7, 0.3])
+    sentence = Sentence(("word", "another", "third"), ("X", "X", "LABEL"))
+    task, zero = Task("pos", labels), np.zeros(3)
+    tagging = Tagging(
+        Cell("pos", "wol"), sentence, ("X", "LABEL", "LABEL"), np.full((3, 2), 0.5), task, sure, zero, zero
+    )
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    for line in word_lines(words, width):
-        console.print(line)
+    print_words(console, tagging, numbers=True)
     assert isinstance(console.file, io.StringIO)
-    lines = console.file.getvalue().splitlines()
-    assert max(len(line.rstrip()) for line in lines) <= width
-    for row, expected in enumerate(zip(*words, strict=True)):
-        assert " ".join(lines[row::3]).split() == [text.plain for text in expected]
-    assert list(word_lines([], width)) == []
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert max(map(len, lines)) <= width
+    for row, expected in enumerate((sentence.words, ("X", "LABEL ✗X", "LABEL"), ("0.95", "0.70", "0.30"))):
+        assert " ".join(lines[row::3]).split() == " ".join(expected).split()

@@ -88,7 +88,7 @@ def test_with_a_config_nothing_is_chosen(tmp_path: Path):
     path = tmp_path / "own.yaml"
     path.write_text("preset: demo\ntraining: {steps: 9}\n")
     for given in (path, str(path)):
-        assert chosen(config=given) == (load_run_config(path), (), None)
+        assert chosen(config=given) == (load_run_config(path), ())
     assert chosen(config=path).config.training.steps == 9
     assert chosen(config=path).config.encoder.hidden == 64
     assert chosen(config="configs/demo.yaml", method="jm").config.method == "jm"

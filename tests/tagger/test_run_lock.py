@@ -20,7 +20,7 @@ from crossfill.encoders.cache import FeatureCache
 from crossfill.errors import CheckpointError, ConfigError
 from crossfill.files import locked, write_atomically
 from crossfill.grid.cells import Grid
-from crossfill.tagger.run_lock import run_state
+from crossfill.tagger.training_run import run_state
 from crossfill.training.loop import InterruptedTraining, Trainer
 from tests.data.folders import bio, write
 from tests.scenarios import SMALL, small_grid
@@ -82,7 +82,7 @@ def test_an_interrupted_run_is_resumed_or_given_up_and_ends_the_same(tmp_path: P
         with pytest.raises(InterruptedTraining, match="interrupted at step 3"):
             crossfill.train(GRID, config=FEW, out=broken)
     assert run_state(broken) == "unfinished"
-    with pytest.raises(CheckpointError, match=r"a run that is not finished; --resume \(resume=True\) goes on with it"):
+    with pytest.raises(CheckpointError, match=r"found an unfinished run; --resume \(resume=True\) continues it"):
         crossfill.train(GRID, config=FEW, out=broken)
     with pytest.raises(CheckpointError, match="started with other settings"):
         crossfill.train(GRID, config=FEW.change({"training.clip": 4.0}), out=broken, resume=True)

@@ -42,6 +42,13 @@ app = typer.Typer(
 )
 
 
+_REMEDIES = {
+    errno.ENOSPC: "make room, or name a place on another disk (--out or $CROSSFILL_CACHE)",
+    errno.EACCES: "change its permissions, or name another place",
+    errno.EMFILE: "allow more open files: ulimit -n 4096",
+}
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"crossfill {__version__}")
@@ -84,21 +91,9 @@ def main() -> None:
         _fail(str(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
-        _fail(f"{where}{error.strerror or error}; {_remedy(error)}")
+        _fail(f"{where}{error.strerror or error}; {_REMEDIES.get(error.errno, 'check the path and the disk')}")
     except MemoryError:
         _fail("expected more memory than there is; ask for less at a time, or run on a larger machine")
-
-
-def _remedy(error: OSError) -> str:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
-            return "make room, or name a place on another disk (--out or $CROSSFILL_CACHE)"
-        case errno.EACCES | errno.EPERM | errno.EROFS:
-            return "change its permissions, or name another place"
-        case errno.EMFILE | errno.ENFILE:
-            return "allow more open files: ulimit -n 4096"
-        case _:
-            return "check the path and the disk, and run again"
 
 
 def _fail(message: str) -> NoReturn:

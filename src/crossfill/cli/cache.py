@@ -30,20 +30,18 @@ def cache(
     elif action == "check":
         _check(store, entries)
     else:
-        size = _megabytes(entries)
+        what = f"{len(entries)} entries, {_megabytes(entries)}"
         if entries and not yes:  # computing them again takes time
             if not sys.stdin.isatty():
                 raise ConfigError(
-                    f"{store.folder}: expected a yes before {len(entries)} entries, {size}, are removed, found no "
-                    "terminal to ask on; add --yes"
+                    f"{store.folder}: expected a yes before {what}, are removed, found no terminal to ask on; add --yes"
                 )
-            typer.confirm(f"{store.folder}: remove {len(entries)} entries, {size}?", abort=True)
-        if encoder:
-            for entry in entries:
-                entry.path.unlink(missing_ok=True)
-        else:
+            typer.confirm(f"{store.folder}: remove {what}?", abort=True)
+        for entry in entries:
+            entry.path.unlink(missing_ok=True)
+        if not encoder:
             store.clear()  # unfinished ones, too
-        typer.echo(f"{store.folder}: {len(entries)} entries removed, {size}")
+        typer.echo(f"{store.folder}: {len(entries)} entries removed, {_megabytes(entries)}")
 
 
 def _list(store: "FeatureCache", entries: "list[Entry]") -> None:
@@ -57,14 +55,12 @@ def _list(store: "FeatureCache", entries: "list[Entry]") -> None:
                 what = f"states after layer {about['pieces_of_layer']}"
             settings = f"{what}, windows of {about.get('max_pieces')}"
         groups.setdefault(encoder, {}).setdefault(settings, []).append(entry)
-    typer.echo(str(store.folder))
+    typer.echo(str(store.folder) if groups else f"{store.folder}\n  no features")
     for encoder, by_settings in sorted(groups.items()):
         typer.echo(f"  {encoder}")
         for settings, members in sorted(by_settings.items()):
             rows = sum(int(entry.about.get("rows", 0)) for entry in members)
             typer.echo(f"    {settings}: {len(members)} corpora, {rows:,} rows, {_megabytes(members)}")
-    if not groups:
-        typer.echo("  no features")
 
 
 def _check(store: "FeatureCache", entries: "list[Entry]") -> None:

@@ -1,7 +1,7 @@
 """`crossfill demo`: train and compare methods on an artificial grid, or on one of real languages, in about a minute."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,6 @@ from crossfill.cli.serve import announce, web
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     from crossfill.grid.cells import Cell, Grid
     from crossfill.prediction.tagging import Tagging
@@ -35,8 +34,6 @@ SAMPLES = 100
 DOUBTFUL = 0.5
 """Words of real languages below this confidence are marked."""
 SHOWN_PER_TASK = 4
-_GAP = 2
-"""Spaces between words."""
 
 
 def demo(
@@ -87,7 +84,6 @@ def demo(
         show_doubt(console, tagger, grid, unseen)
     else:
         console.print(score_table(results, LEGEND))
-        console.print(correlation_table(results))
         show_examples(console, tagger, grid, unseen)
     if real and encoder in (None, "compact"):
         console.print(
@@ -108,36 +104,23 @@ def _show_cells(console: "Console", grid: "Grid", seen: "Collection[Cell]", per_
     from crossfill.grid.cells import Cell
 
     languages = list(grid.languages)
-    marks = {
-        task: ["[green]■[/]" if Cell(task, language) in seen else "[dim]□[/]" for language in languages]
-        for task in grid.tasks
-    }
-    if per_family is not None:
-        starts = range(0, len(languages), per_family)
-        for task, of_task in marks.items():
-            console.print(f"  {task:>7} {' '.join(''.join(of_task[i : i + per_family]) for i in starts)}")
-        console.print(f"  {'':>7} {len(starts)} families, from {languages[0]} to {languages[-1]}\n", style="dim")
-        return
+    size = per_family or 1
+    groups = [languages[i : i + size] for i in range(0, len(languages), size)]
     table = Table.grid(padding=(0, 1))
-    table.add_row("", *languages, style="dim")
-    for task, of_task in marks.items():
-        table.add_row(f"  {task}", *(f" {mark}" for mark in of_task))
+    if per_family is None:
+        table.add_row("", *languages, style="dim")
+    for task in grid.tasks:
+        marks = ["".join("[green]■[/]" if Cell(task, code) in seen else "[dim]□[/]" for code in g) for g in groups]
+        table.add_row(f"  {task:>{7 if per_family else 3}}", *(f"{' ' * (per_family is None)}{mark}" for mark in marks))
     console.print(table)
-    console.print()
-
-
-def _table(title: str, caption: str, *columns: str) -> "Table":
-    """Make a table of a name and of numbers."""
-    from rich.table import Table
-
-    table = Table(*columns, title=title, title_justify="left", caption=caption, caption_justify="left")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    return table
+    families = f"{len(groups)} families, from {languages[0]} to {languages[-1]}\n"
+    console.print(f"          {families}" if per_family else "", style="dim")
 
 
 def score_table(results: "StudyResults", legend: str, frequent: Mapping[str, float] | None = None) -> "Table":
     """Lay out mean scores of each method; `frequent` has those of giving each word the most frequent label."""
+    from rich.table import Table
+
     from crossfill.evaluation.results import task_means
     from crossfill.report.rendering import method_label
 
@@ -145,7 +128,11 @@ def score_table(results: "StudyResults", legend: str, frequent: Mapping[str, flo
     scored = {m: [r for entry in results.proper(m) for r in results.cells(entry)] for m in results.methods}
     unseen, seen = ({m: task_means(scored[m], seen=which) for m in results.methods} for which in (False, True))
     best = {task: max(means[task] for means in unseen.values()) for task in tasks}
-    table = _table("Scores on unseen cells", legend, "method", *tasks, "mean", "seen cells", "seconds")
+    table = Table(
+        "method", title="Scores on unseen cells", title_justify="left", caption=legend, caption_justify="left"
+    )
+    for column in (*tasks, "mean", "seen cells", "seconds"):
+        table.add_column(column, justify="right")
     for method in results.methods:
         scores = {task: f"{100 * unseen[method][task]:.1f}" for task in tasks}
         bold = [f"[bold]{s}[/]" if unseen[method][task] == best[task] else s for task, s in scores.items()]
@@ -156,20 +143,6 @@ def score_table(results: "StudyResults", legend: str, frequent: Mapping[str, flo
     if frequent is not None:
         values = [*(frequent[task] for task in tasks), sum(frequent.values()) / len(tasks)]
         table.add_row("most frequent", *(f"{100 * value:.1f}" for value in values), "", "")
-    return table
-
-
-def correlation_table(results: "StudyResults") -> "Table":
-    """Lay out the correlations between entropy and score over unseen cells."""
-    from crossfill.evaluation.results import entropy_correlation, entropy_points
-    from crossfill.report.rendering import method_label
-
-    caption = "Correlation of mean entropy and score over unseen cells; −1: entropy predicts the score perfectly."
-    table = _table("Does uncertainty predict errors?", caption, "method", *results.tasks, "pooled")
-    for method in results.methods:
-        unseen = results.unseen(results.proper(method))
-        correlations = [entropy_correlation(entropy_points(unseen, task)).r for task in (*results.tasks, None)]
-        table.add_row(method_label(method), *(f"{r:.2f}" for r in correlations))
     return table
 
 
@@ -202,9 +175,7 @@ def show_examples(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "S
     for task in grid.tasks:
         cell = next(cell for cell in unseen if cell.task == task)
         console.print(f"  {cell}", style="bold")
-        tagging = tagger.tag(telling_sentence(grid[cell][0].test), cell, SAMPLES)
-        for line in word_lines(_words(tagging, numbers=True), console.width):
-            console.print(line)
+        print_words(console, tagger.tag(telling_sentence(grid[cell][0].test), cell, SAMPLES), numbers=True)
 
 
 def show_filled(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequence[Cell]", samples: int) -> None:
@@ -222,9 +193,7 @@ def show_filled(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Seq
         cells = [cell for cell in unseen if cell.task == task]
         for cell in cells[:: -(-len(cells) // SHOWN_PER_TASK)]:
             console.print(f"  [bold]{cell}[/] {language_name(cell.language)}")
-            tagging = tagger.tag(grid[cell][0].test[number], cell, samples)
-            for line in word_lines(_words(tagging, numbers=False), console.width):
-                console.print(line)
+            print_words(console, tagger.tag(grid[cell][0].test[number], cell, samples), numbers=False)
             console.print()
 
 
@@ -241,36 +210,20 @@ def show_doubt(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequ
         console.print(f"  {task}: {'; '.join(rates)}")
 
 
-def _words(tagging: "Tagging", numbers: bool) -> "Iterator[tuple[Text, ...]]":
-    """Put the label of each word below it, with the right one if it is wrong; and confidences, or marks of doubt."""
+def print_words(console: "Console", tagging: "Tagging", numbers: bool) -> None:
+    """Print words, each above its label, with the right one if it is wrong; and confidences, or marks of doubt."""
+    from rich.columns import Columns
+    from rich.padding import Padding
     from rich.text import Text
 
+    words = []
     rows = zip(tagging.sentence.words, tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True)
     for word, label, gold, sure in rows:
         right = "" if label == gold else f" ✗{gold}"
         if numbers:
             colour = "green" if sure > 0.9 else "yellow" if sure > 0.6 else "red"
-            yield Text(word), Text(label + right, colour), Text(f"{sure:.2f}", colour)
+            words.append(Text(f"{word}\n").append(f"{label}{right}\n{sure:.2f}", colour))
         else:
-            colour = "yellow" if sure < DOUBTFUL else "green"
-            yield Text(word), Text(label + ("?" if sure < DOUBTFUL else "") + right, "red" if right else colour)
-
-
-def word_lines(words: "Iterable[tuple[Text, ...]]", width: int) -> "Iterator[Table]":
-    """Lay out the words of a sentence, each above what is said of it, in as many lines as the width asks for."""
-    from rich.table import Table
-
-    lines: list[list[tuple[Text, ...]]] = []
-    room = 0
-    for word in words:
-        needed = max(text.cell_len for text in word) + _GAP
-        if needed > room:
-            lines.append([])
-            room = width - 2 * _GAP
-        lines[-1].append(word)
-        room -= needed
-    for line in lines:
-        table = Table.grid(padding=(0, _GAP, 0, 0))
-        for row in zip(*line, strict=True):
-            table.add_row("  ", *row)
-        yield table
+            colour = "red" if right else "yellow" if sure < DOUBTFUL else "green"
+            words.append(Text(f"{word}\n").append(f"{label}{'?' if sure < DOUBTFUL else ''}{right}", colour))
+    console.print(Padding(Columns(words, padding=(0, 2)), (0, 0, 0, 2), expand=False))

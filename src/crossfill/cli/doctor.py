@@ -64,12 +64,13 @@ def packages() -> list[Package]:
     askers = ["", *(extra for extra in extras if extra not in ("dev", "docs"))]
     listed = []
     for package in map(Requirement, metadata.requires("crossfill") or []):
-        extra = next((e for e in askers if package.marker is None or package.marker.evaluate({"extra": e})), None)
-        if extra is not None:
-            version, wanted = _version(package.name), str(package.specifier)
-            fits = version is not None and package.specifier.contains(version, prereleases=True)
-            shown = f"{package.name} {version or 'missing'}" + ("" if fits else f" (wanted {wanted})")
-            listed.append(Package(extra, package.name, wanted, fits, shown))
+        for extra in askers:
+            if package.marker is None or package.marker.evaluate({"extra": extra}):
+                version, wanted = _version(package.name), str(package.specifier)
+                fits = version is not None and package.specifier.contains(version, prereleases=True)
+                shown = f"{package.name} {version or 'missing'}" + ("" if fits else f" (wanted {wanted})")
+                listed.append(Package(extra, package.name, wanted, fits, shown))
+                break
     return listed
 
 

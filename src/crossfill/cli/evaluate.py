@@ -1,5 +1,6 @@
 """`crossfill evaluate MODEL DATA`: scores and calibration of every cell with test data."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -75,38 +76,27 @@ def evaluate(
 
 def as_report(results: "Sequence[CellResult]") -> dict[str, Any]:
     """Return all measures: an entry for each corpus, and means over the seen and over the unseen corpora of a task."""
-    entries, groups = [], {}
+    from crossfill.evaluation.results import grouped, mean
+
+    means = []
+    for (task, seen), group in grouped(results, lambda result: (result.cell.task, result.seen)).items():
+        measured = list(map(_measures, group))
+        values = {name: mean([one[name] for one in measured]) for name in measured[0]}
+        means.append({"task": task, "seen": seen, "corpora": len(group), **values})
+    entries = [result.as_dict() | _measures(result) for result in results]
+    for entry in entries:
+        entry.pop("label_sets", None)
     alpha = next((result.label_sets.alpha for result in results if result.label_sets is not None), None)
-    for result in results:
-        entry: dict[str, Any] = {**result.as_dict(), "errors_removed_at_80": result.errors_removed}
-        entry |= {name: value for name, value in entry.pop("label_sets", {}).items() if name != "alpha"}
-        entries.append(entry)
-        groups.setdefault((result.cell.task, result.seen), []).append(entry)
-    means = [
-        {"task": task, "seen": seen, "corpora": len(group), **_mean(group)} for (task, seen), group in groups.items()
-    ]
     return {"alpha": alpha, "means": means, "results": entries}
 
 
-def _flat(entry: dict[str, Any]) -> dict[str, Any]:
-    """Name the measures of an entry as means are named, `averaged_nll`."""
-    kinds, names = ("plug_in", "averaged"), ("score", "nll", "ece", "aurc")
-    return {f"{kind}_{name}": entry[kind][name] for kind in kinds for name in names} | entry
-
-
-def _mean(group: list[dict[str, Any]]) -> dict[str, float]:
-    entries = [_flat(entry) for entry in group]
-    names = [name for name in entries[0] if name.startswith(("plug_in_", "averaged_"))]
-    names += ["errors_removed_at_80", "coverage", "set_size", "single", "tempered_nll", "tempered_ece"]
-    values = {
-        name: sum(entry[name] for entry in entries) / len(entries)
-        for name in names
-        if all(name in entry for entry in entries)
-    }
-    if "coverage" in values:
-        n_words = sum(entry["n_words"] for entry in group)
-        values["word_coverage"] = sum(entry["coverage"] * entry["n_words"] for entry in group) / n_words
-    return values
+def _measures(result: "CellResult") -> dict[str, float]:
+    """Name the measures of a corpus that means are taken of, as `averaged_nll`."""
+    names = ("score", "nll", "ece", "aurc")
+    flat = {f"{kind}_{name}": result.measures(kind)[name] for kind in ("plug_in", "averaged") for name in names}
+    sets = asdict(result.label_sets) if result.label_sets is not None else {"alpha": None}
+    del sets["alpha"]
+    return flat | {"errors_removed_at_80": result.errors_removed} | sets
 
 
 def _show(report: dict[str, Any]) -> None:
@@ -118,7 +108,7 @@ def _show(report: dict[str, Any]) -> None:
     several = len({entry["cell"] for entry in results}) < len(results)
     counted = "labels" if report.get("units") else "words"
     for title, keys, (count_title, count), entries in (
-        ("Cells", ("cell", "corpus") if several else ("cell",), (counted, "n_words"), map(_flat, results)),
+        ("Cells", ("cell", "corpus") if several else ("cell",), (counted, "n_words"), results),
         ("Means over corpora", ("task",), ("corpora", "corpora"), report["means"]),
     ):
         table = Table("", *keys, title=title)

@@ -10,7 +10,7 @@ import typer
 from typer import Option
 
 from crossfill.cli.options import QUIET, AsJson, DataFolder, Tasks
-from crossfill.cli.output import plain_table, print_in_parts, print_json, visible
+from crossfill.cli.output import plain_table, print_in_parts, print_json, visible, width_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -136,15 +136,12 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Message]") -> None:
     from crossfill.grid.partition import bridge_note
 
     console = Console(highlight=False)
-    languages, tasks = (
-        f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
-        for names, noun in ((grid.languages, "language"), (grid.tasks, "task"))
-    )
+    sizes = {"language": len(grid.languages), "task": len(grid.tasks)}
+    languages, tasks = (f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in sizes.items())
     console.print(f"[bold]{escape(str(data))}[/]", soft_wrap=True)
-    console.print(
-        f"{languages} × {tasks}, {len(grid.cells)} of {len(grid.tasks) * len(grid.languages)} cells have data\n"
-    )
-    print_in_parts(console, grid.tasks, partial(_matrix, console, grid))
+    console.print(f"{languages} × {tasks}, {len(grid.cells)} of {sizes['language'] * sizes['task']} cells have data\n")
+    named = width_of(console, _matrix(grid, grid.tasks, named=True)) <= console.width
+    print_in_parts(console, grid.tasks, partial(_matrix, grid, named=named))
     amounts = [(f"[{colour}]{mark}[/]", meaning) for mark, colour, _, meaning in _SHADES]
     legend = (f"{mark} [bright_black]{m}[/]" for mark, m in (*amounts, (_TEST_ONLY, "test only"), (_EMPTY, "empty")))
     console.print(f" training sentences: {'  '.join(legend)}\n")
@@ -156,16 +153,8 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Message]") -> None:
         _show_problems(console, problems)
 
 
-def _matrix(console: "Console", grid: "Grid", tasks: Sequence[str]) -> "Table":
-    """Lay out the cells of some tasks, with the names of languages if the terminal is wide enough."""
-    wide = _layout(grid, tasks, named=True)
-    room = console.options.update(max_width=10_000)
-    if console.measure(wide, options=room).maximum <= console.width:
-        return wide
-    return _layout(grid, tasks, named=False)
-
-
-def _layout(grid: "Grid", tasks: Sequence[str], named: bool) -> "Table":
+def _matrix(grid: "Grid", tasks: Sequence[str], named: bool = False) -> "Table":
+    """Lay out the cells of some tasks; `named` adds the names of languages."""
     from rich.markup import escape
 
     from crossfill.data.codes import language_name
@@ -174,31 +163,29 @@ def _layout(grid: "Grid", tasks: Sequence[str], named: bool) -> "Table":
     sizes = {
         cell: sum((Counter({name: len(c) for name, c in splits.parts.items()}) for splits in grid[cell]), Counter())
         for cell in grid.cells
-        if cell.task in tasks
     }
     totals = {task: sum((size for cell, size in sizes.items() if cell.task == task), Counter()) for task in tasks}
     others = {task: ["dev", "test", *(["surplus"] if totals[task]["surplus"] else [])] for task in tasks}
     table = plain_table()
     table.padding = (0, 1, 0, 1 if named else 0)
-    table.add_column("\n", no_wrap=True, style="bold")
-    if named:
-        table.add_column("\nlanguage", no_wrap=True)
+    for header in ("\n", *(["\nlanguage"] if named else [])):
+        table.add_column(header, no_wrap=True)
     for task in tasks:
         table.add_column(f"[bold]{escape(task)}[/]\n   train", no_wrap=True)
         for split in others[task]:
             table.add_column(f"\n{split}", justify="right", no_wrap=True)
-    for language in grid.languages:
-        row = [f" {language}", language_name(language)] if named else [f" {language}"]
-        for task in tasks:
-            cell = Cell(task, language)
+    for code in grid.languages:
+        row = [f" [bold]{code}[/]", *([language_name(code)] if named else [])]
+        for task, splits in others.items():
+            cell = Cell(task, code)
             if cell in sizes:
                 row.append(_training(sizes[cell], len(grid[cell])))
-                row += [f"{sizes[cell][split]:,}" if sizes[cell][split] else _NONE for split in others[task]]
+                row += [f"{sizes[cell][split]:,}" if sizes[cell][split] else _NONE for split in splits]
             else:
-                row += [_EMPTY, *("" for _ in others[task])]
+                row += [_EMPTY, *("" for _ in splits)]
         table.add_row(*row)
     table.add_section()
-    row = [" all", ""] if named else [" all"]
+    row = [" [bold]all[/]", *([""] if named else [])]
     for task, total in totals.items():
         row += [f"{total['train']:8,}", *(f"{total[split]:,}" for split in others[task])]
     table.add_row(*row)
@@ -219,11 +206,10 @@ def _labels_table(grid: "Grid") -> "Table":
 
     from crossfill.grid.task import Unit
 
-    table = plain_table()
+    table = plain_table(" task", "labels", "by frequency")
     table.padding = (0, 1)
-    table.add_column(" task", no_wrap=True, style="bold")
-    table.add_column("labels", justify="right", no_wrap=True)
-    table.add_column("by frequency", overflow="fold")
+    table.columns[1].justify = "right"
+    table.columns[2].overflow = "fold"
     for task in grid.tasks:
         counts, unit = _label_counts(grid, task), grid.inventory.task(task).unit
         labels = []
@@ -233,7 +219,7 @@ def _labels_table(grid: "Grid") -> "Table":
         if len(counts) > _MOST_LABELS:
             labels.append(f"[bright_black]and {len(counts) - _MOST_LABELS:,} more[/]")
         name = task if unit is Unit.WORD else f"{task} ({unit}s)"
-        table.add_row(f" {escape(name)}", f"{len(counts):,}", "  ".join(labels))
+        table.add_row(f" [bold]{escape(name)}[/]", f"{len(counts):,}", "  ".join(labels))
     return table
 
 
@@ -250,15 +236,14 @@ def _show_problems(console: "Console", problems: "Sequence[Message]") -> None:
         places: dict[str, list[str]] = {}
         for problem in grouped_messages(chosen):
             places.setdefault(visible(problem.text), []).append(visible(problem.where))
-        if not places:
-            continue
         table = Table.grid(padding=(0, 2))
-        if level in ("error", "recognised", "unread"):  # their places are long: file and line
-            for message, where in places.items():
+        for message, where in places.items():
+            if level in ("error", "recognised", "unread"):  # their places are long: file and line
                 table.add_row(Text(", ".join(where), colour).append(f": {message}", "default"))
-        else:
-            table.add_column(style=colour, max_width=30)
-            for message, where in places.items():
-                table.add_row(Text(", ".join(sorted(where))), Text(message))
-        console.print(Text(f" {title} ({len(chosen):,})", style=f"bold {colour}"))
-        console.print(Padding(table, (0, 0, 1, 3)))
+            else:
+                table.add_row(Text(", ".join(sorted(where)), colour), Text(message))
+        if level in ("warning", "note") and table.columns:
+            table.columns[0].max_width = 30
+        if places:
+            console.print(Text(f" {title} ({len(chosen):,})", style=f"bold {colour}"))
+            console.print(Padding(table, (0, 0, 1, 3)))

@@ -65,16 +65,19 @@ def plain_table(*columns: str, gap: int = 2) -> "Table":
 
 def print_in_parts(console: "Console", names: Sequence[Any], table_of: "Callable[[Sequence[Any]], Table]") -> None:
     """Print the table of all names, or, as long as it is too wide for the terminal, the tables of their halves."""
-    table = table_of(names)
-    measured = console.measure(table, options=console.options.update(max_width=10_000))
-    needed = measured.maximum if all(column.no_wrap for column in table.columns) else measured.minimum
-    if needed <= console.width or len(names) < 2:
+    table, half = table_of(names), (len(names) + 1) // 2
+    if width_of(console, table) <= console.width or len(names) < 2:
         console.print(table)
         console.print()
         return
-    half = (len(names) + 1) // 2
     for part in (names[:half], names[half:]):
         print_in_parts(console, part, table_of)
+
+
+def width_of(console: "Console", table: "Table") -> int:
+    """Return how wide a table has to be, so that nothing is broken that may not be."""
+    measured = console.measure(table, options=console.options.update(max_width=10_000))
+    return measured.maximum if all(column.no_wrap for column in table.columns) else measured.minimum
 
 
 def print_json(value: Any) -> None:

@@ -76,13 +76,12 @@ def predict_files(
     plan = tag_files.plan_tagging(files, settings, read)
     with options.resumable(), only_run(folder, "predict-files"):
         finished = tag_files.resume(plan, folder, force)
-        todo = [shard for shard in plan.shards if shard.name not in finished]
-        todo.sort(key=lambda shard: -shard.bytes)  # longest first: none runs alone at the end
         work = {
             shard.name: WorkerJob(
                 partial(tag_files.tag_shard, settings, shard, folder), "Tagging", shard.lines, "lines"
             )
-            for shard in todo
+            for shard in sorted(plan.shards, key=lambda shard: -shard.bytes)  # longest first: none ends alone
+            if shard.name not in finished
         }
         execution = ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
         totals = run_jobs(work, build_executor(execution), options.QUIET.get())

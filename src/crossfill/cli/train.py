@@ -119,7 +119,7 @@ def train(
 
 def _command_to_go_on(out: Path) -> str:
     """Return the command that continues the run: the same again while it only encodes, as what is encoded is cached."""
-    from crossfill.tagger.run_lock import run_state
+    from crossfill.tagger.training_run import run_state
 
     given = [argument for argument in sys.argv[1:] if argument not in ("--force", "--resume")]
     return shlex.join(["crossfill", *given, *(["--resume"] if run_state(out) == "unfinished" else [])])

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from crossfill.grid.cells import Cell, CellName
 from crossfill.grid.task import TaskKind
 from crossfill.measures.significance import Correlation, correlation
+from crossfill.prediction.tagging import data_frame
 
 PredictionKind = Literal["plug_in", "averaged"]
 """Posterior means plugged in, or probabilities averaged over posterior samples."""
@@ -104,6 +105,43 @@ class CellResult:
 
 
 _RESULT = TypeAdapter(CellResult)
+
+
+class Results(list[CellResult]):
+    """Results of every corpus with test data: a list that shows itself as a table.
+
+    Its columns: `score` is of plug-in prediction; `averaged` (score), `nll`, `ece`, `aurc` and `errors_removed` (share
+    of errors among the 20 % of words that the model is least sure of) are of averaged prediction; calibrated models
+    have `coverage` and `set_size` of label sets.
+    """
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each corpus, by the names of the columns."""
+        calibrated, unknown = any(result.label_sets is not None for result in self), float("nan")
+        sets = ("coverage", "set_size") if calibrated else ()
+        return [
+            {
+                **{"cell": str(r.cell), "corpus": r.corpus, "seen": r.seen, "words": r.n_words, "score": r.score},
+                "averaged": r.averaged_score,
+                **{name: r.averaged[name] for name in ("nll", "ece", "aurc")},
+                "errors_removed": r.errors_removed,
+                **{name: getattr(r.label_sets, name, unknown) for name in sets},
+            }
+            for r in self
+        ]
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas, which is not installed with crossfill."""
+        return data_frame(self.rows)
+
+    def __repr__(self) -> str:
+        rows = [
+            [f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()] for row in self.rows
+        ]
+        columns = zip(self.rows[0], *rows, strict=True) if rows else ()
+        padded = [[text.ljust(max(map(len, texts))) for text in texts] for texts in columns]
+        return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True)) or "nothing"
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:

@@ -1,6 +1,7 @@
 """Model cards: what people and the hub read of a model; nothing of it changes a tag."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,17 +30,7 @@ _METRICS: Mapping[Metric, tuple[str, str]] = {
 """What the hub calls a headline metric, and what it is exactly."""
 _HUB_DATASETS = {"wikiann"}
 """Corpora that have the same name on the hub."""
-_CITATION = """```bibtex
-@article{ponti2021parameter,
-  title   = {Parameter Space Factorization for Zero-Shot Learning across Tasks and Languages},
-  author  = {Ponti, Edoardo M. and Vuli{\\'c}, Ivan and Cotterell, Ryan and Parovi{\\'c}, Marinela
-             and Reichart, Roi and Korhonen, Anna},
-  journal = {Transactions of the Association for Computational Linguistics},
-  volume  = {9},
-  year    = {2021}
-}
-```"""
-
+_TEMPLATE = Path(__file__).with_name("card.md")
 
 Words = Annotated[str, Field(min_length=1)]
 
@@ -85,7 +76,8 @@ def load_card_info(folder: Path) -> CardInfo:
 def save_card_info(folder: Path, info: CardInfo) -> None:
     """Write what is known of a model into its folder, and delete files of what is not known."""
     values = info.model_dump(mode="json", exclude_defaults=True)
-    for name, value in ((checkpoint.EXAMPLES, values.pop("examples", None)), (checkpoint.CARD_INFO, values)):
+    examples = values.pop("examples", None)
+    for name, value in ((checkpoint.EXAMPLES, examples), (checkpoint.CARD_INFO, values)):
         if value:
             write_json(folder / name, value)
         else:
@@ -126,47 +118,42 @@ def write_card(folder: Path) -> None:
     info, results, encoder = load_card_info(folder), load_results(folder), encoder_origin(folder)
     cells = [Cell(task, language) for task in inventory.tasks for language in inventory.languages]
     unseen = [cell for cell in cells if cell not in seen]
-    mode = f" ({config.encoder.pretrained.mode})" if config.encoder.name != "compact" else ""
     name = f"`{PurePath(config.encoder.name).name}`"
     if encoder is not None:
         name = f"`{encoder.name}` at revision `{encoder.revision[:40]}`"
-    pairs = next(iter(inventory.tasks.values())).unit is Unit.PAIR
-    example = '("a sentence", "another")' if pairs else '["a", "sentence"]'
-    tasks = " and ".join(f"`{task}`" for task in inventory.tasks)
-    unstated = "No licence was stated for the model; those of its corpora and of its encoder apply."
+    tasks = inventory.tasks.values()
     rows = []
     for cell in sorted(seen):
         entry = info.data.get(str(cell), {})
         corpora = ", ".join(map(str, entry.get("corpora", ())))
         rows.append(f"`{cell}` | {corpora} | {entry.get('sentences', '')} | {entry.get('words', '')}")
-    parts = [
-        f"---\n{_metadata(inventory, info, results, encoder).to_yaml()}\n---",
-        f"# {info.title}",
-        f"Tags {tasks} in {len(inventory.languages)} languages, also in the {len(unseen)} of {len(cells)} cells (task, "
-        f"language) for which it had no training data. Method `{config.method}`, encoder {name}{mode}.",
-        '```python\nimport crossfill\n\ntagger = crossfill.load("this-folder")\n'
-        f'tagger.tag({example}, cell="{cells[0]}")\n```',
-        f"Saved from `{info.origin.name}` at revision `{info.origin.revision}`." if info.origin else "",
-        "## Data",
-        f"Languages: {', '.join(f'{language_name(code)} (`{code}`)' for code in inventory.languages)}.",
-        "\n".join(
+    unstated = "No licence was stated for the model; those of its corpora and of its encoder apply."
+    parts = {
+        "title": info.title,
+        "tasks": " and ".join(f"`{task}`" for task in inventory.tasks),
+        "n_languages": len(inventory.languages),
+        "n_unseen": len(unseen),
+        "n_cells": len(cells),
+        "method": config.method,
+        "encoder": name + (f" ({config.encoder.pretrained.mode})" if config.encoder.name != "compact" else ""),
+        "example": '("a sentence", "another")' if next(iter(tasks)).unit is Unit.PAIR else '["a", "sentence"]',
+        "first_cell": cells[0],
+        "origin": f"Saved from `{info.origin.name}` at revision `{info.origin.revision}`." if info.origin else "",
+        "languages": ", ".join(f"{language_name(code)} (`{code}`)" for code in inventory.languages),
+        "labels": "\n".join(
             f"- `{task.name}`, labels of {task.unit}s: {', '.join(f'`{label}`' for label in task.labels)}"
-            for task in inventory.tasks.values()
+            for task in tasks
         ),
-        _table("seen cell | corpora | sentences | words", rows),
-        unstated if info.license == "unknown" else f"Licence of the model: `{info.license}`.",
-        "## Scores",
-        _scores(results),
-        _expected(load_expected(folder), {result.cell for result in results}),
-        "## Calibration",
-        _calibration(load_calibration(folder), config.prediction.samples),
-        "## Limits",
-        _limits(unseen, results),
-        "## Citation",
-        "The method:",
-        _CITATION,
-    ]
-    write_atomically(folder / checkpoint.CARD, ("\n\n".join(part for part in parts if part) + "\n").encode())
+        "data": _table("seen cell | corpora | sentences | words", rows),
+        "license": unstated if info.license == "unknown" else f"Licence of the model: `{info.license}`.",
+        "scores": _scores(results),
+        "expected": _expected(load_expected(folder), {result.cell for result in results}),
+        "calibration": _calibration(load_calibration(folder), config.prediction.samples),
+        "zero_shot": _zero_shot(unseen, len({r.cell for r in results if not r.seen})),
+    }
+    text = re.sub(r"\n{3,}", "\n\n", _TEMPLATE.read_text(encoding="utf-8").format_map(parts))
+    header = f"---\n{_metadata(inventory, info, results, encoder).to_yaml()}\n---\n\n"
+    write_atomically(folder / checkpoint.CARD, (header + text).encode())
 
 
 def _table(header: str, rows: Sequence[str]) -> str:
@@ -212,18 +199,9 @@ def _calibration(calibration: Calibration | None, n_samples: int) -> str:
     )
 
 
-def _limits(unseen: Sequence[Cell], results: Sequence[CellResult]) -> str:
-    lines = [
-        "- Label sets are fitted on seen cells that were held out in turn: their coverage holds on average over cells "
-        "like those, not for each cell. Where a cell has test data, it was measured.",
-        "- Words are labelled as they are cut in the training corpora; other tokenisation costs accuracy.",
-        "- Text of another domain than the training corpora costs accuracy, and confidence need not fall with it.",
-    ]
-    if unseen:
-        names = ", ".join(f"`{cell}`" for cell in unseen[:12]) + (" …" if len(unseen) > 12 else "")
-        n_scored = len({r.cell for r in results if not r.seen})
-        lines.insert(0, f"- {len(unseen)} cells are zero-shot ({names}); {n_scored} of them were measured above.")
-    return "\n".join(lines)
+def _zero_shot(unseen: Sequence[Cell], n_scored: int) -> str:
+    names = ", ".join(f"`{cell}`" for cell in unseen[:12]) + (" …" if len(unseen) > 12 else "")
+    return f"- {len(unseen)} cells are zero-shot ({names}); {n_scored} of them were measured above." if unseen else ""
 
 
 def _metadata(
@@ -233,35 +211,34 @@ def _metadata(
     from huggingface_hub import EvalResult, ModelCardData
 
     corpora = {str(name) for entry in info.data.values() for name in entry.get("corpora", ())}
-    kinds = {task.name: task.kind for task in inventory.tasks.values()}
     types = {
-        task: "text-classification" if kind is TaskKind.CLASSES else "token-classification"
-        for task, kind in kinds.items()
+        name: "text-classification" if task.kind is TaskKind.CLASSES else "token-classification"
+        for name, task in inventory.tasks.items()
     }
+    metrics = {name: _METRICS[task.kind.metric] for name, task in inventory.tasks.items()}
     used_types = sorted(set(types.values()), reverse=True)
-    entries = []
-    for result in results:
-        cell, corpus = result.cell, result.corpus or str(result.cell)
-        metric, exactly = _METRICS[kinds[cell.task].metric]
-        for value, metric_type, name in (
+
+    def entries(result: CellResult) -> Iterator[EvalResult]:
+        cell, corpus, name = result.cell, result.corpus or str(result.cell), language_name(result.cell.language)
+        metric, exactly = metrics[cell.task]
+        for value, metric_type, metric_name in (
             (result.score, metric, f"{exactly}, plug-in"),
             (result.averaged_score, metric, f"{exactly}, averaged"),
             (result.averaged["ece"], "ece", "expected calibration error, averaged"),
         ):
-            entries.append(
-                EvalResult(
-                    task_type=types[cell.task],
-                    task_name=f"{cell.task} in {language_name(cell.language)}, {'seen' if result.seen else 'unseen'}",
-                    dataset_type=corpus,
-                    dataset_name=f"{corpus} ({language_name(cell.language)})",
-                    dataset_config=f"{cell.task}-{cell.language}",
-                    dataset_split="test",
-                    dataset_args={"cell": str(cell), "seen": result.seen, "words": result.n_words},
-                    metric_type=metric_type,
-                    metric_name=name,
-                    metric_value=round(value, 4),
-                )
+            yield EvalResult(
+                task_type=types[cell.task],
+                task_name=f"{cell.task} in {name}, {'seen' if result.seen else 'unseen'}",
+                dataset_type=corpus,
+                dataset_name=f"{corpus} ({name})",
+                dataset_config=f"{cell.task}-{cell.language}",
+                dataset_split="test",
+                dataset_args={"cell": str(cell), "seen": result.seen, "words": result.n_words},
+                metric_type=metric_type,
+                metric_name=metric_name,
+                metric_value=round(value, 4),
             )
+
     return ModelCardData(
         library_name="crossfill",
         pipeline_tag=used_types[0],
@@ -269,8 +246,8 @@ def _metadata(
         base_model=encoder.name if encoder is not None else None,
         datasets=sorted({*info.datasets, *(corpora & _HUB_DATASETS)}) or None,
         language=[language_tag(code) for code in inventory.languages],
-        metrics=sorted({_METRICS[kind.metric][0] for kind in kinds.values()}),
+        metrics=sorted({metric for metric, _ in metrics.values()}),
         tags=[*used_types, "zero-shot", "uncertainty", *inventory.tasks],
         model_name=info.title,
-        eval_results=entries or None,
+        eval_results=[entry for result in results for entry in entries(result)] or None,
     )

@@ -43,11 +43,9 @@ def save_model(
 ) -> None:
     """Write a model folder without its card: settings, weights, adapted cells, calibration, results, encoder files."""
     folder.mkdir(parents=True, exist_ok=True)
-    other = [
-        folder / name for name in (checkpoint.STATE, checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED)
-    ]
-    for path in (*other, *(folder / checkpoint.ADAPTED).glob("*.safetensors")):  # of an earlier model
-        path.unlink(missing_ok=True)
+    for name in (checkpoint.STATE, checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED):
+        (folder / name).unlink(missing_ok=True)  # of an earlier model
+    shutil.rmtree(folder / checkpoint.ADAPTED, ignore_errors=True)
     _save_weights(folder, model, config)
     for cell in adapted_cells(model).values():
         save_adapted(folder, cell)
@@ -214,11 +212,11 @@ def is_hub_name(name: str) -> bool:
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id
 
-    owner, _, rest = name.partition("/")
     try:
         validate_repo_id(name)
     except HFValidationError:
         return False
+    owner, _, rest = name.partition("/")
     return bool(owner and rest) and not Path(owner).exists()
 
 
@@ -235,13 +233,14 @@ def _not_found(name: str, revision: str | None, local_only: bool, error: Excepti
 
     at = f" --revision {revision}" if revision else ""
     remedy = f"fetch it where there is a network (hf download {name}{at}) and copy that cache here, or name a folder"
-    reason = f"the hub was not reached ({first_line(error)})"
     if is_offline_mode() or local_only:
         reason = f"it may not be fetched, as {'HF_HUB_OFFLINE' if is_offline_mode() else 'local_files_only'} is set"
     elif isinstance(error, RevisionNotFoundError):
         reason = f"the hub has no revision '{revision}' of it"
     elif isinstance(error, RepositoryNotFoundError):
         reason, remedy = "the hub has no such model, or not for you", "correct the name, or log in (hf auth login)"
+    else:
+        reason = f"the hub was not reached ({first_line(error)})"
     return CheckpointError(
         f"model '{name}': expected a folder, or a model of the hub that is in {HF_HUB_CACHE} or can be fetched; "
         f"{reason}; {remedy}"

@@ -20,9 +20,8 @@ from crossfill.data.segmentation import split_words
 from crossfill.encoders.hub import first_line
 from crossfill.errors import CheckpointError, ConfigError, DataError
 from crossfill.evaluation.expected import Expectations, load_expected, save_expected
-from crossfill.evaluation.results import CellResult
+from crossfill.evaluation.results import CellResult, Results
 from crossfill.evaluation.scoring import ALPHA, evaluate
-from crossfill.evaluation.table import Results
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Task, Unit
@@ -334,27 +333,22 @@ def load(
 
 def as_sentence(text: Text, language: str, unit: Unit = Unit.WORD) -> Sentence:
     """Convert words to a sentence; a string is first split into words by the rules of the language."""
-    if unit is Unit.PAIR:
-        if isinstance(text, Sentence) and (text.unit is Unit.PAIR or not text.words):
-            return text
-        parts = text.split("\t") if isinstance(text, str) else text
-        parts = [] if isinstance(parts, Sentence | bytes) or not isinstance(parts, Sequence) else parts
-        if len(parts) != 2 or not all(isinstance(part, str) and part.strip() for part in parts):
-            raise DataError(
-                f"expected a pair of sentences, as two strings or one with a tab between; got {_shown(text)}"
-            )
-        first, second = (split_words(part, language) for part in parts)
-        return Sentence.pair(first, second)
-    if isinstance(text, Sentence):
-        if text.unit is Unit.PAIR:
-            raise DataError(f"expected one sentence, got a pair: {text.text[:60]}")
+    pair, expected = unit is Unit.PAIR, "a sentence as a string or as a list of words"
+    if isinstance(text, Sentence) and (not text.words or (text.unit is Unit.PAIR) == pair):
         return text
-    if isinstance(text, str):
+    if isinstance(text, str) and not pair:
         return split_words(text, language)
-    words = tuple(text) if isinstance(text, Iterable) and not isinstance(text, bytes) else None
-    if words is None or not all(isinstance(word, str) for word in words):
-        raise DataError(f"expected a sentence as a string or as a list of words, got {_shown(text)}")
-    return Sentence(words)
+    parts = text.split("\t") if isinstance(text, str) else text
+    texts = tuple(parts) if isinstance(parts, Iterable) and not isinstance(parts, bytes) else (None,)
+    if all(isinstance(part, str) for part in texts):
+        if not pair:
+            return Sentence(texts)
+        if len(texts) == 2 and all(part.strip() for part in texts):
+            return Sentence.pair(*(split_words(part, language) for part in texts))
+    if pair:
+        expected = "a pair of sentences, as two strings or one with a tab between"
+    shown = repr(text)
+    raise DataError(f"expected {expected}, got {type(text).__name__} {shown[:60]}{'…' if shown[60:] else ''}")
 
 
 def _chunks(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list[Sentence]]:
@@ -368,8 +362,3 @@ def _chunks(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list
             chunk, n_words = [], 0
     if chunk:
         yield chunk
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return f"{type(value).__name__} {text[:60]}{'…' if len(text) > 60 else ''}"

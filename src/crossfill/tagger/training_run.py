@@ -1,22 +1,24 @@
 """A training run from a user's request to a finished model: the one road of the command line and of Python."""
 
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from crossfill import checkpoint
 from crossfill.config import Config
 from crossfill.data.codes import find_cell
 from crossfill.data.folder import load_grid
 from crossfill.encoders.base import Encoder, build_encoder
-from crossfill.errors import DataError
+from crossfill.errors import CheckpointError, DataError
 from crossfill.evaluation.expected import FEWEST_CELLS, save_expected
+from crossfill.evaluation.results import Results
 from crossfill.evaluation.scoring import evaluate, scored_corpora
-from crossfill.evaluation.table import Results
+from crossfill.files import locked
 from crossfill.grid import partition
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.partition import bridge_note
@@ -29,7 +31,6 @@ from crossfill.tagger.card import CardInfo, describe_data, write_card
 from crossfill.tagger.crossfit import CANDIDATES, compare_held_out, expect_unseen, folds
 from crossfill.tagger.model_folder import save_results
 from crossfill.tagger.presets import RunRequest, choose_settings
-from crossfill.tagger.run_lock import locked_for_run
 from crossfill.tagger.tagger import Tagger
 from crossfill.tagger.train import readable_text, train_model
 from crossfill.training.loop import Progression
@@ -225,3 +226,66 @@ def words_to_encode(
     distinct = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}.values()
     missing = sum(corpus.n_words for corpus in distinct if not stored.is_stored(corpus))
     return sum(corpus.n_words for corpus in distinct), missing
+
+
+def run_state(folder: Path) -> Literal["empty", "unfinished", "finished"]:
+    """Tell how far the run in a folder has come."""
+    if (folder / checkpoint.STATE).exists() or (folder / checkpoint.HELD_OUT).exists():
+        return "unfinished"
+    if not (folder / checkpoint.DESCRIPTION).exists():
+        return "empty"
+    return "finished" if (folder / checkpoint.CARD).exists() else "unfinished"
+
+
+@contextmanager
+def locked_for_run(folder: Path, resume: bool, force: bool) -> Iterator[None]:
+    """Lock a folder for a run, from before its first work to its end, when what only served to resume it is deleted.
+
+    A folder that holds a run is refused, unless it is resumed, or given up with `force`. A run that fails before it
+    has written anything leaves no lock file.
+    """
+    new, lock = not folder.exists(), folder / checkpoint.LOCK
+    with ExitStack() as stack:
+        try:
+            held = stack.enter_context(locked(lock, wait=False))
+        except OSError as error:
+            raise CheckpointError(
+                f"{folder}: expected a folder that can be written; {error.strerror}; name another one with --out"
+            ) from None
+        if not held:
+            raise CheckpointError(f"{folder}: another process is training into this folder; wait, or name another one")
+        try:
+            _make_ready(folder, resume, force)
+            yield
+            _remove_state(folder)
+        finally:
+            if list(folder.iterdir()) == [lock]:
+                lock.unlink()
+                if new:
+                    folder.rmdir()
+
+
+def _remove_state(folder: Path) -> None:
+    shutil.rmtree(folder / checkpoint.HELD_OUT, ignore_errors=True)
+    (folder / checkpoint.STATE).unlink(missing_ok=True)
+
+
+def _make_ready(folder: Path, resume: bool, force: bool) -> None:
+    state = run_state(folder)
+    problem, replace = "", "--force (force=True) replaces it, or name another folder with --out"
+    match state, resume:
+        case "empty", True:
+            problem = "expected a run to resume, found none; train without --resume"
+        case "finished", True:
+            problem = "this run is finished, there is nothing to resume; --force (force=True) trains it again"
+        case "finished", False if not force:
+            problem = f"expected an empty folder, found a finished model; {replace}"
+        case "unfinished", False if not force:
+            problem = (
+                f"expected an empty folder, found an unfinished run; --resume (resume=True) continues it, {replace}"
+            )
+    if problem:
+        raise CheckpointError(f"{folder}: {problem}")
+    if state != "empty" and not resume:
+        _remove_state(folder)
+        checkpoint.remove_run(folder)

@@ -90,4 +90,11 @@ def test_actions_are_named_by_commit():
         if "uses:" in line
     ]
     assert used
-    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in used), used
+    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}|\./\.github/workflows/\w+\.yml", action) for action in used), used
+
+
+def test_changelog_and_citation_have_the_version():
+    version, date = re.findall(r"^## \[(\d.*)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)[0]
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert version == crossfill.__version__
+    assert f'\nversion: {version}\ndate-released: "{date}"\n' in cited

@@ -1,6 +1,7 @@
 """Widths by evidence, against closed forms and quadrature; and words that are predicted without their sentence."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from crossfill.adaptation.design import DesignMatrix
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.fit import NOTHING_KNOWN, POINTS, CellVariances, Fit, adjusted, shrunk
+from crossfill.adaptation.fit import DOUBT, NOTHING_KNOWN, POINTS, CellVariances, Fit, adjusted, shrunk
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.laplace import Categorical, PosteriorProblem, laplace
 from tests.adaptation.test_cell import word_cues
@@ -88,3 +89,16 @@ def test_words_left_out_are_predicted_by_heads_that_never_saw_them() -> None:
         )
         expected = fit.problem.matrix.take(out).times(problem.mode().mean)
         torch.testing.assert_close(fit.leave_out_logits[out], expected, atol=0.05, rtol=0.02)
+
+
+def test_sentences_without_spans_leave_a_head_where_it_was_generated() -> None:
+    generated, examples = drawn(1.0, seed=20, n_sentences=6)
+    whole = Fit.of(generated, examples, CellVariances(1.0, 1.0))
+    careful = Fit.of(generated, examples, CellVariances(1.0, 1.0, none_label=0))
+    n = int((examples.labels != 0).sum())
+    start, mode = generated.mean, whole.posterior().posterior.mean
+    torch.testing.assert_close(careful.posterior().posterior.mean, start + n / (n + DOUBT) * (mode - start))
+    none = replace(examples, labels=torch.zeros_like(examples.labels))
+    unmoved = Fit.of(generated, none, CellVariances(1.0, 1.0, none_label=0))
+    torch.testing.assert_close(unmoved.approximate_mean(), start)
+    torch.testing.assert_close(unmoved.leave_out_logits, unmoved.problem.matrix.times(start))

@@ -100,11 +100,11 @@ class Curve:
                 generator = torch.Generator().manual_seed(draw)
                 of_draws = self._calibration(predict_with(posterior.sample(SAMPLES, generator), known, self.test))
             else:
-                mean = fit.problem.approximate_mode().mean
+                mean = fit.approximate_mean()
             if from_scratch:
                 zero = HeadPrior.at(torch.zeros_like(self.generated.mean))
                 alone = Fit.of(zero, few, SCALES_FROM_SCRATCH.variances(few))
-                parameters = alone.problem.approximate_mode().mean.unsqueeze(0)
+                parameters = alone.approximate_mean().unsqueeze(0)
                 scratch_rule = shifted(self.rule, alone, self.task)
                 scratch = self._score(predict_with(parameters, alone.known, self.test), scratch_rule)
         plug_in = predict_with(mean.unsqueeze(0), known, self.test)

@@ -22,7 +22,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task, Unit
 from crossfill.model import Model
 
-FORMAT = 6
+FORMAT = 7
 _CURVATURE = ("label_values", "label_vectors", "feature_values", "feature_vectors", "cue_values")
 
 

@@ -85,7 +85,7 @@ def estimate(
             mean, known, decision = generated.mean, NOTHING_KNOWN, rule
             if k:
                 fit = Fit.of(generated, examples.take(others[:k]), variances)
-                mean, known = fit.problem.approximate_mode().mean, fit.known
+                mean, known = fit.approximate_mean(), fit.known
                 decision = shifted(rule, fit, task)
             probabilities = predict_with(mean.unsqueeze(0), known, test)
             chosen[place, words] = decision.choose(probabilities, test.lengths.numpy(), task)

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "crossfill"
 
 CEILINGS = {
-    "lines": 28300,
-    "files": 201,
+    "lines": 25000,
+    "files": 185,
     "public names defined twice": 0,
     "module names used twice": 9,
     "functions over 7 parameters": 1,

@@ -139,7 +139,7 @@ def test_what_cannot_be_answered_is_told(client: TestClient, request_, status, m
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        (b"", 400),
+        (b"", 422),
         (b"{", 400),
         (b'{"cells": ["pos/wol"], "text": "\xff\xfe"}', 400),
         ('{"cells": ["pos/wol"], "text": "a"}'.encode("utf-16"), 400),

@@ -91,11 +91,13 @@ def test_more_connections_than_are_allowed_are_told_so(tagger: Tagger, monkeypat
 def test_nobody_works_for_a_client_that_is_gone(tagger: Tagger, monkeypatch):
     begun, go, worked = threading.Event(), threading.Event(), []
 
-    def run(_: Engine, jobs) -> list[bytes]:
+    real = Engine.run
+
+    def run(engine: Engine, jobs) -> list:
         begun.set()
         go.wait(10)
-        worked.extend(job.queries()[0].sentence.original for job in jobs)
-        return [b"{}" for _ in jobs]
+        worked.extend(job.queries[0].sentence.original for job in jobs)
+        return real(engine, jobs)
 
     monkeypatch.setattr(Engine, "run", run)
     settings = ServeSettings(timeout=20)
@@ -122,10 +124,15 @@ def test_nobody_works_for_a_client_that_is_gone(tagger: Tagger, monkeypatch):
 def test_samples_are_part_of_a_requests_work(tagger: Tagger):
     engine = Engine(tagger, ServeSettings())
     text, cells = "a" * 18_000, [str(cell) for cell in tagger.cells[:8]]
-    assert engine.job(TagRequest(cells=cells[:1], text=text, samples=500)).work == 9_000_000
-    assert engine.job(TagRequest(cells=cells, text=text, samples=0)).work == 18_000 * len(cells)
+
+    def work(cells: list[str], samples: int) -> int:
+        (job,), _ = engine.read(TagRequest(cells=cells, text=text, samples=samples))
+        return job.work
+
+    assert work(cells[:1], 500) == 9_000_000
+    assert work(cells, 0) == 18_000 * len(cells)
     with pytest.raises(ApiError) as caught:
-        engine.job(TagRequest(cells=cells, text=text, samples=500))
+        work(cells, 500)
     assert caught.value.status_code == 413
     assert "characters × cells × samples" in caught.value.detail
 
@@ -154,6 +161,6 @@ def test_only_the_first_problem_of_a_request_is_looked_for(tagger: Tagger, body)
 def test_a_run_of_marks_stalls_nobody(tagger: Tagger):
     engine = Engine(tagger, ServeSettings())
     started = time.process_time()
-    answers = engine.run([engine.job(TagRequest(cells=["pos/wol"], text="a" + "\u0301\u0323" * 9_900, samples=0))])
-    assert not isinstance(answers[0], Exception)
+    (job,), answer = engine.read(TagRequest(cells=["pos/wol"], text="a" + "\u0301\u0323" * 9_900, samples=0))
+    assert answer(engine.run([job])[0])["sentences"]
     assert time.process_time() - started < 5

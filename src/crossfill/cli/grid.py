@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 from typer import Option
 
 from crossfill.cli.options import QUIET, AsJson, DataFolder, Tasks
-from crossfill.cli.output import plain_table, print_in_parts, print_json, visible, width_of
+from crossfill.cli.output import print_json, print_table, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +32,7 @@ BEFORE_TRAINING = ("warning", "recognised", "unread")
 """What is shown again when a folder is trained on; errors end it, and notes are for `crossfill grid`."""
 _SHADES = (("■", "green", 1000, "≥ 1,000"), ("◧", "yellow", 100, "≥ 100"), ("▪", "red", 1, "fewer"))
 """Mark, colour, least number of training sentences, and what the legend says."""
-_TEST_ONLY, _EMPTY, _NONE = "[cyan]◇[/]", "[bright_black]□[/]", "[bright_black]·[/]"
+_TEST_ONLY, _EMPTY = "[cyan]◇[/]", "[bright_black]□[/]"
 _MOST_LABELS = 60
 
 
@@ -140,22 +139,22 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Message]") -> None:
     languages, tasks = (f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in sizes.items())
     console.print(f"[bold]{escape(str(data))}[/]", soft_wrap=True)
     console.print(f"{languages} × {tasks}, {len(grid.cells)} of {sizes['language'] * sizes['task']} cells have data\n")
-    named = width_of(console, _matrix(grid, grid.tasks, named=True)) <= console.width
-    print_in_parts(console, grid.tasks, partial(_matrix, grid, named=named))
+    fits = console.measure(_matrix(grid, grid.tasks)).maximum < console.width
+    for shown in [grid.tasks] if fits else [[task] for task in grid.tasks]:
+        print_table(console, _matrix(grid, shown))
     amounts = [(f"[{colour}]{mark}[/]", meaning) for mark, colour, _, meaning in _SHADES]
     legend = (f"{mark} [bright_black]{m}[/]" for mark, m in (*amounts, (_TEST_ONLY, "test only"), (_EMPTY, "empty")))
     console.print(f" training sentences: {'  '.join(legend)}\n")
-    console.print(_labels_table(grid))
+    print_table(console, _labels_table(grid))
     if note := bridge_note(grid.cells):
-        console.print(f"\n{note[0].upper()}{note[1:]}.", markup=False)
-    if problems:
-        console.print()
-        _show_problems(console, problems)
+        console.print(f"{note[0].upper()}{note[1:]}.\n", markup=False)
+    _show_problems(console, problems)
 
 
-def _matrix(grid: "Grid", tasks: Sequence[str], named: bool = False) -> "Table":
-    """Lay out the cells of some tasks; `named` adds the names of languages."""
+def _matrix(grid: "Grid", tasks: Sequence[str]) -> "Table":
+    """Lay out the cells of some tasks: a coloured mark, and the number of sentences of each split."""
     from rich.markup import escape
+    from rich.table import Table
 
     from crossfill.data.codes import language_name
     from crossfill.grid.cells import Cell
@@ -164,52 +163,38 @@ def _matrix(grid: "Grid", tasks: Sequence[str], named: bool = False) -> "Table":
         cell: sum((Counter({name: len(c) for name, c in splits.parts.items()}) for splits in grid[cell]), Counter())
         for cell in grid.cells
     }
-    totals = {task: sum((size for cell, size in sizes.items() if cell.task == task), Counter()) for task in tasks}
-    others = {task: ["dev", "test", *(["surplus"] if totals[task]["surplus"] else [])] for task in tasks}
-    table = plain_table()
-    table.padding = (0, 1, 0, 1 if named else 0)
-    for header in ("\n", *(["\nlanguage"] if named else [])):
-        table.add_column(header, no_wrap=True)
-    for task in tasks:
-        table.add_column(f"[bold]{escape(task)}[/]\n   train", no_wrap=True)
-        for split in others[task]:
-            table.add_column(f"\n{split}", justify="right", no_wrap=True)
+    names = ["train", "dev", "test", *(["surplus"] if any(size["surplus"] for size in sizes.values()) else [])]
+
+    def row(size: Mapping[str, int]) -> str:
+        return "".join(f"{(size[name] and f'{size[name]:,}') or '·':>8}" for name in names)
+
+    def cell_text(cell: Cell) -> str:
+        if cell not in sizes:
+            return _EMPTY
+        n = sizes[cell]["train"] or sizes[cell]["surplus"]
+        mark = next((f"[{colour}]{mark}[/]" for mark, colour, least, _ in _SHADES if n >= least), _TEST_ONLY)
+        several = f" [bright_black]{len(grid[cell])}×[/]" if len(grid[cell]) > 1 else ""
+        return mark + row(sizes[cell]) + several
+
+    header = "".join(f"{name:>8}" for name in names)
+    table = Table("", "language", *(f"[bold]{escape(task)}[/]\n {header}" for task in tasks))
     for code in grid.languages:
-        row = [f" [bold]{code}[/]", *([language_name(code)] if named else [])]
-        for task, splits in others.items():
-            cell = Cell(task, code)
-            if cell in sizes:
-                row.append(_training(sizes[cell], len(grid[cell])))
-                row += [f"{sizes[cell][split]:,}" if sizes[cell][split] else _NONE for split in splits]
-            else:
-                row += [_EMPTY, *("" for _ in splits)]
-        table.add_row(*row)
+        table.add_row(f"[bold]{code}[/]", language_name(code), *(cell_text(Cell(task, code)) for task in tasks))
     table.add_section()
-    row = [" [bold]all[/]", *([""] if named else [])]
-    for task, total in totals.items():
-        row += [f"{total['train']:8,}", *(f"{total[split]:,}" for split in others[task])]
-    table.add_row(*row)
+    totals = [sum((size for cell, size in sizes.items() if cell.task == task), Counter()) for task in tasks]
+    table.add_row("[bold]all[/]", "", *(f" {row(total)}" for total in totals))
     return table
-
-
-def _training(size: Mapping[str, int], n_corpora: int) -> str:
-    """Write how many training sentences a cell has, after a coloured mark."""
-    n = size["train"] or size["surplus"]
-    mark = next((f"[{colour}]{mark}[/]" for mark, colour, least, _ in _SHADES if n >= least), _TEST_ONLY)
-    several = f" [bright_black]{n_corpora}×[/]" if n_corpora > 1 else ""
-    return mark + (f"{size['train']:7,}" if size["train"] else f"      {_NONE}") + several
 
 
 def _labels_table(grid: "Grid") -> "Table":
     """Lay out each task with its labels, most frequent first."""
     from rich.markup import escape
+    from rich.table import Table
 
     from crossfill.grid.task import Unit
 
-    table = plain_table(" task", "labels", "by frequency")
-    table.padding = (0, 1)
+    table = Table("task", "labels", "by frequency")
     table.columns[1].justify = "right"
-    table.columns[2].overflow = "fold"
     for task in grid.tasks:
         counts, unit = _label_counts(grid, task), grid.inventory.task(task).unit
         labels = []
@@ -219,7 +204,7 @@ def _labels_table(grid: "Grid") -> "Table":
         if len(counts) > _MOST_LABELS:
             labels.append(f"[bright_black]and {len(counts) - _MOST_LABELS:,} more[/]")
         name = task if unit is Unit.WORD else f"{task} ({unit}s)"
-        table.add_row(f" [bold]{escape(name)}[/]", f"{len(counts):,}", "  ".join(labels))
+        table.add_row(f"[bold]{escape(name)}[/]", f"{len(counts):,}", "  ".join(labels))
     return table
 
 

@@ -1,8 +1,7 @@
 """What several commands print in the same way: tables, JSON, failed jobs, expected scores."""
 
 import json
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -30,54 +29,20 @@ def visible(text: str) -> str:
 
 
 def print_table(console: "Console", table: "Table") -> None:
-    """Print a table in the plain style of all commands, in parts if the terminal is too narrow for its numbers.
-
-    Each part begins with the columns to the left of the first column of numbers.
-    """
-    if table.title:
-        console.print(table.title, style="bold", markup=False)
-    columns = list(table.columns)
-    n_keys = next((i for i, column in enumerate(columns) if column.justify == "right"), len(columns))
-
-    def part(numbers: Sequence[int]) -> "Table":
-        shown = plain_table()
-        shown.columns = [replace(columns[i], _index=place) for place, i in enumerate([*range(n_keys), *numbers])]
-        shown.rows = table.rows
-        for column in shown.columns:
-            column.overflow = "fold"
-            if column.justify == "right":  # numbers are never broken, headings between words
-                column.header, column.no_wrap = str(column.header).replace(" ", "\n"), True
-        return shown
-
-    print_in_parts(console, range(n_keys, len(columns)), part)
-    if table.caption:
-        console.print(table.caption, style="dim", markup=False)
-        console.print()
-
-
-def plain_table(*columns: str, gap: int = 2) -> "Table":
-    """Make a table that has a line under its head, and no other lines."""
+    """Print a table in the plain style of all commands; if it is too wide for the terminal, its entries are folded."""
     from rich.box import SIMPLE_HEAD
-    from rich.table import Table
 
-    return Table(*columns, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
-
-
-def print_in_parts(console: "Console", names: Sequence[Any], table_of: "Callable[[Sequence[Any]], Table]") -> None:
-    """Print the table of all names, or, as long as it is too wide for the terminal, the tables of their halves."""
-    table, half = table_of(names), (len(names) + 1) // 2
-    if width_of(console, table) <= console.width or len(names) < 2:
-        console.print(table)
+    title, caption, table.title, table.caption = table.title, table.caption, None, None
+    table.box, table.show_edge, table.pad_edge = SIMPLE_HEAD, False, False
+    for column in table.columns:
+        column.overflow = "fold"
+    if title:
+        console.print(title, style="bold", markup=False)
+    console.print(table)
+    console.print()
+    if caption:
+        console.print(caption, style="dim", markup=False)
         console.print()
-        return
-    for part in (names[:half], names[half:]):
-        print_in_parts(console, part, table_of)
-
-
-def width_of(console: "Console", table: "Table") -> int:
-    """Return how wide a table has to be, so that nothing is broken that may not be."""
-    measured = console.measure(table, options=console.options.update(max_width=10_000))
-    return measured.maximum if all(column.no_wrap for column in table.columns) else measured.minimum
 
 
 def print_json(value: Any) -> None:

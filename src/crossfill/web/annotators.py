@@ -19,8 +19,9 @@ from crossfill.integrations.label_studio import LabelConfig
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.service import Teacher
-from crossfill.web.problems import BODY_PROBLEMS, ApiError, JsonRoute, check_size, problems
-from crossfill.web.request_queue import ForeignDocument, RequestQueue
+from crossfill.web.engine import Engine, ReadRequest
+from crossfill.web.problems import BODY_PROBLEMS, ApiError, check_size, problems
+from crossfill.web.request_queue import RequestQueue
 from crossfill.web.settings import ServeSettings
 
 Labelled = tuple[str, list[Sentence], str | None]
@@ -118,7 +119,7 @@ class TrainRequest(LayerRequest):
 
 def label_studio_routes(queue: RequestQueue, teacher: Teacher | None, name: str) -> APIRouter:
     """Build the addresses of an ML backend for each cell of the model of that name."""
-    router = APIRouter(prefix="/label-studio/{task}/{language}", tags=["Label Studio"], route_class=JsonRoute)
+    router = APIRouter(prefix="/label-studio/{task}/{language}", tags=["Label Studio"])
     inventory, versions = queue.engine.tagger.model.inventory, _versions(name, queue.engine.tagger)
     cell_named = Depends(_cell_in_address(queue.engine.tagger))
 
@@ -137,7 +138,7 @@ def label_studio_routes(queue: RequestQueue, teacher: Teacher | None, name: str)
     @router.post("/predict", summary="Predict the regions of tasks", response_model=dict[str, Any], responses=_TAGGING)
     async def predict(request: Request, body: TasksRequest, cell: Cell = cell_named) -> Response:
         now = version(cell)
-        return await queue.tag(request, lambda: _tasks(body, cell.language, now), cell)
+        return await queue.tag(request, lambda: _tasks(queue.engine, cell, body, now))
 
     @router.post(
         "/webhook",
@@ -162,7 +163,7 @@ def label_studio_routes(queue: RequestQueue, teacher: Teacher | None, name: str)
 
 def inception_routes(queue: RequestQueue, teacher: Teacher | None) -> APIRouter:
     """Build the addresses of an external recommender for each cell."""
-    router = APIRouter(prefix="/inception/{task}/{language}", tags=["INCEpTION"], route_class=JsonRoute)
+    router = APIRouter(prefix="/inception/{task}/{language}", tags=["INCEpTION"])
     tagger = queue.engine.tagger
     cell_named = Depends(_cell_in_address(tagger))
 
@@ -175,7 +176,7 @@ def inception_routes(queue: RequestQueue, teacher: Teacher | None) -> APIRouter:
     async def predict(request: Request, body: DocumentRequest, cell: Cell = cell_named) -> Response:
         sets = tagger.calibration is not None and tagger.calibration.of(cell.task, queue.engine.samples) is not None
         options = TaggingOptions(alpha=inception.ALPHA if sets else None)
-        return await queue.tag(request, lambda: _document(body, cell.language), cell, options)
+        return await queue.tag(request, lambda: _document(queue.engine, cell, body, options))
 
     @router.post(
         "/train",
@@ -252,11 +253,11 @@ async def _learn(
     return await queue.call(work)
 
 
-def _tasks(request: TasksRequest, language: str, version: str) -> ForeignDocument:
+def _tasks(engine: Engine, cell: Cell, request: TasksRequest, version: str) -> ReadRequest:
     """Cut the texts of all tasks of a request into sentences, to be answered with their predictions."""
     labelling = LabelConfig.parse(request.label_config)
     texts = [labelling.text(task.get("data")) for task in request.tasks]
-    tasks = [list(split_text(text, language)) for text in texts]
+    tasks = [list(split_text(text, cell.language)) for text in texts]
 
     def answer(taggings: Iterable[Tagging]) -> dict[str, Any]:
         rest = iter(taggings)
@@ -266,7 +267,7 @@ def _tasks(request: TasksRequest, language: str, version: str) -> ForeignDocumen
         ]
         return {"results": results, "model_version": version}
 
-    return [sentence for sentences in tasks for sentence in sentences], answer
+    return engine.jobs([sentence for sentences in tasks for sentence in sentences], cell), answer
 
 
 def _annotated(event: Event, language: str, task: Task, limits: ServeSettings) -> list[Labelled]:
@@ -291,12 +292,13 @@ def _annotated(event: Event, language: str, task: Task, limits: ServeSettings) -
     return labelled
 
 
-def _document(request: DocumentRequest, language: str) -> ForeignDocument:
+def _document(engine: Engine, cell: Cell, request: DocumentRequest, options: TaggingOptions) -> ReadRequest:
     """Read the sentences of a request's document, to be answered with the document and their predictions."""
     layer, types = request.layer, inception.read_types(request.type_system)
-    document = inception.Document.parse(request.document.xmi, types, language)
+    document = inception.Document.parse(request.document.xmi, types, cell.language)
     document.annotations(layer)  # an error if there is no such layer, before anything is tagged
-    return document.sentences, lambda taggings: {"document": document.predicted(taggings, layer)}
+    jobs = engine.jobs(document.sentences, cell, options)
+    return jobs, lambda taggings: {"document": document.predicted(taggings, layer)}
 
 
 def _trained(request: TrainRequest, language: str, task: Task) -> list[Labelled]:

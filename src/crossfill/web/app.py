@@ -17,7 +17,7 @@ from crossfill.teaching.service import Teacher
 from crossfill.web.annotators import inception_routes, label_studio_routes
 from crossfill.web.engine import Engine, TagAnswer, TagRequest
 from crossfill.web.overview import describe_grid
-from crossfill.web.problems import BODY_PROBLEMS, PROBLEMS, JsonRoute, answer_problems, problems
+from crossfill.web.problems import BODY_PROBLEMS, PROBLEMS, answer_problems, problems
 from crossfill.web.request_queue import RequestQueue
 from crossfill.web.security import Shield
 from crossfill.web.settings import ServeSettings
@@ -59,7 +59,6 @@ def build_app(
         openapi_url="/api/openapi.json",
         redirect_slashes=False,
     )
-    app.router.route_class = JsonRoute
     answer_problems(app)
 
     @app.get("/api/health", summary="Whether the server works", responses=problems(421))
@@ -80,9 +79,8 @@ def build_app(
     @app.post("/api/tag", summary="Tag text", response_model=TagAnswer, responses=BODY_PROBLEMS)
     async def tag(request: Request, wanted: Annotated[TagRequest, Body(examples=[example])]) -> Response:
         """Label the words of a text in one or more cells, with confidence, entropy and its epistemic part."""
-        job = engine.job(wanted)
         request.scope["about"] = {"cells": len(wanted.cells), "characters": wanted.n_characters}
-        return Response(await queue.do(request, queue.batcher.submit(job)), media_type="application/json")
+        return await queue.tag(request, lambda: engine.read(wanted))
 
     app.include_router(label_studio_routes(queue, teacher, name))
     app.include_router(inception_routes(queue, teacher))

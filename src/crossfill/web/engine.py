@@ -1,10 +1,8 @@
-"""From requests to answers: split text into words, tag all jobs of a batch at once, answer in JSON."""
+"""From requests to answers: split text into words, tag all jobs of a batch at once, name the values of answers."""
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from crossfill import __version__
 from crossfill.data.segmentation import split_text
-from crossfill.errors import CrossfillError, DataError
+from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
@@ -21,7 +19,7 @@ from crossfill.model import Classifier
 from crossfill.prediction.queries import Query
 from crossfill.prediction.tagging import DIGITS, Span, Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger, as_sentence
-from crossfill.web.problems import Answer, ApiError, check_size
+from crossfill.web.problems import Answer, check_size
 from crossfill.web.settings import MAX_CELLS, MAX_WORK, ServeSettings
 
 INTERVAL = 0.9
@@ -116,18 +114,19 @@ class TagAnswer(Answer):
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done for a request on the tagging thread."""
+    """What is tagged together for a request."""
 
-    queries: Callable[[], Sequence[Query]]
-    """Makes the queries to tag; it may find that the request cannot be answered."""
-    answer: Callable[[Sequence[Tagging]], Any]
-    """Makes the answer of the queries' taggings."""
+    queries: Sequence[Query]
     work: int = 1
     """Characters × cells × posterior samples."""
 
 
+ReadRequest = tuple[Iterable[Job], Callable[[Sequence[Tagging]], Any]]
+"""The jobs of a request, and the function that makes the answer of their taggings."""
+
+
 class Engine:
-    """Does jobs in batches; batching does not change any answer."""
+    """Makes jobs of requests, and tags them in batches, which does not change any answer."""
 
     def __init__(
         self, tagger: Tagger, settings: ServeSettings, encoding: AbstractContextManager[Any] | None = None
@@ -138,8 +137,8 @@ class Engine:
         self.samples = min(tagger.config.prediction.samples, settings.max_samples)
         """The samples that requests have by default."""
 
-    def job(self, request: TagRequest) -> Job:
-        """Make the job of a request to the API; reject it if it is over the limits, or for unknown cells."""
+    def read(self, request: TagRequest) -> ReadRequest:
+        """Read a request to the API; reject it if it is over the limits, or for unknown cells."""
         limits, samples = self.settings, self.samples if request.samples is None else request.samples
         if len(request.cells) > MAX_CELLS:
             raise DataError(f"cells: expected at most {MAX_CELLS}, got {len(request.cells)}; ask in parts")
@@ -153,22 +152,33 @@ class Engine:
         check_size("characters", limits.max_characters, request.n_characters)
         check_size("characters × cells × samples", MAX_WORK, work)
 
-        def queries() -> list[Query]:
-            sentences = self._sentences(request, cells)
-            options = TaggingOptions(interval=INTERVAL) if request.distributions else None
-            by_cell = [self.tagger.query(Sentence(()), cell, samples, options) for cell in cells]
-            return [replace(query, sentence=sentence) for query in by_cell for sentence in sentences]
+        sentences = self._sentences(request, cells)
+        options = TaggingOptions(interval=INTERVAL) if request.distributions else None
+        queries = [query for cell in cells for query in self._queries(sentences, cell, samples, options)]
+        return [Job(queries, work)], lambda taggings: self._answer(taggings, len(cells), samples)
 
-        return Job(queries, lambda taggings: self._answer(taggings, len(cells), samples), work)
+    def jobs(self, sentences: Sequence[Sentence], cell: Cell, options: TaggingOptions | None = None) -> Iterator[Job]:
+        """Make the jobs of tagging sentences in a cell, with the samples that requests have by default.
 
-    def tagging(self, sentences: Sequence[Sentence], cell: Cell, options: TaggingOptions) -> Job:
-        """Make the job of tagging sentences in a cell, with the samples that requests have by default."""
-        query = self.tagger.query(Sentence(()), cell, self.samples, options)
-        queries = [replace(query, sentence=sentence) for sentence in sentences]
-        return Job(lambda: queries, list, sum(map(_n_characters, sentences)) * max(1, self.samples))
+        Each is within the limits of a request; a sentence that is not is rejected.
+        """
+        for part in self._parts(sentences):
+            work = sum(map(_n_characters, part)) * max(1, self.samples)
+            yield Job(self._queries(part, cell, self.samples, options), work)
 
-    def parts(self, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
-        """Split sentences into parts that are each within the limits of a request; reject a sentence that is not."""
+    def run(self, jobs: Sequence[Job]) -> list[list[Tagging]]:
+        """Tag the queries of all jobs with one pass through the encoder."""
+        with self._encoding:
+            taggings = iter(self.tagger.tag_queries([query for job in jobs for query in job.queries], self.heads.of))
+            return [[next(taggings) for _ in job.queries] for job in jobs]
+
+    def _queries(
+        self, sentences: Sequence[Sentence], cell: Cell, samples: int, options: TaggingOptions | None
+    ) -> list[Query]:
+        query = self.tagger.query(Sentence(()), cell, samples, options)
+        return [replace(query, sentence=sentence) for sentence in sentences]
+
+    def _parts(self, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
         most_words = self.settings.max_words
         most_characters = min(self.settings.max_characters, max(1, MAX_WORK // max(1, self.samples)))
         part, words, characters = [], 0, 0
@@ -182,21 +192,6 @@ class Engine:
             part.append(sentence)
         if part:
             yield part
-
-    def run(self, jobs: Sequence[Job]) -> list[Any]:
-        """Find the answer to each job, or the exception that prevented it."""
-        queries = [_attempt(job.queries) for job in jobs]
-        answers: list[Any] = list(queries)
-        groups = [[n for n, of_job in enumerate(queries) if not isinstance(of_job, Exception)]]
-        if self.tagger.model.heads.vote is not None:  # each alone: votes (BEA) depend on all words that are tagged
-            groups = [[n] for n in groups[0]]
-        for group in groups:
-            with self._encoding:
-                taggings = iter(self.tagger.tag_queries([q for n in group for q in queries[n]], self.heads.of))
-            for n in group:
-                of_job = [next(taggings) for _ in queries[n]]
-                answers[n] = _attempt(partial(jobs[n].answer, of_job))
-        return answers
 
     def _sentences(self, request: TagRequest, cells: Sequence[Cell]) -> list[Sentence]:
         pairs = {self.tagger.model.inventory.task(cell.task).unit is Unit.PAIR for cell in cells}
@@ -216,16 +211,14 @@ class Engine:
         check_size("words", self.settings.max_words, n_words)
         return sentences
 
-    def _answer(self, taggings: Sequence[Tagging], n_cells: int, samples: int) -> bytes:
+    def _answer(self, taggings: Sequence[Tagging], n_cells: int, samples: int) -> dict[str, Any]:
         n_sentences = len(taggings) // n_cells
         sentences = [tagging.sentence for tagging in taggings[:n_sentences]]
         parts = [taggings[i : i + n_sentences] for i in range(0, len(taggings), n_sentences)]
-        answer = {
+        return {
             "version": __version__,
             "samples": samples,
-            "sentences": [
-                {"words": s.words, "spaces": s.spaces or [True] * len(s), "offsets": s.offsets} for s in sentences
-            ],
+            "sentences": [words_and_spaces(sentence) | {"offsets": sentence.offsets} for sentence in sentences],
             "taggings": [
                 {
                     "cell": str(part[0].cell),
@@ -237,14 +230,6 @@ class Engine:
                 for part in parts
             ],
         }
-        return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _attempt(call: Callable[[], Any]) -> Any:
-    try:
-        return call()
-    except (CrossfillError, ApiError) as error:
-        return error
 
 
 def _n_characters(sentence: Sentence) -> int:
@@ -271,6 +256,11 @@ class SampledHeads:
         while self.n_bytes > self._most_bytes:
             self.n_bytes -= self._heads.pop(next(iter(self._heads))).n_bytes
         return head
+
+
+def words_and_spaces(sentence: Sentence) -> dict[str, Any]:
+    """Write the words of a sentence as JSON values."""
+    return {"words": sentence.words, "spaces": sentence.spaces or [True] * len(sentence)}
 
 
 def sentence_values(tagging: Tagging) -> dict[str, Any]:

@@ -1,14 +1,11 @@
 """Problems of requests: each has an HTTP status, a name for programs, and a message for people."""
 
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
-from pydantic_core import from_json
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from crossfill import __version__
@@ -69,40 +66,6 @@ def check_size(what: str, most: int, size: int) -> None:
     """Refuse a request over a size limit."""
     if size > most:
         raise ApiError(413, f"expected at most {most:,} {what}, got {size:,}; send the text in parts")
-
-
-class JsonRequest(Request):
-    """A request whose body has to be JSON in UTF-8, and has to say so.
-
-    FastAPI reads any media type, other encodings, and halves of surrogate pairs, which no file could hold.
-    """
-
-    async def body(self) -> bytes:
-        """Read the body."""
-        media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type != "application/json":
-            raise ApiError(415, f"expected Content-Type application/json, got '{media_type[:100]}'")
-        return await super().body() or b" "  # FastAPI takes no body for none that was asked for
-
-    async def json(self) -> Any:
-        """Parse the body."""
-        try:
-            return from_json(await self.body())
-        except ValueError as error:
-            raise ApiError(400, f"expected JSON in UTF-8; {error}") from None
-
-
-class JsonRoute(APIRoute):
-    """An address that reads bodies as `JsonRequest` does."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Have FastAPI's handler read a `JsonRequest`."""
-        handle = super().get_route_handler()
-
-        async def handle_json(request: Request) -> Response:
-            return await handle(JsonRequest(request.scope, request.receive))
-
-        return handle_json
 
 
 def answer_problems(app: FastAPI) -> None:

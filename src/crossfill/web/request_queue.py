@@ -10,16 +10,12 @@ from typing import Any, TypeVar
 
 from fastapi import Request, Response
 
-from crossfill.grid.cells import Cell
-from crossfill.grid.sentence import Sentence
-from crossfill.prediction.tagging import Tagging, TaggingOptions
-from crossfill.web.engine import Engine, Job
+from crossfill.prediction.tagging import Tagging
+from crossfill.web.engine import Engine, Job, ReadRequest
 from crossfill.web.problems import ApiError
 from crossfill.web.settings import BATCH_WORK, ServeSettings
 
 Value = TypeVar("Value")
-ForeignDocument = tuple[Sequence[Sentence], Callable[[Sequence[Tagging]], Any]]
-"""Text that another program sent, and what makes the answer of its taggings."""
 
 
 class Batcher:
@@ -121,7 +117,9 @@ class RequestQueue:
 
     def __init__(self, engine: Engine, settings: ServeSettings) -> None:
         self.engine, self.settings, self._calls = engine, settings, 0
-        self.batcher = Batcher(engine.run, settings.queue, settings.batch_requests, BATCH_WORK)
+        # votes (BEA) depend on all words that are tagged together
+        most_jobs = 1 if engine.tagger.model.heads.vote is not None else settings.batch_requests
+        self.batcher = Batcher(engine.run, settings.queue, most_jobs, BATCH_WORK)
 
     async def do(self, request: Request, work: Coroutine[Any, Any, Value]) -> Value:
         """Wait for an answer within the limit of time, unless the client goes away: then nobody works on it."""
@@ -136,21 +134,15 @@ class RequestQueue:
             ready.cancel()
             gone.cancel()
 
-    async def tag(
-        self, request: Request, read: Callable[[], ForeignDocument], cell: Cell, options: TaggingOptions | None = None
-    ) -> Response:
-        """Read a document, tag it in a cell, and write the answer as JSON.
-
-        Its sentences may be more than a request to the API can have: they are tagged in parts, between which others
-        have their turn.
-        """
+    async def tag(self, request: Request, read: Callable[[], ReadRequest]) -> Response:
+        """Read a request, tag its jobs one after the other, so that others have their turn, and answer in JSON."""
 
         async def work() -> bytes:
-            sentences, answer = await self.call(read)
+            jobs, answer = await self.call(read)
             taggings: list[Tagging] = []
-            for part in self.engine.parts(sentences):
-                taggings += await self.batcher.submit(self.engine.tagging(part, cell, options or TaggingOptions()))
-            return await self.call(lambda: json.dumps(answer(taggings), ensure_ascii=False).encode())
+            for job in jobs:
+                taggings += await self.batcher.submit(job)
+            return await asyncio.to_thread(lambda: json.dumps(answer(taggings), ensure_ascii=False).encode())
 
         return Response(await self.do(request, work()), media_type="application/json")
 

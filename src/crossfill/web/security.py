@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic_core import from_json
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -120,12 +121,25 @@ class Shield:
                         break
         except TimeoutError:
             raise ApiError(408, f"expected a request within {limits.timeout:g} seconds") from None
+        if body:
+            _check_json(Headers(scope=scope).get("content-type", ""), bytes(body))
         messages = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def replay() -> Message:
             return messages.pop() if messages else await receive()
 
         return replay
+
+
+def _check_json(content_type: str, body: bytes) -> None:
+    """Refuse a body that is not JSON in UTF-8; FastAPI reads other encodings, and halves of surrogate pairs, too."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise ApiError(415, f"expected Content-Type application/json, got '{media_type[:100]}'")
+    try:
+        from_json(body)
+    except ValueError as error:
+        raise ApiError(400, f"expected JSON in UTF-8; {error}") from None
 
 
 def _token_in(authorization: str) -> bytes:

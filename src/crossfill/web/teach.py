@@ -16,7 +16,7 @@ from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.annotation import Cost, Strategy
 from crossfill.teaching.journal import MOST_NAME, Accepted
 from crossfill.teaching.service import Teacher
-from crossfill.web.engine import INTERVAL, RequestBody, Words, sentence_values
+from crossfill.web.engine import INTERVAL, RequestBody, Words, sentence_values, words_and_spaces
 from crossfill.web.problems import BODY_PROBLEMS, check_size, problems
 from crossfill.web.request_queue import RequestQueue
 
@@ -118,9 +118,9 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         taken, answer = await queue.call(work)
         if taken is not None:
             key, sentence = taken
-            job = queue.engine.tagging([sentence], cell, TaggingOptions(interval=INTERVAL))
+            (job,) = queue.engine.jobs([sentence], cell, TaggingOptions(interval=INTERVAL))
             (tagging,) = await queue.do(request, queue.batcher.submit(job))
-            answer["sentence"] = {"key": key, **_words(sentence), **sentence_values(tagging)}
+            answer["sentence"] = {"key": key, **words_and_spaces(sentence), **sentence_values(tagging)}
         return answer
 
     @operation("clear", "Let nothing wait")
@@ -206,13 +206,9 @@ def _answer(**values: Any) -> dict[str, Any]:
     return {"version": __version__, **values}
 
 
-def _words(sentence: Sentence) -> dict[str, Any]:
-    return {"words": sentence.words, "spaces": sentence.spaces or [True] * len(sentence)}
-
-
 def _shown(entry: Accepted) -> dict[str, Any]:
     values = {"id": entry.id, "who": entry.who, "when": entry.when, "labels": entry.sentence.labels}
-    return values | _words(entry.sentence)
+    return values | words_and_spaces(entry.sentence)
 
 
 def _example(teacher: Teacher) -> dict[str, Any]:

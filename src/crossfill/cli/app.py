@@ -91,7 +91,7 @@ def main() -> None:
         _fail(str(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
-        _fail(f"{where}{error.strerror or error}; {_REMEDIES.get(error.errno, 'check the path and the disk')}")
+        _fail(f"{where}{error.strerror or error}; {_REMEDIES.get(error.errno or 0, 'check the path and the disk')}")
     except MemoryError:
         _fail("expected more memory than there is; ask for less at a time, or run on a larger machine")
 

@@ -79,7 +79,7 @@ def make(
         dev_sentences=rest,
         test_sentences=rest,
     )
-    grid = synthetic_grid(settings, seed).grid
+    grid = synthetic_grid(settings, seed).grid  # pyright: ignore[reportArgumentType]  # settings are frozen
     write_grid(grid, out)
     typer.echo(f"{out}: {len(grid.tasks)} tasks × {len(grid.languages)} languages; next: crossfill grid {out}")
 

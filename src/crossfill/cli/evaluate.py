@@ -94,8 +94,8 @@ def _measures(result: "CellResult") -> dict[str, float]:
     """Name the measures of a corpus that means are taken of, as `averaged_nll`."""
     names = ("score", "nll", "ece", "aurc")
     flat = {f"{kind}_{name}": result.measures(kind)[name] for kind in ("plug_in", "averaged") for name in names}
-    sets = asdict(result.label_sets) if result.label_sets is not None else {"alpha": None}
-    del sets["alpha"]
+    sets = {} if result.label_sets is None else asdict(result.label_sets)
+    sets.pop("alpha", None)
     return flat | {"errors_removed_at_80": result.errors_removed} | sets
 
 

@@ -342,9 +342,9 @@ def as_sentence(text: Text, language: str, unit: Unit = Unit.WORD) -> Sentence:
     texts = tuple(parts) if isinstance(parts, Iterable) and not isinstance(parts, bytes) else (None,)
     if all(isinstance(part, str) for part in texts):
         if not pair:
-            return Sentence(texts)
+            return Sentence(texts)  # pyright: ignore[reportArgumentType]  # all are strings
         if len(texts) == 2 and all(part.strip() for part in texts):
-            return Sentence.pair(*(split_words(part, language) for part in texts))
+            return Sentence.pair(split_words(texts[0], language), split_words(texts[1], language))
     if pair:
         expected = "a pair of sentences, as two strings or one with a tab between"
     shown = repr(text)

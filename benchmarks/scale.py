@@ -1,8 +1,7 @@
-"""Do docs/scale.md's formulas predict a training step's time and memory, from 33 × 2 cells to 8,500 × 32?
+"""Do formulas predict a training step's time and memory, from 33 × 2 cells to 8,500 × 32? (docs/studies.md has them.)
 
     python benchmarks/scale.py                 measure every point, each in a process of its own, and check the formulas
     python benchmarks/scale.py --check FILE    check the formulas against measurements that were taken before
-    python benchmarks/scale.py --check FILE --table    the same, as the table of docs/scale.md
 
 PF-lr at the paper's sizes over given features, all cells seen, one thread. Time is CPU time, so that other load on the
 machine matters less; memory is the peak of the process during steps. Prints one JSON line.
@@ -160,22 +159,6 @@ def errors(points: list[Point], constants: Constants) -> list[dict[str, float]]:
     return rows
 
 
-def table(rows: list[dict[str, float]]) -> str:
-    """The rows as docs/scale.md has them."""
-    lines = [
-        "| languages × tasks | features | parameters | step, ms | predicted | peak memory, MB | predicted |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        mark = "*" if row["fitted"] else ""
-        lines.append(
-            f"| {row['languages']:,} × {row['tasks']}{mark} | {row['features']:,} | {row['parameters']:,} "
-            f"| {row['milliseconds']:.1f} | {row['predicted_milliseconds']:.1f} ({100 * row['time_error']:+.0f} %) "
-            f"| {row['megabytes']:,} | {row['predicted_megabytes']:,} ({100 * row['memory_error']:+.0f} %) |"
-        )
-    return "\n".join(lines)
-
-
 def measure(sizes: Sizes, steps: int) -> Point:
     """Train for some steps at these sizes, in this process."""
     import torch
@@ -264,7 +247,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", type=Path, help="measurements to check the formulas against")
     parser.add_argument("--out", type=Path, help="file for the measurements")
-    parser.add_argument("--table", action="store_true", help="print Markdown")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=15, help="steps timed for each number of labels")
     parser.add_argument(
@@ -283,7 +265,7 @@ def main() -> None:
     rows = errors(points, constants)
     worst = {kind: max(abs(row[f"{kind}_error"]) for row in rows) for kind in ("time", "memory")}
     found = {"benchmark": "scale", "constants": asdict(constants), "worst": worst, "points": rows}
-    print(table(rows) if arguments.table else json.dumps(found))
+    print(json.dumps(found))
     sys.exit(max(worst.values()) > 0.2)
 
 

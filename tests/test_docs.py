@@ -55,6 +55,12 @@ def test_the_path_of_a_sentence_goes_through_modules_that_there_are():
         importlib.import_module(f"crossfill.{name}")
 
 
+def test_links_of_the_readme_lead_to_files():
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(links) > 10
+    assert [link for link in links if not link.startswith("http") and not (ROOT / link).exists()] == []
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.name)
 def test_shipped_configs_are_valid(path):
     study = parse_study(read_settings(path), path.name)

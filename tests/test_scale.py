@@ -1,4 +1,4 @@
-"""docs/scale.md's formulas against the model itself, and against the measurements that are committed."""
+"""The formulas of scale against the model itself, and against the measurements that are committed."""
 
 import sys
 from pathlib import Path
@@ -67,19 +67,13 @@ def test_a_step_touches_keeps_and_sends_what_the_formulas_say():
     assert sizes.exchanged(len(labels["t1"]), encoder=0, workers=2) == scale.FLOAT * touched
 
 
-def test_measurements_are_within_a_fifth_of_the_formulas():
-    """At every point, of which most were not fitted."""
+def test_measurements_are_as_near_to_the_formulas_as_the_page_says():
+    """At every point, of which most were not fitted; docs/studies.md names the largest errors."""
     assert {point.sizes for point in POINTS} == {*scale.GRID, *scale.ENCODERS}
     rows = scale.errors(POINTS, scale.fit(POINTS))
     assert sum(row["fitted"] for row in rows) * 3 <= len(rows)
-    for row in rows:
-        assert abs(row["time_error"]) <= 0.2, row
-        assert abs(row["memory_error"]) <= 0.2, row
-
-
-def test_the_page_shows_these_measurements():
-    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
-    assert scale.table(scale.errors(POINTS, scale.fit(POINTS))) in page
+    assert max(abs(row["time_error"]) for row in rows) == pytest.approx(0.12, abs=0.005)
+    assert max(abs(row["memory_error"]) for row in rows) == pytest.approx(0.07, abs=0.005)
 
 
 def test_wrong_formulas_are_found():

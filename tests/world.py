@@ -45,8 +45,16 @@ def build(folder: Path) -> None:
     files |= {"in.conllu": conllu(*wolof), "pool.conllu": conllu(*wolof), "in.bio": bio(*wolof)}
     files |= {"words.txt": "\n".join(lines) + "\n", "text.txt": " ".join(lines) + "\n"}
     write(folder, files)
+    encoders(folder)
+
+
+def encoders(folder: Path, gemma: str = "") -> None:
+    """Put the encoders that pages name into the folder: tiny ones, or the real Gemma if its folder is given."""
     for name in ("bert-base-multilingual-cased", "gemma"):
-        bert(folder / name, max_position_embeddings=256)
+        if name == "gemma" and gemma:
+            (folder / name).symlink_to(gemma)
+        else:
+            bert(folder / name, max_position_embeddings=256)
 
 
 def crossfill(*given: str, text: str = "") -> str:

@@ -1,28 +1,23 @@
-"""Hold the numbers in prose to the one file of results, docs/results.json.
+"""Hold the tables of the pages to the one file of results, docs/results.json.
 
-    python tools/figures.py            says which numbers of README.md, docs/ and docstrings are in no result, or differ
-    python tools/figures.py --take     first takes the tables of the pages over into docs/results.json
+    python tools/figures.py            says where they differ
+    python tools/figures.py --take     first takes the tables over into docs/results.json
 
-A paragraph, list or table names its results in a comment that stands in it or touches it, with no blank line between:
+A comment right below a table names its group, which has the command and the date, and the table in it:
 
-    PF-lr has 80.1 there, a shared head 51.4.
-    <!-- results: synthetic.scores.pf-lr.mean synthetic.scores.jm.mean -->
+    | unseen cells | PF-lr | JM |
+    |---|---|---|
+    | POS, accuracy | **61.0** ± 0.2 | 60.1 |
+    <!-- table: grid.scores -->
 
-Every result that is named has to be there, rounded as shown, and every figure that is there has to be of such a result.
-A figure is a number with a decimal point, an exponent, a thousands comma, a ±, a per cent sign or a unit, outside of
-code, links, dates and versions. Figures that were not measured (settings, goals, those of the paper) are listed:
+Results are found by the labels of row and column (`grid.scores.pos-accuracy.pf-lr`); a list is what one cell has, the
+result and then its ± or p. A table with some rows and columns of another one says so, and is held to it:
 
-    <!-- not measured: 0.001 90 % -->
+    <!-- part of table: grid.scores -->
 
-A key of a group names all of its results. A whole table is compared cell by cell; its keys are the first words of rows
-and columns (`real.scores.ner.pf-lr`), and a list is what one cell has, the result and then its ± or p:
-
-    <!-- table: real.scores -->
-
-What docstrings say stands under `code`, with its file (or src/**/*.py) and result, or why it is none.
+On README.md and docs/results.md, every table with fractions needs such a comment.
 """
 
-import ast
 import json
 import re
 import sys
@@ -33,252 +28,118 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path("docs") / "results.json"
-NUMBER = re.compile(r"(?<![\w.−])(?<![A-Za-z]-)[−+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?<=\d)(?:e-?\d+)?(?!\w)")
-UNIT = r"%|(?:ms|s|seconds?|minutes?|hours?|[kMGT]B|nats|points?|times)\b"
-FIGURE_BEFORE = re.compile(r"\d\s?±\s?\Z")
-FIGURE_AFTER = re.compile(rf"(?:\s?(?:to|and|or|–|/|,)\s?{NUMBER.pattern})*\s?(?:{UNIT})")
-COMMENT = re.compile(r"<!--\s*(?P<kind>[\w ]+?):\s*(?P<text>.*?)\s*-->", re.DOTALL)
-EXAMPLE = re.compile(r"^\s*>>>.*(?:\n.*\S.*)*", re.MULTILINE)
-NO_PROSE = (
-    re.compile(r"<!--.*?-->", re.DOTALL),
-    re.compile(r"`[^`]*`"),
-    re.compile(r"\]\([^)]*\)"),
-    re.compile(r"https?://\S+"),
-    re.compile(r"\b\d{4}-\d\d-\d\d\b"),
-    re.compile(r"(?:Python|torch|UD|Dependencies|release|Apache|ISO|§|[Ss]ection)\s[\d.]+(?:(?: to |-| -)[\d.]+)*"),
-)
+HELD = ("README.md", "docs/results.md")
+"""Pages on which no table with fractions may go without its results."""
+NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[−+-]?(?:\d[\d,]*)?\.?\d+(?:e-?\d+)?(?!\w)")
+COMMENT = re.compile(r"<!-- (part of )?table: (\w[\w-]*)\.(\w[\w-]*) -->")
+Values = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Number:
-    """A number as a text shows it."""
-
-    text: str
-    figure: bool
-    """Whether it has to be of a result."""
-
-    @property
-    def value(self) -> float:
-        plain = self.text.replace(",", "").replace("−", "-")
-        return float(plain) if "." in plain or "e" in plain else int(plain)
-
-    def shows(self, value: float) -> bool:
-        """Whether this is the value, rounded to as many places as are shown."""
-        if "e" in self.text:
-            return self.value == value
-        places = len(self.text.partition(".")[2])
-        return abs(self.value - value) <= 0.5 * 10**-places + 1e-9
-
-
-@dataclass(frozen=True)
-class Block:
-    """A paragraph, list or table of a page, outside of code."""
+class Table:
+    """A table of a page."""
 
     where: str
-    text: str
-
-    def named(self, kind: str) -> str:
-        """What the comments of a kind say."""
-        return " ".join(found["text"] for found in COMMENT.finditer(self.text) if found["kind"] == kind)
+    rows: list[list[str]]
+    """The text of its cells, heading first."""
+    group: str = ""
+    name: str = ""
+    part: bool = False
 
     @property
-    def rows(self) -> list[list[str]]:
-        """The cells of a table, heading first; nothing for prose."""
-        lines = [line.strip() for line in self.text.splitlines() if line.strip().startswith("|")]
-        cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-        return [row for row in cells if not all(re.fullmatch(":?-+:?", cell) for cell in row)]
+    def values(self) -> Values:
+        """The numbers by row and column: one, or a list where a cell has several."""
+        columns = [slug(label) for label in self.rows[0]]
+        found: Values = {}
+        for label, *cells in self.rows[1:]:
+            numbers = {column: numbers_of(cell) for column, cell in zip(columns[1:], cells, strict=True)}
+            row = {column: own if len(own) > 1 else own[0] for column, own in numbers.items() if own}
+            if row:
+                found[slug(label)] = row
+        return found
 
 
-def numbers(text: str) -> list[Number]:
-    """The numbers of a text, without those of code, links, dates and versions."""
-    for pattern in NO_PROSE:
-        text = pattern.sub(" ", text)
-    text = text.replace("*", "")
-    return [
-        Number(
-            found.group(),
-            any(mark in found.group() for mark in ".,e")
-            or bool(FIGURE_BEFORE.search(text, 0, found.start()) or FIGURE_AFTER.match(text, found.end())),
-        )
-        for found in NUMBER.finditer(text)
-    ]
+def slug(label: str) -> str:
+    """Return the key for the label of a row or column."""
+    return re.sub(r"\W+", "-", label.lower()).strip("-")
 
 
-def blocks(page: str, name: str) -> Iterator[Block]:
-    """The blocks of a page between blank lines, without fenced code."""
-    kept, fenced, start = list[str](), False, 1
+def numbers_of(cell: str) -> list[float]:
+    """Return the numbers of a cell, without those in code."""
+    plain = re.sub(r"`[^`]*`", " ", cell).replace("*", "")
+    return [_number(found.group().replace(",", "").replace("−", "-")) for found in NUMBER.finditer(plain)]
+
+
+def _number(text: str) -> float:
+    return float(text) if "." in text or "e" in text else int(text)
+
+
+def tables(page: str, name: str) -> Iterator[Table]:
+    """Yield the tables of a page."""
+    rows: list[list[str]] = []
     for number, line in enumerate([*page.splitlines(), ""], start=1):
-        fence = line.lstrip().startswith("```")
-        if line.strip() and not fenced and not fence:
-            start = start if kept else number
-            kept.append(line)
-            continue
-        fenced = fenced != fence
-        if kept:
-            yield Block(f"{name}:{start}", "\n".join(kept))
-        kept = []
+        if line.startswith("|"):
+            rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+        elif rows:
+            key = COMMENT.fullmatch(line)
+            shown = [row for row in rows if not all(re.fullmatch(":?-+:?", cell) for cell in row)]
+            yield Table(f"{name}:{number - len(rows)}", shown, *((key[2], key[3], bool(key[1])) if key else ()))
+            rows = []
 
 
-def table(rows: list[list[str]]) -> dict[str, dict[str, Any]]:
-    """The numbers of a table by row and column: one, or a list where a cell has several."""
-    found: dict[str, dict[str, Any]] = {}
-    columns = _names(rows[0] if rows else [])
-    for name, row in zip(_names([row[0] for row in rows[1:]]), rows[1:], strict=True):
-        values = {column: [n.value for n in numbers(cell)] for column, cell in zip(columns[1:], row[1:], strict=True)}
-        kept = {column: own if len(own) > 1 else own[0] for column, own in values.items() if own}
-        if kept:
-            found[name] = kept
-    return found
-
-
-def _names(labels: list[str]) -> list[str]:
-    """Keys for the labels of rows or columns: up to the first of , : ( ±, or as much more as tells them apart."""
-    names = labels
-    for cut in ("$", r"[(±]", r"[,:(±]"):
-        shorter = [re.sub(r"\W+", "-", re.split(cut, label.lower())[0]).strip("-") for label in labels]
-        names = [own if own and shorter.count(own) == 1 else name for own, name in zip(shorter, names, strict=True)]
-    return [own if names.count(own) == 1 else f"{own}-{names[:i].count(own) + 1}" for i, own in enumerate(names)]
-
-
-def find(results: dict[str, Any], key: str) -> Any:
-    """The result or group of results of a key, `group.name.…`; a KeyError if there is none."""
-    group, *path = key.split(".")
-    found = results[group]["values"]
-    for name in path:
-        found = found[int(name)] if isinstance(found, list) else found[name]
-    return found
-
-
-def leaves(found: Any, key: str = "") -> Iterator[tuple[str, list[float]]]:
-    """The results under a key, each with the numbers that stand beside it."""
-    if isinstance(found, dict):
-        for name, inner in found.items():
-            yield from leaves(inner, f"{key}.{name}" if key else name)
-    else:
-        yield key, found if isinstance(found, list) else [found]
-
-
-def block_problems(block: Block, results: dict[str, Any], used: set[str]) -> list[str]:
-    """Where a block and its results differ; `used` collects the keys it names."""
-    found: list[str] = []
-    named, covered = {}, []
-    for key in (*block.named("table").split(), *block.named("results").split()):
-        try:
-            named[key] = find(results, key)
-        except (KeyError, IndexError, TypeError, ValueError):
-            found.append(f"{block.where}: expected a key of {RESULTS}, got '{key}'")
-    whole = block.named("table")
-    labels = [cell for i, row in enumerate(block.rows) for cell in (row if i == 0 else row[:1])]
-    shown = numbers("\n".join(labels) if whole else block.text)
-    if whole in named:
-        found += _table_problems(block, named.pop(whole), whole, used)
-    for key, values in named.items():
-        for name, own in leaves(values, key):
-            used.add(name)
-            covered += own
-            if not any(number.shows(own[0]) for number in shown):
-                found.append(f"{block.where}: expected {own[0]} ({name} in {RESULTS}), not found here")
-    given = numbers(block.named("not measured"))
-    for number in given:
-        if all(number.value != other.value for other in shown):
-            found.append(f"{block.where}: {number.text} is said to be not measured, but is not there")
-    covered += [number.value for number in given]
-    for number in shown:
-        if number.figure and not any(number.shows(value) for value in covered):
-            found.append(
-                f"{block.where}: {number.text} is of no result that is named here; name it in a comment "
-                "(<!-- results: KEY -->), or if it was not measured, say so (<!-- not measured: NUMBER -->)"
-            )
-    return found
-
-
-def _table_problems(block: Block, values: dict[str, Any], key: str, used: set[str]) -> list[str]:
-    here, there = dict(leaves(table(block.rows), key)), dict(leaves(values, key))
-    used |= set(there)
-    return [
-        f"{block.where}: {name}: the table has {here.get(name, 'nothing')}, {RESULTS} has {there.get(name, 'nothing')}"
-        for name in {**here, **there}
-        if here.get(name) != there.get(name)
-    ]
-
-
-def docstrings(source: str) -> Iterator[tuple[int, str]]:
-    """Every string that stands alone in a module, on one line and without examples, with the number of its line."""
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Expr(value=ast.Constant(value=str() as text)):
-                yield node.lineno, _flat(EXAMPLE.sub("", text))
-
-
-def code_problems(root: Path, results: dict[str, Any], used: set[str]) -> list[str]:
-    """Figures of docstrings that are not listed under `code`, and what is listed but not there."""
-    found: list[str] = []
-    sources = {path: path.read_text(encoding="utf-8") for path in sorted((root / "src").rglob("*.py"))}
-    listed: dict[Path, list[str]] = {path: [] for path in sources}
-    for entry in results["code"]:
-        text = _flat(entry["text"])
-        places = [path for path in root.glob(entry["file"]) if text in _flat(sources[path])]
-        for path in places:
-            listed[path].append(text)
-        if not places:
-            found.append(f"{RESULTS}: code: '{text}' is not in {entry['file']}")
-        if "result" in entry:
-            used |= {name for name, _ in leaves(find(results, entry["result"]), entry["result"])}
-        elif not entry.get("why"):
-            found.append(f"{RESULTS}: code: expected result or why, got neither for '{text}'")
-    for path, source in sources.items():
-        for line, text in docstrings(source):
-            for known in listed[path]:
-                text = text.replace(known, " ")
-            found += [
-                f"{path.relative_to(root).as_posix()}:{line}: {number.text} is not listed under code in {RESULTS}; "
-                "list it with its result or with a why, or say it without a number"
-                for number in numbers(text)
-                if number.figure
-            ]
-    return found
-
-
-def _flat(text: str) -> str:
-    """A text on one line, without the marks of comments at the start of lines."""
-    return " ".join(re.sub(r"^\s*#\s", " ", text, flags=re.MULTILINE).split())
-
-
-def pages(root: Path) -> Iterator[Block]:
-    """The blocks of all pages."""
+def pages(root: Path) -> Iterator[Table]:
+    """Yield the tables of all pages."""
     for path in (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))):
-        yield from blocks(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
+        yield from tables(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
+
+
+def leaves(values: Values, key: str) -> dict[str, Any]:
+    """Return the results of a table by their whole names."""
+    return {f"{key}.{row}.{column}": value for row, cells in values.items() for column, value in cells.items()}
 
 
 def problems(root: Path = ROOT) -> list[str]:
-    """All that is wrong."""
+    """Return all that is wrong."""
     results = json.loads((root / RESULTS).read_text(encoding="utf-8"))
-    used: set[str] = set()
-    found = [problem for block in pages(root) for problem in block_problems(block, results, used)]
-    found += code_problems(root, results, used)
-    groups = {name: group for name, group in results.items() if name != "code"}
-    for name, group in groups.items():
+    found, shown = list[str](), set[str]()
+    for table in pages(root):
+        key = f"{table.group}.{table.name}"
+        if not table.group:
+            held = table.where.rpartition(":")[0] in HELD
+            if held and any(isinstance(n, float) for row in table.rows for cell in row[1:] for n in numbers_of(cell)):
+                found.append(f"{table.where}: expected <!-- table: GROUP.NAME --> below the table, got none")
+            continue
+        here = leaves(table.values, key)
+        there = leaves(results.get(table.group, {}).get("values", {}).get(table.name, {}), key)
+        found += [
+            f"{table.where}: {name}: the table has {here.get(name, 'nothing')}, "
+            f"{RESULTS} has {there.get(name, 'nothing')}"
+            for name in (here if table.part else here | there)
+            if here.get(name) != there.get(name)
+        ]
+        if not table.part:
+            shown.add(key)
+    for name, group in results.items():
         lacking = [field for field in ("command", "date", "values") if not group.get(field)]
         found += [f"{RESULTS}: {name}: expected {field}, got none" for field in lacking]
-        found += [
-            f"{RESULTS}: {key} is shown nowhere" for key, _ in leaves(group.get("values"), name) if key not in used
-        ]
+        keys = [f"{name}.{table}" for table in group.get("values", {})]
+        found += [f"{RESULTS}: {key} is shown nowhere" for key in keys if key not in shown]
     return found
 
 
 def take(root: Path = ROOT) -> None:
-    """Take the tables of the pages over into the file of results."""
+    """Take the tables of the pages over into the file of results; what no page shows goes."""
     path = root / RESULTS
-    results = json.loads(path.read_text(encoding="utf-8"))
-    for block in pages(root):
-        if key := block.named("table"):
-            group, name = key.split(".")
-            results[group]["values"][name] = table(block.rows)
-    path.write_text(as_json(results), encoding="utf-8")
+    old = json.loads(path.read_text(encoding="utf-8"))
+    results = {name: {**group, "values": {}} for name, group in old.items()}
+    for table in pages(root):
+        if table.group and not table.part:
+            results[table.group]["values"][table.name] = table.values
+    path.write_text(as_json({name: group for name, group in results.items() if group["values"]}), encoding="utf-8")
 
 
 def as_json(results: dict[str, Any]) -> str:
-    """The results as text, a row of a table on one line."""
+    """Return the results as text, a row of a table on one line."""
     text = json.dumps(results, indent=1, ensure_ascii=False)
     for innermost in (r"\[[^\[\]{}]*\]", r"\{[^{}]*\}"):
         text = re.sub(innermost, lambda found: re.sub(r"(?<=[\[{])\n\s*|\n\s*(?=[\]}])", "", found.group()), text)

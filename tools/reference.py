@@ -111,7 +111,7 @@ def config_page() -> str:
             "once.\n\n## Of a run\n",
             "`crossfill train --config FILE`, and `config:` in a study.\n",
             *_group(Config, "", 3),
-            "## Of a study\n\n`crossfill experiment FILE`; [how to run one](experiments.md).\n",
+            "## Of a study\n\n`crossfill experiment FILE`; [how to run one](studies.md).\n",
             *_group(StudyConfig, "", 3, study=True),
         ]
     )

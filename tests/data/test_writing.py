@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app
 from crossfill.data.folder import load_grid
+from crossfill.data.parallel_corpus import parallel_languages
 from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
 from crossfill.data.writers import write_grid
 from crossfill.errors import DataError
@@ -51,3 +52,12 @@ def test_the_command(tmp_path: Path):
     assert len(grid.cells) == 16
     assert {len(splits.test) for cell in grid.cells for splits in grid[cell]} == {2}
     assert CliRunner().invoke(app, [*command, "--seed", "1"]).exception is not None
+
+
+def test_the_command_in_real_languages(tmp_path: Path):
+    out = tmp_path / "data"
+    result = CliRunner().invoke(app, ["data", "make", "--real", "--task", "pos", "--out", str(out)])
+    assert result.output == f"{out}: 1 tasks × 16 languages; next: crossfill grid {out}\n"
+    assert {cell.language for cell in load_grid(out).cells} == set(parallel_languages())
+    wrong = CliRunner().invoke(app, ["data", "make", "--real", "--task", "deprel", "--out", str(tmp_path / "other")])
+    assert "--task" in str(wrong.exception)

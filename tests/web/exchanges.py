@@ -1,11 +1,12 @@
-"""Requests and answers that pages of the documentation show, as tests send and compare them."""
+"""Requests and answers in the Markdown files next to this one, as tests send and compare them."""
 
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from tests.pages import ROOT, blocks
+from tests.pages import blocks
 
 _REQUEST = re.compile(r"(GET|POST) (/\S+)(?:\n\n(.*))?", re.DOTALL)
 _ANSWER = re.compile(r"(\d{3}) [A-Z][A-Za-z ]+(?:\n\n(.*))?", re.DOTALL)
@@ -22,10 +23,10 @@ class Exchange:
     answer: Any
 
 
-def exchanges(page: str) -> list[Exchange]:
-    """All exchanges on a page: a block with the request, then one with the answer."""
+def exchanges(name: str) -> list[Exchange]:
+    """All exchanges in a file: a block with the request, then one with the answer."""
     found, asked = [], None
-    for block in blocks(ROOT / "docs" / page):
+    for block in blocks(Path(__file__).with_name(name)):
         if block.kind != "text":
             continue
         if request := _REQUEST.fullmatch(block.text):

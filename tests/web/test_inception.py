@@ -1,4 +1,4 @@
-"""The recommender as INCEpTION calls it: requests of its shapes, and the exchanges that the documentation shows."""
+"""The recommender as INCEpTION calls it: requests of its shapes, and the exchanges in inception.md."""
 
 import sys
 import xml.etree.ElementTree as ET
@@ -68,7 +68,7 @@ def taught(teacher: Teacher) -> Iterator[TestClient]:
         yield found
 
 
-def test_the_documentation_shows_what_happens(taught: TestClient, teacher: Teacher):
+def test_suggestions_from_beginning_to_end(taught: TestClient, teacher: Teacher):
     assert [shown.path.rpartition("/")[2] for shown in EXCHANGES] == ["predict", "train"]
     for shown in EXCHANGES:
         answer = taught.request(shown.method, shown.path, json=written(shown.body))

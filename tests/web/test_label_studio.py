@@ -1,4 +1,4 @@
-"""The backend as Label Studio calls it: requests of its shapes, and the exchanges that the documentation shows."""
+"""The backend as Label Studio calls it: requests of its shapes, and the exchanges in label_studio.md."""
 
 import time
 from collections.abc import Iterator
@@ -57,8 +57,8 @@ def taught(teacher: Teacher) -> Iterator[TestClient]:
         yield found
 
 
-def test_the_documentation_shows_what_happens(taught: TestClient, teacher: Teacher):
-    for shown in exchanges("label-studio.md"):
+def test_an_annotation_project_from_beginning_to_end(taught: TestClient, teacher: Teacher):
+    for shown in exchanges("label_studio.md"):
         answer = taught.request(shown.method, shown.path, json=shown.body)
         assert answer.status_code == shown.status
         assert alike(shown.answer, answer.json()), answer.json()

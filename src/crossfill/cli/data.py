@@ -59,27 +59,32 @@ def make(
         list[str] | None,
         Option(help="Only this task; repeatable. theme labels sentences, change pairs. [default: the first four]"),
     ] = None,
+    real: Annotated[bool, Option("--real", help="Real languages instead: everyday sentences in sixteen.")] = False,
 ) -> None:
-    """Make a data folder of artificial languages, to try every other command on."""
+    """Make a data folder of artificial languages, or of real ones, to try every other command on."""
+    from crossfill.data import parallel_corpus
     from crossfill.data.synthetic import SENTENCE_TASKS, TASKS, SyntheticConfig, synthetic_grid
     from crossfill.data.writers import write_grid
     from crossfill.errors import DataError, unknown
 
-    known = (*TASKS, *SENTENCE_TASKS)
+    known = parallel_corpus.TASKS if real else (*TASKS, *SENTENCE_TASKS)
     for name in task or ():
         if name not in known:
             raise DataError("--task: " + unknown("task", name, known))
-    rest = -(-sentences // 2)
-    settings = SyntheticConfig(
-        tasks=tuple(name for name in known if name in task) if task else TASKS,
-        families=families,
-        branches=min(2, languages),
-        languages_per_family=languages,
-        train_sentences=sentences,
-        dev_sentences=rest,
-        test_sentences=rest,
-    )
-    grid = synthetic_grid(settings, seed).grid  # pyright: ignore[reportArgumentType]  # settings are frozen
+    if real:
+        grid = parallel_corpus.parallel_grid().where(lambda cell: not task or cell.task in task)
+    else:
+        rest = -(-sentences // 2)
+        settings = SyntheticConfig(
+            tasks=tuple(name for name in known if name in task) if task else TASKS,
+            families=families,
+            branches=min(2, languages),
+            languages_per_family=languages,
+            train_sentences=sentences,
+            dev_sentences=rest,
+            test_sentences=rest,
+        )
+        grid = synthetic_grid(settings, seed).grid  # pyright: ignore[reportArgumentType]  # settings are frozen
     write_grid(grid, out)
     typer.echo(f"{out}: {len(grid.tasks)} tasks × {len(grid.languages)} languages; next: crossfill grid {out}")
 

@@ -4,7 +4,7 @@ Languages descend from families. A family has a lexicon and six *settings*, bina
 languages change a few. Three settings are hidden: they say which of two forms marks nouns and which verbs, which names
 and which adjectives, which is the determiner and which the adposition. The grammar is symmetric in each such pair, so
 only labels (of any task) reveal them, not text alone, and no language-agnostic head can be right everywhere. The other
-three settings, of word order, show in the text. Everything is determined by one seed; see docs/synthetic.md.
+three settings, of word order, show in the text. Everything is determined by one seed; see docs/model.md.
 """
 
 import random
@@ -43,7 +43,7 @@ DRIFT = 0.1  # probability that a step down the family tree changes a setting, a
 
 
 class SyntheticConfig(Settings):
-    """Size and diversity of the artificial grid: see docs/synthetic.md."""
+    """Size and diversity of the artificial grid: see docs/model.md."""
 
     families: Annotated[int, Field(ge=1, le=1000)] = 8
     branches: Annotated[int, Field(ge=1, le=1000)] = 2

@@ -7,7 +7,7 @@ their distribution in cell j with one more score of 1 for the word that is to co
 
 The set {y : 1 − p(y | x) ≤ ŝ} contains the right label of a new word there with probability at least 1 − α.
 A cell that is yet to come is another matter: if it is exchangeable with the J cells, the probability is at least
-1 − α − 1/(J + 1) (see docs/calibrate.md).
+1 − α − 1/(J + 1) (see docs/trust.md).
 """
 
 import math

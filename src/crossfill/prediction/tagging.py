@@ -30,7 +30,7 @@ class TaggingOptions:
     """Options for using uncertainty in the output."""
 
     alpha: float | None = None
-    """Give label sets that contain the right label in all but this share of words (see docs/calibrate.md)."""
+    """Give label sets that contain the right label in all but this share of words (see docs/trust.md)."""
     abstain: float | None = None
     """Mark words whose confidence would be in the lowest share of this size among the calibration words."""
     min_confidence: float = 0.0

@@ -10,7 +10,7 @@
     held_out/<id>/fold-0/ a training without these cells and its predictions, until the calibration is fitted
     results.jsonl         one line per method, partition, seed, variant and corpus of a cell: flat, for pandas
 
-docs/results-format.md lists every field. Nothing here loads torch: reports and figures are made from these files alone.
+docs/studies.md lists the fields. Nothing here loads torch: reports and figures are made from these files alone.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The component `crossfill`: tags documents in cells of a model, by their own tokens.
 
 spaCy imports this module, by its entry point, whenever a pipeline is made: models and torch are imported on first use.
-docs/spacy.md lists what extensions say of documents, spans and tokens.
+docs/tools.md lists what extensions say of documents, spans and tokens.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,7 +46,7 @@ class Crossfill(Pipe):
         overwrite: bool,
         with_encoder: bool,
     ) -> None:
-        """Check the settings, which docs/spacy.md explains; the model is loaded later."""
+        """Check the settings, which docs/tools.md explains; the model is loaded later."""
         from crossfill.errors import ConfigError, unknown
         from crossfill.prediction.tagging import TaggingOptions
 

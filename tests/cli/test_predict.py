@@ -143,11 +143,6 @@ def error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], d
 @pytest.mark.parametrize(
     ("form", "data", "message"),
     [
-        (
-            "bio",
-            b"text\tlabel\nAwa dem na .\tnews\n",
-            ":1: expected a word a line, got a table of sentences",
-        ),
         ("text", b"\x7fELF\0\0\1", "expected text, got a zero byte; is this a binary file?"),
         ("text", b"fine\nDakar \xff\n", ":2: expected UTF-8, got byte 0xff"),
         ("text", b"\xff\xfea\0", "UTF-16"),

@@ -105,7 +105,7 @@ def test_a_span_that_cuts_a_word_splits_it_and_is_reported_with_its_line(tmp_pat
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"text": TEXT}, 'expected "words" and "labels", or "text" and "spans"'),
+        ({"text": TEXT}, 'expected "words" and "labels", "text" and "label"'),
         ({"text": TEXT, "spans": [[0, 99, "PER"]]}, "expected spans within the 35 characters of the text, got 0 to 99"),
         ({"text": TEXT, "spans": [[0, 12, "PER"], [4, 16, "LOC"]]}, "expected spans that do not overlap"),
         ({"text": "a  b", "spans": [[1, 2, "PER"]]}, "expected words in the span"),

@@ -99,7 +99,7 @@ READ_RIGHT: dict[str, tuple[Files, str]] = {  # the file that is read comes firs
             "ner/wol/train.bio": rows("{word}\t{tag}\n"),
             "ner/wol/train.bio.gz": gzip.compress(rows("{word}\t{tag}\n").encode()),
         },
-        "ner/wol/train.bio.gz: train.bio next to it is read instead",
+        "ner/wol/train.bio.gz  not read: train.bio next to it is read instead",
     ),
     "two formats of one file": (
         {"ner/wol/train.bio": rows("{word}\t{tag}\n"), "ner/wol/train.iob2": rows("{word}\t{tag}\n")},
@@ -168,10 +168,6 @@ REFUSED: dict[str, tuple[Files, str]] = {
     "token columns by the name of CoNLL-U": (
         {"ud/wol/train.conllu": rows("{word}\t{tag}\n", POS)},
         "expected 10 columns, got 2; is this a BIO file? rename it to .bio",
-    ),
-    "no blank lines between sentences": (
-        {"ner/wol/train.tsv": rows("{s}\t{word}\t{tag}\n", head="sentence #\tword\ttag\n").replace("\n\n", "\n")},
-        "expected a blank line after each sentence, got a column 'sentence' that tells them apart",
     ),
     "another encoding": (
         {"ner/wol/train.bio": rows("{word}\t{tag}\n").encode("latin-1")},

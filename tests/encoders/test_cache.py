@@ -1,12 +1,10 @@
 """The feature cache: complete, shared, or built again."""
 
 import random
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -182,15 +180,6 @@ def test_a_full_disk_only_costs_time_and_is_told_once(tmp_path: Path):
     assert run.returncode == 0, run.stderr
     assert run.stderr.count("cannot keep features (File too large); going on without") == 1
     assert len(list((tmp_path / "features").iterdir())) == 1
-
-
-def test_where_there_is_no_room_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
-    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=29))
-    fill = Filler()
-    assert FeatureCache(tmp_path).fetch(ABOUT, (5, 3), "<f2", fill)[4].tolist() == [12, 13, 14]
-    assert fill.calls == 1
-    assert not list((tmp_path / "features").iterdir())
-    assert "No space left on device" in capsys.readouterr().err
 
 
 def test_clearing_during_a_write_only_costs_time(tmp_path: Path):

@@ -39,8 +39,9 @@ def annotate(
     out: Annotated[Path | None, Option(help="New file to write. [default: standard output]")] = None,
 ) -> None:
     """Choose the sentences most worth annotating in a cell, as a file to correct."""
+    from crossfill.data.records import as_row
     from crossfill.data.streams import input_form, read_items
-    from crossfill.data.table_corpora import as_row, render_text
+    from crossfill.data.table_corpora import render_text
     from crossfill.files import write_atomically
     from crossfill.grid.task import Unit
     from crossfill.tagger.annotation import candidates, choose

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from crossfill.data.labels import UPOS, is_ner, split_tag
 from crossfill.data.reading import MOST_WORDS, NO_HINTS, OnBadLine, ReadingHints, blocks, decode
@@ -17,7 +16,6 @@ from crossfill.grid.sentence import Column, Sentence, on_one_line
 Row = list[str]
 _MARK = "\ufeff"
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
-_SENTENCE_NAMES = frozenset({"sentence", "sentence_id", "sent_id", "sent"})
 _WORD_NAMES = frozenset({"token", "tokens", "word", "words", "form", "text"})
 _TAG_NAMES = ("tag", "tags", "label", "labels")
 _NER_NAMES = ("ner", "ner_tag", "ner_tags", "ner_label", "ne", "iob", "iob2", "bio", "entity")
@@ -25,7 +23,6 @@ _POS_NAMES = ("pos", "upos", "pos_tag", "pos_tags", "upos_tags")
 _EMPTY = frozenset({"_", "-", "*", "-X-"})
 _INTEGER = re.compile(r"[0-9]{1,6}")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:[.,][0-9]+)?(?:[eE][-+]?[0-9]+)?")
-_SAMPLE = 5000  # rows by which columns are checked
 
 
 @dataclass
@@ -44,7 +41,7 @@ class TokenTable:
     exact: bool = True
     header: bool = False
     tags: Collection[str] = ()
-    """Tags of the sample: a line before a sentence that begins with # and has none of them is a comment."""
+    """All tags: a line before a sentence that begins with # and has none of them is a comment."""
     names: tuple[str, ...] = ()
     """Names of tags that are numbers."""
     how: str = ""
@@ -66,7 +63,7 @@ class TokenTable:
 
     def _choose_columns(self, task: str, hints: ReadingHints) -> None:
         """Find the columns of words and tags; an error if they cannot be what a header, or their place, says."""
-        sample = list(islice(self._sample(), _SAMPLE))
+        sample = list(self._sample())
         if not sample:
             return
         place, first = f"{self.where}:{sample[0][0]}", sample[0][1]
@@ -86,7 +83,7 @@ class TokenTable:
                     f"{width}; correct columns.txt"
                 )
         elif self.header and len(first) == width:
-            self._follow_header(first, task, place)
+            self._follow_header(first, task)
         words, tags = [row[self.word] for row in rows], [row[self.tag] for row in rows]
         self.tags = set(tags)
         if all(map(_INTEGER.fullmatch, self.tags)):
@@ -124,15 +121,9 @@ class TokenTable:
             first = next((i for i, row in enumerate(rows) if row and not row[0].startswith("#")), len(rows))
             yield from ((start + i, row) for i, row in enumerate(rows) if i >= first and len(row) > 1)
 
-    def _follow_header(self, header: Row, task: str, place: str) -> None:
+    def _follow_header(self, header: Row, task: str) -> None:
         """Take the columns that a header names: of words, and of the tags of the task if one is named."""
         names = [name.lower().strip("# ") for name in header]
-        numbered = next((name for name in names if name in _SENTENCE_NAMES), None)
-        if numbered and len(self.rows) == 1:
-            raise DataError(
-                f"{place}: expected a blank line after each sentence, got a column '{numbered}' that tells them apart; "
-                "put a blank line wherever it changes"
-            )
         usual = _NER_NAMES if is_ner(task) else _POS_NAMES if task == "pos" else ()
         self.word = next(i for i, name in enumerate(names) if name in _WORD_NAMES)
         tag = next((names.index(name) for name in (task.lower(), *usual, *_TAG_NAMES) if name in names), None)

@@ -10,7 +10,7 @@ from crossfill.data.codes import find_language
 from crossfill.data.labels import task_name
 from crossfill.data.messages import Level, Message
 from crossfill.data.readers import PLAIN, READERS
-from crossfill.data.reading import COLUMNS_FILE, is_hint_file, label_files
+from crossfill.data.reading import is_hint_file
 from crossfill.errors import DataError
 
 Split = Literal["train", "dev", "test", "surplus", "whole"]
@@ -78,7 +78,6 @@ def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile
         got = "a file" if root.exists() else "nothing"
         raise DataError(f"{root}: expected a folder of corpora, <task>/<language>/train.conllu or .bio; got {got}")
     candidates: list[SourceFile] = []
-    hints: list[Path] = []
     left: list[tuple[Path, Reason]] = []
     closed = {root / name: why for name, why in KNOWN_FOLDERS.items()}
     if cache is not None:
@@ -87,9 +86,7 @@ def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile
         source = _classify(path) if why is None else why
         if isinstance(source, SourceFile):
             candidates.append(source)
-        elif is_hint_file(path.name) and why is None:
-            hints.append(path)
-        else:
+        elif why is not None or not is_hint_file(path.name):
             left.append((path, source))
     preferred: dict[str, SourceFile] = {}  # of files with the same name but for its ending
     for source in sorted(candidates, key=lambda source: (source.suffix in PLAIN, source.packed)):
@@ -100,12 +97,7 @@ def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile
             sources.append(source)
         else:
             why = f"{preferred[source.stem].path.name} next to it is read instead"
-            is_copy = source.suffix in (preferred[source.stem].suffix, ".txt")  # UD releases have their text as .txt
-            left.append((source.path, ("unread", why) if is_copy else ("warning", f"not read: {why}")))
-    for path in hints:
-        tasks = {source.task for source in sources if path.parent in source.path.parents}
-        if not any(path.name in (COLUMNS_FILE, *label_files(task)) for task in tasks):
-            left.append((path, ("unread", "names columns or labels of no corpus here")))
+            left.append((source.path, ("warning", f"not read: {why}")))
     return sources, [Message(level, str(path.relative_to(root)), why) for path, (level, why) in sorted(left)]
 
 
@@ -121,8 +113,6 @@ def _walk(folder: Path, depth: int, closed: Mapping[Path, str]) -> Iterator[tupl
             yield entry, ("unread", "hidden")
         elif entry.is_file():
             yield entry, None
-        elif not entry.is_dir():
-            yield entry, ("unread", "no regular file")
         elif why := closed.get(entry) or closed.get(entry.absolute()):
             yield entry, ("unread", why)
         elif entry.is_symlink() and entry.resolve() in entry.absolute().parents:
@@ -168,18 +158,16 @@ def _classify(path: Path) -> SourceFile | Reason:
 
 def _skip_reason(path: Path, suffix: str, named: bool, in_language: bool) -> Reason:
     """Say why a file is not read, as a warning if name (`named` after a split) and place look like a corpus."""
-    level: Level = "warning" if in_language else "unread"
+    level: Level = "warning" if named and in_language else "unread"
     if _ABOUT.fullmatch(path.name):
         return "unread", "documentation"
     if _ARCHIVE.fullmatch(path.name):
         return level, "an archive: unpack it to have it read"
-    if suffix in (".txt", ""):
+    if suffix in (".txt", ".tsv", ""):
         return "unread", "not named after a split (train, dev, test, surplus) in a folder <task>/<language>"
-    if suffix == ".tsv":
-        return level, "not read: rename it after its split (train, dev, test), or to .bio if it has none"
-    if named and in_language:
+    if level == "warning":
         return level, f"not read: no corpus by its ending {suffix}; convert it to .conllu, or to word<TAB>tag in .bio"
-    return "unread", "no corpus by its ending"
+    return level, "no corpus by its ending"
 
 
 def _is_language(name: str, above: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
-from crossfill.data import bio, conllu, docbin, json_corpora, table_corpora
+from crossfill.data import bio, conllu, docbin, records, table_corpora
 from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag
 from crossfill.data.messages import Level, Message
 from crossfill.data.reading import NO_HINTS, FileNotes, Note, ReadingHints, decode, unpacked
@@ -140,5 +140,5 @@ READERS: dict[str, Reader] = {
     ".spacy": _reader(docbin.parse),
     **dict.fromkeys((".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll", *PLAIN), _reader(_parse_columns)),
     ".csv": _reader(table_corpora.parse_text),
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _reader(json_corpora.parse)),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _reader(records.parse_json)),
 }

@@ -165,7 +165,7 @@ def _drop_shared_tests(members: Sequence[_Member]) -> None:
 
 
 def _shared_tests(members: Sequence[_Member]) -> dict[str, list[_Member]]:
-    """Texts that would be trained on and tested on at once in some partition, with the corpora they test."""
+    """Find texts that would be trained on and tested on at once in some partition, with the corpora they test."""
     tested: dict[str, list[_Member]] = defaultdict(list)
     for member in members:
         for text in member.tested:

@@ -1,7 +1,6 @@
 """Text to be tagged, sentence by sentence as it is read: plain text, CoNLL-U, token columns or JSON lines."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
 from pathlib import Path
@@ -9,11 +8,10 @@ from typing import Any, Literal, cast, get_args
 
 from crossfill.data.bio import split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
-from crossfill.data.json_corpora import json_object, word_offsets
 from crossfill.data.labels import LabelColumn, split_tag
 from crossfill.data.reading import MOST_WORDS, Block, blocks, stream
+from crossfill.data.records import PAIR_NAMES, json_object, word_offsets
 from crossfill.data.segmentation import split_at_spaces, split_text, split_words
-from crossfill.data.table_corpora import PAIR_NAMES, find_columns
 from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
@@ -23,7 +21,6 @@ Cutting = Literal["raw", "layout", "lines", "words"]
 """Form of plain text: `raw` paragraphs; `layout`, with an item without words for each blank line among them; `lines`, a
 sentence per line; `words`, with spaces between words."""
 _READ_KEYS = ("words", "tokens", "text", "spaces", "offsets")
-_SPACES = re.compile(r"\s*")
 _SUFFIXES: dict[str, Format] = {
     **dict.fromkeys((".txt", ""), "text"),
     **dict.fromkeys((".conllu", ".conll-u"), "conllu"),
@@ -155,8 +152,6 @@ def _conllu(parts: Iterable[Block], where: str) -> Iterator[Item]:
 def _columns(parts: Iterable[Block], where: str) -> Iterator[Item]:
     """Yield the first column of each line; tags, if there are any, are not read."""
     for start, lines in parts:
-        if start == 1:
-            _refuse_table(lines, where)
         words = []
         for number, line in enumerate(lines, start=start):
             columns = split_columns(line, "\t" in line.rstrip(" \t"))
@@ -168,19 +163,6 @@ def _columns(parts: Iterable[Block], where: str) -> Iterator[Item]:
             words.append(columns[0])
         if words:
             yield Item(Sentence(tuple(words)))
-
-
-def _refuse_table(lines: Sequence[str], where: str) -> None:
-    """Refuse a table that has a header and a sentence or a pair in every row: its texts are no words."""
-    header, *rows = (line.split("\t") for line in lines[:2])
-    columns = find_columns(header, task="")
-    place = header.index(columns.texts[0]) if columns else 0
-    if columns and rows and any(mark.isspace() for mark in "".join(rows[0][place : place + 1]).strip()):
-        unit = Unit.PAIR if len(columns.texts) == 2 else Unit.SENTENCE
-        raise DataError(
-            f"{where}:1: expected a word a line, got a table of {unit}s ({', '.join(header)[:80]}); write its "
-            f"{' and '.join(columns.texts)} to a text file, a {unit} a line, and tag that with --lines"
-        )
 
 
 def row_items(item: dict[str, Any], language: str, cutting: Cutting = "raw") -> Iterator[Item]:
@@ -197,16 +179,13 @@ def row_items(item: dict[str, Any], language: str, cutting: Cutting = "raw") -> 
 
 
 def _given(words: tuple[str, ...], item: dict[str, Any]) -> Sentence:
-    """Make the sentence of a JSON object's words, placed in its `text` by `offsets`, or by the words themselves."""
-    spaces, text, starts = item.get("spaces", []), item.get("text"), None
+    """Make the sentence of a JSON object's words, with its `spaces`, placed in its `text` if it has `offsets`."""
+    spaces, offsets, text = item.get("spaces", []), word_offsets(item, len(words)), item.get("text")
     if not (isinstance(spaces, list) and all(isinstance(space, bool) for space in spaces)):
         raise DataError("expected spaces as a list of true and false")
-    if isinstance(text, str):
-        offsets = word_offsets(item, len(words))
-        starts = _places(words, text) if offsets is None else tuple(start for start, _ in offsets)
-    if not isinstance(text, str) or starts is None:
+    if offsets is None or not isinstance(text, str):
         return Sentence(words, (), tuple(spaces))
-    placed = Sentence(words, (), tuple(spaces), text, starts)
+    placed = Sentence(words, (), tuple(spaces), text, tuple(start for start, _ in offsets))
     return placed if spaces else Sentence.cut(text, placed.offsets)
 
 
@@ -220,16 +199,3 @@ def _pair(line: str, fields: dict[str, Any], number: int, language: str, cutting
     first, second = (next(_sentences(text, language, cutting)) for text in texts)
     rest = {name: value for name, value in fields.items() if name not in names}
     return Item(Sentence.pair(first, second), fields=rest or {"line": number})
-
-
-def _places(words: Iterable[str], text: str) -> tuple[int, ...] | None:
-    """Find words in a text that has nothing else but white space; none if it has more, or other words."""
-    starts, end = [], 0
-    for word in words:
-        space = _SPACES.match(text, end)
-        start = space.end() if space else end
-        if not text.startswith(word, start):
-            return None
-        end = start + len(word)
-        starts.append(start)
-    return tuple(starts) if not text[end:].strip() else None

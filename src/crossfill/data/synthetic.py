@@ -85,7 +85,7 @@ class Language:
     """Forms by the side of the grammar that they belong to, nominal or verbal."""
 
     def setting(self, name: str) -> bool:
-        """Whether this setting takes the second of its two options."""
+        """Tell whether this setting takes the second of its two options."""
         return self.settings[SETTINGS.index(name)]
 
 
@@ -137,14 +137,14 @@ def _languages(config: SyntheticConfig, rng: random.Random) -> tuple[Language, .
 def _descend(
     roots: Sequence[str], settings: Sequence[bool], config: SyntheticConfig, rng: random.Random
 ) -> tuple[list[str], list[bool]]:
-    """A step down the family tree: one sound change, and possibly changed settings."""
+    """Take a step down the family tree: one sound change, and possibly changed settings."""
     before, after = rng.choice(SOUND_CHANGES).split("→")
     words = [root.replace(before, after) or root for root in roots]
     return words, [setting ^ (rng.random() < DRIFT * config.diversity) for setting in settings]
 
 
 def _root(rng: random.Random) -> str:
-    """One to three syllables, the last of them open or closed."""
+    """Make one to three syllables, the last of them open or closed."""
     syllables = "".join(rng.choice(CONSONANTS) + rng.choice(VOWELS) for _ in range(rng.randint(1, 3)))
     return syllables + (rng.choice(CONSONANTS) if rng.random() < 0.5 else "")
 
@@ -154,7 +154,7 @@ def _corpus(language: Language, task: TaskName, n_sentences: int, rng: random.Ra
 
 
 def _item(task: TaskName, words: Sequence[Word], language: Language, rng: random.Random) -> Sentence:
-    """A sentence with labels of its words or with its theme, or with another one and what changes between them."""
+    """Make a sentence with labels of its words or with its theme, or with another one and what changes between them."""
     forms = tuple(word.form for word in words)
     if task == "theme":
         gap = _count(words, "PROPN") - _count(words, "ADJ")
@@ -172,7 +172,7 @@ def _count(words: Sequence[Word], tag: str) -> int:
 
 
 def _sentence(language: Language, rng: random.Random) -> list[Word]:
-    """One to three clauses of a nominal and a verbal phrase each."""
+    """Make one to three clauses of a nominal and a verbal phrase each."""
     words = []
     for _ in range(rng.randint(1, 3)):
         clause = [_phrase(language, "nominal", rng), _phrase(language, "verbal", rng)]
@@ -183,7 +183,7 @@ def _sentence(language: Language, rng: random.Random) -> list[Word]:
 
 
 def _phrase(language: Language, side: Side, rng: random.Random) -> list[Word]:
-    """A head, modifiers, or both, with or without a particle: the same for nominal and verbal phrases."""
+    """Make a head, modifiers, or both, with or without a particle: the same for nominal and verbal phrases."""
     shape, derivation = rng.random(), rng.randrange(2)
     n_modifiers = (1 + (rng.random() < 0.3)) if shape < 0.7 else 0
     modifiers = [_word(language, side, derivation, rng) for _ in range(n_modifiers)]
@@ -197,7 +197,7 @@ def _phrase(language: Language, side: Side, rng: random.Random) -> list[Word]:
 
 
 def _word(language: Language, side: Side, derivation: int | None, rng: random.Random) -> tuple[str, str]:
-    """A head (no derivation) or a modifier, with its part of speech."""
+    """Make a head (no derivation) or a modifier, with its part of speech."""
     if rng.random() < 0.2:
         form = _root(rng)
     else:
@@ -216,7 +216,7 @@ def _word(language: Language, side: Side, derivation: int | None, rng: random.Ra
 
 
 def _labelled(tagged: Sequence[tuple[str, str]], side: Side) -> list[Word]:
-    """The labels of a phrase in all tasks. Names are chunks of their own, and places if there is an adposition."""
+    """Label a phrase in all tasks. Names are chunks of their own, and places if there is an adposition."""
     tags = [tag for _, tag in tagged]
     chunk = "VP" if side == "verbal" else "PP" if "ADP" in tags else "NP"
     entity = "LOC" if "ADP" in tags else "PER"

@@ -7,14 +7,21 @@ them (`text=text label=category`; columns may be named or counted from 1). No sc
 import csv
 import io
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from crossfill.data.labels import is_ner
-from crossfill.data.reading import OnBadLine, ReadingHints, check_printable, decode
-from crossfill.data.segmentation import split_words
+from crossfill.data.reading import FileNotes, ReadingHints, decode
+from crossfill.data.records import (
+    WORD_NAMES,
+    as_row,
+    find_columns,
+    item_columns,
+    read_records,
+    tag_names,
+)
 from crossfill.errors import DataError, missing_package
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit
@@ -23,32 +30,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
-TEXT_NAMES = ("text", "sentence", "utterance", "utt", "review", "tweet", "question", "content")
-PAIR_NAMES = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("text1", "text2"), ("question1", "question2"))
-LABEL_NAMES = ("label", "category", "class", "topic", "intent", "sentiment", "gold_label", "labels")
-NAMED_LABELS = ("label_text", "label_name", "label_names")
-"""Columns with the names of labels that are numbers, next to a column of numbers."""
-_WORD_NAMES = ("tokens", "words", "token", "word", "form")
 _FEATURES = b"huggingface"
-_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
-
-
-class ItemColumns(NamedTuple):
-    """The names of the columns that hold the text of an item, or the two texts of a pair, and its label."""
-
-    texts: tuple[str, ...]
-    label: str
-
-
-def find_columns(names: Iterable[str], task: str) -> ItemColumns | None:
-    """Find the columns of sentences or pairs among these; none if they do not hold both texts and labels."""
-    known = {name.strip().lower(): name for name in reversed(list(names))}
-    label = next((known[n] for n in (*NAMED_LABELS, task.lower(), *LABEL_NAMES) if n in known), None)
-    pair = next((tuple(known[n] for n in both) for both in PAIR_NAMES if all(n in known for n in both)), None)
-    text = next((known[n] for n in TEXT_NAMES if n in known and known[n] != label), None)
-    if label is None or not (pair or text):
-        return None
-    return ItemColumns(pair or (text or "",), label)
 
 
 def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
@@ -59,7 +41,7 @@ def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     header = lines[first].split("\t")
     columns = find_columns(header, task)
-    if hints.texts or columns is None or hints.word or {name.strip().lower() for name in header} & {*_WORD_NAMES}:
+    if hints.texts or columns is None or hints.word or {name.strip().lower() for name in header} & {*WORD_NAMES}:
         return bool(hints.texts)
     place, rows = header.index(columns.texts[0]), [line.split("\t") for line in lines[first + 1 :] if line.strip()]
     spaced = sum(len(row) > place and " " in row[place].strip() for row in rows)
@@ -69,93 +51,23 @@ def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
 
 
 def parse_text(
-    data: bytes, where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine, separator: str = ","
+    data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes, separator: str = ","
 ) -> Iterator[Sentence]:
     """Yield the sentences or pairs of a table, whose first line that is not blank is the header."""
-    (first, names), *rows = table_rows(decode(data, where), separator, where) or [(1, [])]
+    (_, names), *rows = table_rows(decode(data, where), separator, where) or [(1, [])]
     header = [name.strip() for name in names]
-    columns = ItemColumns(hints.texts, hints.label) if hints.texts else find_columns(header, task)
-    shown = ", ".join(header)[:80] or "nothing"
-    if columns is None:
-        raise DataError(
-            f"{where}:{first}: expected a header that names a column of text ({', '.join(TEXT_NAMES[:3])}) or two "
-            f"({' and '.join(PAIR_NAMES[0])}), and one of labels ({', '.join(LABEL_NAMES[:3])}); got {shown}; rename "
-            "them, or name them in columns.txt as text=1 label=2"
-        )
-    places = []
-    for name in (*columns.texts, columns.label):
-        counted = name.isdecimal() and 1 <= int(name) <= len(header)
-        if name not in header and not counted:
-            raise DataError(
-                f"{where}:{first}: expected a column '{name[:40]}', as columns.txt says; got {shown}; correct "
-                "columns.txt"
-            )
-        places.append(header.index(name) if name in header else int(name) - 1)
-    for number, row in rows:
-        try:
-            if len(row) != len(header):
-                raise DataError(
-                    f"expected {len(header)} columns, as the header has, got {len(row)}; put text with tabs in quotes"
-                )
-            *texts, label = (row[place] for place in places)
-            yield read_item(texts, label, hints.labels, hints.language)
-        except DataError as error:
-            on_bad_line(number, str(error))
+    counted = {str(i): name for i, name in enumerate(header, start=1)} | {name: name for name in header}
+    *texts, label = (counted.get(name, name) for name in (*hints.texts, hints.label))
 
+    def records() -> Iterator[tuple[int, dict[str, str]]]:
+        for number, row in rows:
+            if len(row) == len(header):
+                yield number, dict(zip(header, row, strict=True))
+            else:
+                expected = f"expected {len(header)} columns, as the header has, got {len(row)}"
+                notes(number, f"{expected}; put text with tabs in quotes")
 
-def read_item(texts: Sequence[Any], label: Any, names: Sequence[str], language: str) -> Sentence:
-    """Make a sentence, or a pair, with its label; `names` are those of labels that are numbers, or all labels."""
-    if not all(isinstance(text, str) and text.strip() for text in texts):
-        missing = "two sentences, got one" if len(texts) == 2 and any(texts) else "text, got nothing"
-        raise DataError(f"expected {missing}")
-    name = read_label(label, names)
-    first, *second = (split_words(text, language) for text in texts)
-    if second:
-        return Sentence.pair(first, second[0], name)
-    return Sentence(first.words, (name,), first.spaces, unit=Unit.SENTENCE)
-
-
-def read_label(value: Any, names: Sequence[str]) -> str:
-    """Return a label; a number is the place of its name, from 0, where there are names."""
-    text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    if not text or set(text) & set("\t\n"):
-        shown = str(value).strip()[:40]
-        raise DataError(f"expected one label, got {repr(shown) if shown else 'nothing'}")
-    if not names or text in names:
-        return text
-    if not _NUMBER.fullmatch(text):
-        raise DataError(f"expected one of the labels {', '.join(names)[:80]}; got '{text[:40]}'")
-    if not 0 <= int(text) < len(names):
-        last = len(names) - 1
-        raise DataError(f"expected a label from 0 to {last}, as labels.txt or the file names them; got {text}")
-    return names[int(text)]
-
-
-def read_words(words: Any, tags: Any, spaces: Any, names: Sequence[str]) -> Sentence:
-    """Make a sentence of lists of words and tags; `names` are those of tags that are numbers."""
-    if not (isinstance(words, list) and isinstance(tags, list) and len(words) == len(tags)):
-        raise DataError("expected a list of words and a list of as many labels, got others; complete them")
-    if not all(isinstance(word, str) for word in words):
-        raise DataError("expected words as strings, got others; correct them")
-    labels = []
-    for tag in tags:
-        if isinstance(tag, str):
-            labels.append(tag)
-        elif type(tag) is int and 0 <= tag < len(names):
-            labels.append(names[tag])
-        elif type(tag) is int and not names:
-            raise DataError(f"expected names of tags, got a number ({tag}); list the names in labels.txt next to it")
-        else:
-            raise DataError(f"expected tags from 0 to {len(names) - 1}, got {str(tag)[:20]}; complete the names")
-    known = isinstance(spaces, list) and len(spaces) == len(words) and None not in spaces and not all(spaces)
-    return check_printable(Sentence(tuple(words), tuple(labels), tuple(spaces) if known else ()))
-
-
-def as_row(sentence: Sentence) -> Mapping[str, str]:
-    """Return an item as it is written: text and label, or premise, hypothesis and label."""
-    texts = [part.text for part in sentence.sentences]
-    names = PAIR_NAMES[0] if sentence.unit is Unit.PAIR else TEXT_NAMES[:1]
-    return {**dict(zip(names, texts, strict=True)), **dict(zip(LABEL_NAMES, sentence.labels, strict=False))}
+    return read_records(records(), task, replace(hints, texts=tuple(texts), label=label), notes)
 
 
 def render_text(rows: Iterable[Mapping[str, str]], separator: str) -> bytes:
@@ -207,7 +119,7 @@ def _csv_rows(lines: Sequence[str], separator: str) -> list[tuple[int, list[str]
     return rows
 
 
-def parse_arrow(data: bytes, where: str, task: str, hints: ReadingHints, on_bad_line: OnBadLine) -> Iterator[Sentence]:
+def parse_arrow(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterator[Sentence]:
     """Read a Parquet file, or one of Arrow; labels that are numbers have the names next to it, if the file has none."""
     arrow = _pyarrow()
     from pyarrow import ipc
@@ -223,30 +135,11 @@ def parse_arrow(data: bytes, where: str, task: str, hints: ReadingHints, on_bad_
             table = opened(source).read_all()
             table.validate(full=True)
     columns: list[str] = table.column_names
-    word = next((name for name in _WORD_NAMES if name in columns), None)
-    items = ItemColumns(hints.texts, hints.label) if hints.texts else find_columns(columns, task)
-    upos = ("upos", "upos_tags") if task == "pos" else ()
-    usual = (f"{task}_tags", task, f"{task}_labels", *upos, "tags", "labels")
-    label = next((name for name in usual if name in columns), None)
-    if word is None and items is not None:
-        label, chosen = items.label, list(items.texts)
-    elif word is not None and label is not None:
-        chosen = [word, "spaces"] if "spaces" in columns else [word]
-    else:
-        raise DataError(
-            f"{where}: expected columns tokens and {usual[0]}, or text and label, got "
-            f"{', '.join(columns)[:80] or 'none'}; rename them"
-        )
-    names = _names_of(table, label) or hints.labels
-    values = (table.column(name).to_pylist() for name in (label, *chosen))
-    for number, (given, *row) in enumerate(zip(*values, strict=True), start=1):
-        try:
-            if word is None:
-                yield read_item(row, given, names, hints.language)
-            elif sentence := read_words(row[0], given, row[1:] and row[1], names):
-                yield sentence
-        except DataError as error:
-            on_bad_line(number, str(error))
+    items = None if {*columns} & {*WORD_NAMES} else item_columns(columns, task, hints)
+    label = items.label if items else next((name for name in tag_names(task) if name in columns), "")
+    records = (record for batch in table.to_batches() for record in batch.to_pylist())
+    hints = replace(hints, labels=_names_of(table, label) or hints.labels)
+    return read_records(enumerate(records, start=1), task, hints, notes)
 
 
 def render_parquet(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from crossfill.data import bio, conllu, docbin, json_corpora, table_corpora
+from crossfill.data import bio, conllu, docbin, records, table_corpora
 from crossfill.data.folder import corpus_names, read_file, read_sources
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import SourceFile, find_sources
@@ -50,15 +50,15 @@ def render_conllu(corpus: Corpus, task: str, labels: Collection[str] = ()) -> by
 WRITERS: dict[str, Writer] = {
     ".bio": lambda corpus, _task, _labels: bio.render(corpus).encode(),
     ".conllu": render_conllu,
-    ".jsonl": json_corpora.render,
+    ".jsonl": records.render_json,
     ".parquet": table_corpora.render_parquet,
     ".spacy": docbin.render,
 }
 """For labels of words."""
 ITEM_WRITERS: dict[str, Writer] = {
-    ".tsv": lambda corpus, _task, _labels: table_corpora.render_text(map(table_corpora.as_row, corpus), "\t"),
-    ".csv": lambda corpus, _task, _labels: table_corpora.render_text(map(table_corpora.as_row, corpus), ","),
-    ".jsonl": json_corpora.render,
+    ".tsv": lambda corpus, _task, _labels: table_corpora.render_text(map(records.as_row, corpus), "\t"),
+    ".csv": lambda corpus, _task, _labels: table_corpora.render_text(map(records.as_row, corpus), ","),
+    ".jsonl": records.render_json,
     ".parquet": table_corpora.render_parquet,
 }
 """For labels of sentences and pairs."""

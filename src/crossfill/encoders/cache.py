@@ -8,10 +8,7 @@ A file holds one tensor, `features` (words × features, F16 or F32). Its metadat
 features were computed from and how; `label`, the encoder's name for display; and `digest`, of the tensor's bytes.
 """
 
-import errno
 import json
-import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -82,7 +79,7 @@ class FeatureCache:
         return _in_memory(shape, dtype, blocks) if rows is None else rows
 
     def holds(self, about: Mapping[str, Any], shape: tuple[int, int], dtype: Literal["<f2", "<f4"]) -> bool:
-        """Whether there is a file with the features that `about` describes."""
+        """Tell whether there is a file with the features that `about` describes."""
         return (path := self._path(about, shape, dtype)) is not None and _open(path) is not None
 
     def drop(self, about: Mapping[str, Any], shape: tuple[int, int], dtype: Literal["<f2", "<f4"]) -> None:
@@ -101,7 +98,7 @@ class FeatureCache:
         return entries
 
     def is_whole(self, entry: Entry) -> bool:
-        """Whether the features in a file have the digest that they were stored with; reads all of it."""
+        """Tell whether the features in a file have the digest that they were stored with; reads all of it."""
         rows, metadata = _open(entry.path), _metadata(entry.path)
         if rows is None:
             return False
@@ -138,8 +135,6 @@ def _write(path: Path, metadata: dict[str, str], shape: tuple[int, int], dtype: 
     """Write a file block by block, so that features need no more memory than a block has."""
     n_bytes = shape[0] * shape[1] * np.dtype(dtype).itemsize
     with replacing(path) as file:
-        if shutil.disk_usage(path.parent).free < n_bytes:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         file.write(_header(metadata | {"digest": "0" * 2 * _DIGEST}, shape, dtype, n_bytes))
         digest = blake2b(digest_size=_DIGEST)
         for block in blocks():
@@ -151,7 +146,7 @@ def _write(path: Path, metadata: dict[str, str], shape: tuple[int, int], dtype: 
 
 
 def _header(metadata: dict[str, str], shape: tuple[int, int], dtype: str, n_bytes: int) -> bytes:
-    """The header of a safetensors file: the length of its JSON, then the JSON, padded so that the tensor is aligned."""
+    """Make the header of a safetensors file: length of its JSON, then the JSON, padded to align the tensor."""
     tensor = {"dtype": _DTYPES[dtype], "shape": shape, "data_offsets": [0, n_bytes]}
     text = json.dumps({"__metadata__": metadata, _TENSOR: tensor}).encode()
     text += b" " * (-len(text) % 8)

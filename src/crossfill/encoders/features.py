@@ -68,6 +68,3 @@ class Dropout(nn.Module):
         words = torch.empty(n_words, dtype=torch.int64, device=features.device).random_(limits.min, None)
         passes = words.view(torch.uint8)[: features.numel()].view(features.shape) >= self.dropped
         return features * passes * (256 / (256 - self.dropped))
-
-    def extra_repr(self) -> str:
-        return f"{self.dropped}/256"

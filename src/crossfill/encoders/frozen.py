@@ -67,7 +67,7 @@ class StoredVectors:
         return vectors
 
     def is_stored(self, corpus: Corpus, whole: bool = True) -> bool:
-        """Whether the vectors of a corpus, or of a part of a long one, are in the cache."""
+        """Tell whether the vectors of a corpus, or of a part of a long one, are in the cache."""
         return (whole and corpus.text_hash in self._opened) or self.cache.holds(*self._entry(corpus, whole))
 
     def parts(self, corpus: Corpus) -> list[Corpus]:

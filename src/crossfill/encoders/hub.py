@@ -109,7 +109,7 @@ def find_folder(name: str, weights: bool = True) -> Path:
 
 
 def is_cached(name: str) -> bool:
-    """Whether a model of the hub is on this machine; nothing is asked of the network."""
+    """Tell whether a model of the hub is on this machine; nothing is asked of the network."""
     from huggingface_hub import try_to_load_from_cache
 
     return isinstance(try_to_load_from_cache(name, "config.json"), str)

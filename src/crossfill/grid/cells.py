@@ -65,7 +65,7 @@ class Splits:
         return bool(len(self.train) or len(self.surplus))
 
     def evaluation(self, seen: bool) -> Corpus:
-        """Data to score: the test set, unless it serves as training data."""
+        """Return the data to score: the test set, unless it serves as training data."""
         return self.test if self.has_training_data or not seen else EMPTY
 
 
@@ -111,7 +111,7 @@ class Inventory:
         return self.languages.index(language)
 
     def head_shapes(self, n_features: int) -> list[tuple[int, int]]:
-        """Labels and inputs of the head of each task, over an encoder with `n_features` for a word."""
+        """Count labels and inputs of the head of each task, over an encoder with `n_features` for a word."""
         return [(len(task.labels), task.unit.width(n_features)) for task in self.tasks.values()]
 
     def check(self, cell: Cell) -> None:
@@ -200,6 +200,6 @@ class Grid:
         return Corpus.joined(splits.dev for splits in self[cell])
 
     def evaluation(self, cell: Cell, seen: bool) -> dict[str, Corpus]:
-        """Data to score in a cell, by the name of the corpus."""
+        """Return the data to score in a cell, by the name of the corpus."""
         scored = {splits.name: splits.evaluation(seen) for splits in self[cell]}
         return {name: corpus for name, corpus in scored.items() if len(corpus)}

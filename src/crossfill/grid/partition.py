@@ -45,7 +45,7 @@ def hold_out(cells: Iterable[Cell], unseen: Iterable[Cell]) -> Partition:
 
 
 def random_halves(cells: Iterable[Cell], seed: int) -> tuple[Partition, Partition]:
-    """Two random partitions; each cell that can be held out is unseen in exactly one of them.
+    """Make two random partitions; each cell that can be held out is unseen in exactly one of them.
 
     Cells are the edges of a bipartite graph between tasks and languages. Colours that alternate along its Euler
     circuits split the edges of every task and language evenly (de Werra's equitable colouring), so both halves satisfy
@@ -78,14 +78,14 @@ def bridge_halves(cells: Iterable[Cell], n_bridges: int, seed: int) -> tuple[Par
 
 
 def alternating_halves(cells: Iterable[Cell], languages: Sequence[str] = ()) -> tuple[Partition, ...]:
-    """The halves of the authors' script: every |T|-th cell, along the diagonals of tasks × languages.
+    """Make the halves of the authors' script: every |T|-th cell, along the diagonals of tasks × languages.
 
     Cell (i, j) is unseen in partition (i + j) mod |T|, one partition per task. The script counts i·|L| + j instead: the
     same where |L| mod |T| = 1, as in the paper (2 × 33); elsewhere its count can hold out a whole language.
     `languages` gives their order, by default that of ISO 639-3 codes.
     """
     known = sorted(set(cells))
-    tasks, names = (sorted(found) for found in _names(known))
+    tasks, names = map(sorted, _names(known))
     rows = {language: j for j, language in enumerate(languages or names)}
     for language in names:
         if language not in rows:
@@ -155,7 +155,7 @@ def _names(cells: Iterable[Cell]) -> tuple[set[str], set[str]]:
 
 
 def _free(cells: Sequence[Cell], what: str) -> list[Cell]:
-    """The cells that can be held out: their task and their language also occur in other cells."""
+    """List the cells that can be held out: their task and their language also occur in other cells."""
     tasks, languages = Counter(c.task for c in cells), Counter(c.language for c in cells)
     free = [c for c in cells if tasks[c.task] > 1 and languages[c.language] > 1]
     if not free:
@@ -167,7 +167,7 @@ def _free(cells: Sequence[Cell], what: str) -> list[Cell]:
 
 
 def _alternate(cells: Sequence[Cell], random_source: random.Random) -> dict[Cell | None, bool]:
-    """An equitable two-colouring: true and false alternate along the Euler circuits of tasks × languages.
+    """Make an equitable two-colouring: true and false alternate along the Euler circuits of tasks × languages.
 
     Vertices of odd degree are joined to an extra vertex of the other side, which makes every degree even; circuits of a
     bipartite graph are even, so colours alternate all the way round.
@@ -201,7 +201,7 @@ def _alternate(cells: Sequence[Cell], random_source: random.Random) -> dict[Cell
 
 
 def _subset(languages: Sequence[str], size: int, gain: Similarity) -> tuple[str, ...]:
-    """Languages with the largest sum of gains found by greedy search from every language, then swaps; deterministic."""
+    """Choose languages with the largest sum of gains: greedy search from every language, then swaps; deterministic."""
     if not 2 <= size <= len(languages):
         raise DataError(f"expected a subset of 2 to {len(languages)} languages, got {size}")
     matrix = {a: {b: gain(a, b) if a != b else 0.0 for b in languages} for a in languages}

@@ -54,8 +54,8 @@ class Sentence:
             if start < end:
                 raise DataError(f"expected '{word[:60]}' at character {end} of the text or later, got {start}")
             if not self.source.startswith(word, start):
-                found = self.source[start : start + len(word)]
-                raise DataError(f"expected '{word[:60]}' at character {start} of the text, got '{found[:60]}'")
+                there = self.source[start : start + len(word)]
+                raise DataError(f"expected '{word[:60]}' at character {start} of the text, got '{there[:60]}'")
             end = start + len(word)
 
     @classmethod
@@ -67,7 +67,7 @@ class Sentence:
 
     @classmethod
     def cut(cls, source: str, bounds: Iterable[tuple[int, int]]) -> "Sentence":
-        """The sentence whose words stand in `source` from each start to each end; a gap between words is a space."""
+        """Make the sentence of the words in `source` from each start to each end; a gap between words is a space."""
         places = tuple(bounds)
         words = tuple(source[start:end] for start, end in places)
         spaces = tuple(after > end for (_, end), (after, _) in pairwise(places))
@@ -160,7 +160,7 @@ class Column(Sequence[str]):
         return Column(changed.vocabulary, changed.codes[self.codes])
 
     def positions_in(self, places: Mapping[str, int]) -> np.ndarray:
-        """The position of every string in `places`; −1 for strings that are not there."""
+        """Find the position of every string in `places`; −1 for strings that are not there."""
         return np.array([places.get(text, -1) for text in self.vocabulary], dtype=np.int64)[self.codes]
 
     def counts(self) -> Counter[str]:
@@ -193,7 +193,7 @@ class Corpus(Sequence[Sentence]):
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence]) -> "Corpus":
-        """The corpus of these sentences: all of them labelled, or none."""
+        """Make the corpus of these sentences: all of them labelled, or none."""
         every = tuple(sentences)
         labelled = [s for s in every if s.labels]
         if labelled and any(len(s) for s in every if not s.labels):
@@ -211,13 +211,13 @@ class Corpus(Sequence[Sentence]):
 
     @classmethod
     def from_text(cls, sentences: Iterable[Sentence]) -> "Corpus":
-        """The text of these sentences, of pairs one by one, without labels and in Unicode's composed form (NFC)."""
+        """Take the text of these sentences, pairs one by one, without labels and in Unicode's composed form (NFC)."""
         parts = (part for s in sentences for part in s.sentences)
         return cls.from_sentences(Sentence(s.words, (), s.spaces) for s in parts).composed()
 
     @classmethod
     def joined(cls, parts: Iterable["Corpus"]) -> "Corpus":
-        """These corpora as one: all of them labelled, or none."""
+        """Join these corpora into one: all of them labelled, or none."""
         corpora = [part for part in parts if len(part)]
         if len(corpora) <= 1:
             return corpora[0] if corpora else EMPTY
@@ -286,7 +286,7 @@ class Corpus(Sequence[Sentence]):
         return self.n_words if self.unit is Unit.WORD else len(self)
 
     def text(self) -> "Corpus":
-        """The sentences as encoders read them: without labels, those of pairs one by one, first and second in turn."""
+        """Take the sentences as encoders read them: no labels, those of pairs one by one, first and second in turn."""
         offsets = self.offsets
         if self.unit is Unit.PAIR:
             starts = np.stack([offsets[:-1], offsets[:-1] + self.seconds], axis=1).ravel()
@@ -297,7 +297,7 @@ class Corpus(Sequence[Sentence]):
         return self.spaces if len(self.spaces) else np.ones(self.n_words, dtype=np.bool_)
 
     def composed(self) -> "Corpus":
-        """The corpus with its words in Unicode's composed form (NFC), as vocabularies expect them."""
+        """Return the corpus with its words in Unicode's composed form (NFC), as vocabularies expect them."""
         if all(is_normalized("NFC", word) for word in self.words.vocabulary):
             return self
         return replace(self, words=self.words.map(lambda word: normalize("NFC", word)))

@@ -24,7 +24,7 @@ class Unit(StrEnum):
         return 2 if self is Unit.PAIR else 1
 
     def width(self, n_features: int) -> int:
-        """Numbers in the vector of one unit, over an encoder with `n_features` for a word (`encoders.base.pool`)."""
+        """Count the numbers in a unit's vector, over an encoder with `n_features` for a word (`encoders.base.pool`)."""
         return 4 * n_features if self is Unit.PAIR else n_features
 
 

@@ -34,7 +34,7 @@ class Block:
     matrix: Float[np.ndarray, "languages features"]
 
     def describes(self, language: str) -> bool:
-        """Whether the language has a row that is not all zeros."""
+        """Tell whether the language has a row that is not all zeros."""
         return language in self.rows and bool(self.matrix[self.rows[language]].any())
 
 
@@ -45,7 +45,7 @@ class Typology:
     blocks: Mapping[str, Block]
 
     def similarity(self, first: str, second: str, features: Sequence[str] = ()) -> float:
-        """Mean cosine over the blocks that both languages have: for unit rows, the cosine of the blocks concatenated.
+        """Average the cosine over blocks that both languages have; for unit rows, that of the blocks concatenated.
 
         NaN if they have no block in common, or if a language is all zeros. `features` names the blocks; by default the
         four of URIEL, or all blocks if there are none of these. A row of zeros is no gap but has cosine 0: an isolate
@@ -107,7 +107,7 @@ def read_block(path: Path) -> Block:
 
 
 def cosine(first: Float[np.ndarray, "features"], second: Float[np.ndarray, "features"]) -> float:
-    """Cosine similarity; NaN where either vector is zero."""
+    """Compute the cosine similarity; NaN where either vector is zero."""
     norm = float(np.linalg.norm(first) * np.linalg.norm(second))
     return float(first @ second) / norm if norm else math.nan
 
@@ -157,7 +157,7 @@ def _scaled(
 
 
 def unit_rows(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
-    """The matrix with each row scaled to unit norm; rows of zeros stay as they are."""
+    """Scale each row to unit norm; rows of zeros stay as they are."""
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     return matrix / np.where(norms > 0, norms, 1.0)
 
@@ -184,7 +184,7 @@ def _packaged() -> Typology:
 
 
 def trigram_similarity(counts: Mapping[str, Mapping[tuple[str, str, str], int]]) -> Similarity:
-    """−KL(target ‖ source) of label trigrams; trigrams missing in the source count once. NaN for unknown languages."""
+    """Measure −KL(target ‖ source) of label trigrams, those missing in the source counted once; NaN where unknown."""
 
     def similarity(target: str, source: str) -> float:
         ours, theirs = counts.get(target), counts.get(source)

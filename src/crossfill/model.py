@@ -107,6 +107,18 @@ Vote = Callable[[Int[Tensor, "voters words"], int], Float[Tensor, "words labels"
 """Maps the voters' labels of each word, and the number of labels, to probabilities of the true label."""
 
 
+class CellDecision(NamedTuple):
+    """How the decisions of a cell differ from those of its task."""
+
+    shift: float = 0.0
+    """Added to the offset on the label that means none."""
+    pairs: tuple[tuple[float, ...], ...] = ()
+    """How often each label follows each in the cell's own sentences (`crossfill.prediction.rules.count_pairs`)."""
+
+
+AS_ITS_TASK = CellDecision()
+
+
 class HeadSource(nn.Module, ABC):
     """Provides the heads of cells: the only part in which methods differ."""
 
@@ -118,8 +130,8 @@ class HeadSource(nn.Module, ABC):
     """Parameters with one row per task or language and sparse gradients: a step updates only the rows it drew."""
     cue_cells: Collection[Cell] = ()
     """Cells whose heads read the cues of words (`crossfill.encoders.cues`) besides their features."""
-    shifts: Mapping[Cell, float] = {}
-    """Offsets on the label that means none, for the decisions of cells that have one of their own."""
+    decisions: Mapping[Cell, CellDecision] = {}
+    """How cells decide that have labelled sentences of their own."""
     deviations: Sequence[nn.Parameter] = ()
     """Parameters that make the cells of a task differ; `training.deviation_learning_rate` applies to them."""
 

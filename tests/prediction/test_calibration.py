@@ -10,6 +10,7 @@ import pytest
 from crossfill.checkpoint import CALIBRATION
 from crossfill.errors import CheckpointError, DataError
 from crossfill.grid.task import Task
+from crossfill.model import CellDecision
 from crossfill.prediction.calibration import (
     LEVELS,
     Calibration,
@@ -105,10 +106,11 @@ def test_coverage_of_cells_that_are_yet_to_come():
 def test_rules_come_from_the_calibration_only_where_the_metric_decides():
     p, gold = words(20, 1.0, seed=3)
     task = replace(TaskCalibration.of([Sample(p, gold, np.array([20]))], TASK), offsets={"f1": -0.5, "recall": -1.0})
-    task = replace(task, transitions=((0.5, -1.0), (0.0, 1.0), (2.0, 0.0)))
-    assert rule_for(task, "metric") == Rule(-0.5, transitions=task.transitions)
-    assert rule_for(task, "metric", "recall", shift=0.2) == Rule(-0.8, transitions=task.transitions)
-    assert rule_for(task, "metric", "precision") == Rule(transitions=task.transitions)
+    task = replace(task, pairs=((0.1, 0.2), (0.1, 0.1), (0.2, 0.3)))
+    counts = ((1.0, 0.0), (0.0, 2.0), (0.0, 1.0))
+    assert rule_for(task, "metric") == Rule(-0.5, pairs=task.pairs)
+    assert rule_for(task, "metric", "recall", CellDecision(0.2, counts)) == Rule(-0.8, pairs=task.pairs, counts=counts)
+    assert rule_for(task, "metric", "precision") == Rule(pairs=task.pairs)
     assert rule_for(None, "metric") == rule_for(task, "valid") == Rule()
     assert rule_for(task, "argmax", "recall") == Rule(valid=False)
 

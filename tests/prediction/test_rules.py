@@ -1,13 +1,23 @@
 """Decision rules against all sequences one by one, and offsets against cells whose best one is known."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
 from crossfill.grid.task import Task
 from crossfill.measures.metrics import Labelling
-from crossfill.prediction.rules import FARTHEST, WEIGHT, Rule, Sample, count_transitions, fit_offsets
+from crossfill.prediction.rules import (
+    FARTHEST,
+    TASK_WORDS,
+    WEIGHT,
+    Rule,
+    Sample,
+    count_pairs,
+    fit_offsets,
+    pair_shares,
+    transitions,
+)
 
 SPANS = Task("ner", ("B-PER", "I-PER", "O"))
 VALUES = Task("feats:Case", ("Nom", "Acc", "_"))
@@ -74,7 +84,7 @@ def test_transitions_are_counted_in_sentences_and_cells_count_the_same():
     begin, inside, none = (next(i for i, label in enumerate(labels) if label[0] == first) for first in "BIO")
     uniform = np.full((1, len(labels)), 1 / len(labels))
     one = Sample(uniform.repeat(5, 0), np.array([begin, inside, none, none, begin]), np.array([3, 0, 2]))
-    table = np.array(count_transitions([one], SPANS))
+    table = transitions(pair_shares([one], SPANS))
     assert table.shape == (len(labels) + 1, len(labels))
     pairs = np.full(table.shape, 0.5)
     for before, label in ((-1, begin), (begin, inside), (inside, none), (-1, none), (none, begin)):
@@ -82,5 +92,25 @@ def test_transitions_are_counted_in_sentences_and_cells_count_the_same():
     expected = np.log(pairs / pairs.sum(1, keepdims=True)) - np.log(pairs.sum(0) / pairs.sum())
     np.testing.assert_allclose(table, WEIGHT * expected, atol=1e-4)
     twice = Sample(uniform.repeat(10, 0), np.tile(one.gold, 2), np.tile(one.lengths, 2))
-    np.testing.assert_allclose(count_transitions([twice], SPANS), table, atol=1e-4)
-    assert count_transitions([one], TAGS) == count_transitions([], SPANS) == ()
+    np.testing.assert_allclose(transitions(pair_shares([twice], SPANS)), table, atol=1e-4)
+    assert pair_shares([one], VALUES) == pair_shares([], SPANS) == ()
+
+
+def test_pairs_of_a_cell_count_with_those_of_its_task():
+    n, rng = len(TAGS.labels), np.random.default_rng(0)
+    task, gold = cell(rng, 50, 0.0, TAGS), np.array([0, 1, 0, 1, 1, 0])
+    counts, shares = count_pairs(gold, np.array([4, 2]), n), pair_shares([task], TAGS)
+    pairs = TASK_WORDS * np.array(shares)
+    for before, label in ((-1, 0), (0, 1), (1, 0), (0, 1), (-1, 1), (1, 0)):
+        pairs[before, label] += 1
+    expected = WEIGHT * np.log(pairs / pairs.sum(1)[:, None] / (pairs.sum(0) / pairs.sum()))
+    of_cell = tuple(map(tuple, counts.tolist()))
+    np.testing.assert_allclose(transitions(shares, of_cell), expected)
+    probabilities, lengths = rng.dirichlet(np.ones(n), size=12), np.array([5, 7])
+    chosen = Rule(pairs=shares, counts=of_cell).choose(probabilities, lengths, TAGS)
+    for first, length in ((0, 5), (5, 7)):
+        totals = {}
+        for sequence in product(range(n), repeat=length):
+            steps = sum(expected[i, j] for i, j in pairwise([-1, *sequence]))
+            totals[sequence] = steps + sum(np.log(probabilities[first + i, l]) for i, l in enumerate(sequence))
+        assert tuple(chosen[first : first + length]) == max(totals, key=totals.__getitem__)

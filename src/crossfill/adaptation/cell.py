@@ -18,10 +18,11 @@ from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import CellVariances, Fit, default_scales
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
 from crossfill.grid.cells import Cell
-from crossfill.grid.task import Task
+from crossfill.grid.task import Task, TaskKind, Unit
 from crossfill.measures.metrics import score
+from crossfill.model import CellDecision
 from crossfill.prediction.calibration import TaskCalibration, rule_for
-from crossfill.prediction.rules import Rule, Sample
+from crossfill.prediction.rules import PairTable, Rule, Sample, count_pairs
 
 SPREAD = 0.2
 """Standard deviation of the logarithm of a cell's temperature around that of its task."""
@@ -56,8 +57,18 @@ def offset_shift(fit: Fit, task: Task, rule: Rule) -> float:
 
 
 def shifted(rule: Rule, fit: Fit, task: Task) -> Rule:
-    """Shift a task's rule to that of a cell with these sentences; argmax stays as it is."""
-    return replace(rule, offset=rule.offset + offset_shift(fit, task, rule)) if rule.valid else rule
+    """Change a task's rule to that of a cell with these sentences; argmax stays as it is."""
+    if not rule.valid:
+        return rule
+    return replace(rule, offset=rule.offset + offset_shift(fit, task, rule), counts=label_pairs(fit.examples, task))
+
+
+def label_pairs(examples: Examples, task: Task) -> PairTable:
+    """Count what follows what in sentences of a task of tags; spans are too few to say."""
+    if task.kind is not TaskKind.TAGS or task.unit is not Unit.WORD:
+        return ()
+    counts = count_pairs(examples.labels.numpy(), examples.lengths.numpy(), len(task.labels))
+    return tuple(map(tuple, counts.tolist()))
 
 
 def shrunk_temperature(logs: Float[np.ndarray, "words labels"], gold: np.ndarray, of_task: float) -> float:
@@ -105,6 +116,10 @@ class AdaptedCell:
     evidence: float
     """ln p(y | X) of the sentences."""
     date: str
+
+    @property
+    def decision(self) -> CellDecision:
+        return CellDecision(self.calibration.shift, label_pairs(self.examples, self.task))
 
     def __str__(self) -> str:
         n = len(self.examples)

@@ -77,7 +77,7 @@ class AdaptedHeads(HeadSource):
         self.has_posterior = inner.has_posterior or bool(cells)
         self.rows, self.deviations = inner.rows, inner.deviations
         self.cue_cells = frozenset(cells)
-        self.shifts = {cell: made.calibration.shift for cell, made in cells.items()}
+        self.decisions = {cell: made.decision for cell, made in cells.items()}
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Classifier]:
         return self._heads(cells, self.inner.plug_in, lambda posterior: posterior.mean.unsqueeze(0))

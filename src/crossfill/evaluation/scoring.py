@@ -15,7 +15,7 @@ from crossfill.grid.sentence import Corpus
 from crossfill.grid.task import Task
 from crossfill.measures import uncertainty
 from crossfill.measures.metrics import LabelIds, Labelling, Lengths, Probabilities, score
-from crossfill.model import Model
+from crossfill.model import AS_ITS_TASK, Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, rule_for, tempered
 from crossfill.prediction.predict import Prediction, encode, predict_features
 from crossfill.prediction.rules import Rule, Sample
@@ -73,10 +73,10 @@ def evaluate_corpus(
     settings = config.prediction
     plug_in, averaged = _predict_both(model, features, cell, settings, cues)
     gold, task, lengths = data.labels.numpy(), model.inventory.task(cell.task), data.lengths.numpy()
-    shift = model.heads.shifts.get(cell, 0.0)
+    decision = model.heads.decisions.get(cell, AS_ITS_TASK)
     labellings = []
     for n_samples, prediction in ((0, plug_in), (settings.samples, averaged)):
-        rule = rule_for(calibration and calibration.of(cell.task, n_samples), settings.decision, shift=shift)
+        rule = rule_for(calibration and calibration.of(cell.task, n_samples), settings.decision, cell=decision)
         chosen = rule.choose(prediction.probabilities.cpu().numpy(), lengths, task)
         labellings.append(Labelling(gold, chosen, task, lengths))
     confidence = averaged.confidence.cpu().numpy()

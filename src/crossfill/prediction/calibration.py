@@ -26,7 +26,8 @@ from crossfill.errors import DataError
 from crossfill.files import write_json
 from crossfill.grid.task import Task
 from crossfill.measures.metrics import LabelIds, Probabilities
-from crossfill.prediction.rules import FARTHEST, Preference, Rule, Sample, count_transitions, fit_offsets
+from crossfill.model import AS_ITS_TASK, CellDecision
+from crossfill.prediction.rules import FARTHEST, Preference, Rule, Sample, fit_offsets, pair_shares
 
 LEVELS = 1000
 """Resolution of α and of the share to abstain on: both are rounded down to multiples of 1/LEVELS."""
@@ -52,14 +53,14 @@ class TaskCalibration:
     n_cells: int = 1
     offsets: Mapping[Preference, _Offset] = field(default_factory=dict)
     """The offset of the decision rule for each preference; empty where the most probable label is the best decision."""
-    transitions: tuple[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], ...] = ()
-    """Those of the decision rule."""
+    pairs: tuple[tuple[Annotated[float, Field(gt=0, le=1)], ...], ...] = ()
+    """The share of each pair of labels (`crossfill.prediction.rules.pair_shares`)."""
 
     @classmethod
     def of(cls, cells: Sequence[Sample], task: Task) -> "TaskCalibration":
         """Calibrate on the words of these cells, which the models that predicted them did not train on."""
         probabilities, gold = (np.concatenate(parts) for parts in list(zip(*cells, strict=True))[:2])
-        transitions = count_transitions(cells, task)
+        pairs = pair_shares(cells, task)
         levels, weights = np.arange(LEVELS + 1) / LEVELS, _weights([len(sample.gold) for sample in cells])
         confidences = _quantiles(probabilities.max(-1), np.concatenate(weights), levels)
         scores = [
@@ -73,8 +74,8 @@ class TaskCalibration:
             tuple((np.ceil(thresholds * 1e7) / 1e7).tolist()),  # rounded up: sets may only grow
             tuple((np.floor(confidences * 1e7) / 1e7).tolist()),
             len(cells),
-            fit_offsets(cells, task, transitions),
-            transitions,
+            fit_offsets(cells, task, pairs),
+            pairs,
         )
 
     def sets(self, probabilities: Probabilities, alpha: float) -> Bool[np.ndarray, "words labels"]:
@@ -106,14 +107,18 @@ class Calibration:
 
 
 def rule_for(
-    calibration: TaskCalibration | None, decision: Decision, prefer: Preference = "f1", shift: float = 0.0
+    calibration: TaskCalibration | None,
+    decision: Decision,
+    prefer: Preference = "f1",
+    cell: CellDecision = AS_ITS_TASK,
 ) -> Rule:
-    """The decision rule of a task with this calibration, if it has one; `shift` is the cell's own offset."""
+    """Make the decision rule of a task with this calibration, if it has one, for a cell."""
     if decision == "argmax":
         return Rule(valid=False)
     if calibration is None or decision == "valid":
-        return Rule(shift)
-    return Rule(calibration.offsets.get(prefer, 0.0) + shift, transitions=calibration.transitions)
+        return Rule(cell.shift)
+    offset = calibration.offsets.get(prefer, 0.0) + cell.shift
+    return Rule(offset, pairs=calibration.pairs, counts=cell.pairs)
 
 
 def fit_temperature(

@@ -1,7 +1,7 @@
 """Tagging of many sentences, each in its own cell, with one pass through the encoder."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Task, TaskKind, Unit
 from crossfill.measures.metrics import Lengths
-from crossfill.model import Classifier, Model
+from crossfill.model import AS_ITS_TASK, CellDecision, Classifier, Model
 from crossfill.prediction.calibration import TaskCalibration, rule_for, tempered
 from crossfill.prediction.predict import CellWords, Prediction, encode_words, predict_runs
 from crossfill.prediction.rules import DecodedSpan, decode_spans
@@ -44,7 +44,7 @@ def tag_queries(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list
     """
     taggings: dict[int, Tagging] = {}
     features, first_row = _encode(model, queries)
-    for numbers in _grouped(queries, model.heads.shifts):
+    for numbers in _grouped(queries, model.heads.decisions):
         group = [queries[number] for number in numbers]
         first, task = group[0], model.inventory.task(group[0].cell.task)
         each = (len(query.sentence) if task.unit is Unit.WORD else 1 for query in group)
@@ -63,7 +63,7 @@ def tag_queries(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list
             cues = model.cues(cell, Corpus.from_text(in_cell)) if cell in model.heads.cue_cells else None
             runs.append(CellWords(part, head_of(cell, first.n_samples), cues))
         prediction = predict_runs(runs, model.heads.vote, first.options.interval)
-        tagged = _decide(group, lengths, task, prediction, model.heads.shifts.get(first.cell, 0.0))
+        tagged = _decide(group, lengths, task, prediction, model.heads.decisions.get(first.cell, AS_ITS_TASK))
         taggings |= zip(numbers, tagged, strict=True)
     return [taggings[number] for number in range(len(queries))]
 
@@ -92,19 +92,19 @@ def _encode(
     return torch.cat(parts), rows
 
 
-def _grouped(queries: Sequence[Query], shifts: Mapping[Cell, float]) -> list[list[int]]:
-    """Group queries that are decided together (task, draws, options, offset of the cell), as indices, cell by cell."""
+def _grouped(queries: Sequence[Query], alone: Collection[Cell]) -> list[list[int]]:
+    """Group queries that are decided together (task, draws, options, rule of the cell), as indices, cell by cell."""
     groups: dict[object, dict[Cell, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, query in enumerate(queries):
-        alone = query.cell.language if query.cell in shifts else ""
-        groups[query.cell.task, alone, query.n_samples, query.options][query.cell].append(number)
+        language = query.cell.language if query.cell in alone else ""
+        groups[query.cell.task, language, query.n_samples, query.options][query.cell].append(number)
     return [[number for in_cell in cells.values() for number in in_cell] for cells in groups.values()]
 
 
 def _decide(
-    queries: Sequence[Query], lengths: Lengths, task: Task, prediction: Prediction, shift: float
+    queries: Sequence[Query], lengths: Lengths, task: Task, prediction: Prediction, decision: CellDecision
 ) -> list[Tagging]:
-    """Make the tagging of each query from one prediction for all words; `shift` adds to the calibrated offset."""
+    """Make the tagging of each query from one prediction for all words."""
     probabilities, entropy, mutual_information = (
         values.cpu().numpy() for values in (prediction.probabilities, prediction.entropy, prediction.mutual_information)
     )
@@ -115,7 +115,7 @@ def _decide(
         doubtful = None if options.abstain is None else calibration.doubtful(probabilities, options.abstain)
         if options.temperature:
             probabilities = tempered(probabilities, calibration.temperature)
-    rule = rule_for(calibration, options.decision, options.prefer, shift)
+    rule = rule_for(calibration, options.decision, options.prefer, decision)
     chosen = rule.choose(probabilities, lengths, task)
     spans: list[DecodedSpan] = []
     if task.kind is TaskKind.SPANS:

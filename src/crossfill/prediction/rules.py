@@ -2,14 +2,15 @@
 
 Where every word counts, the most probable label is the best decision. F1 counts what was found against what is there,
 and its best decision also depends on how often anything is there. A rule adds an offset b to the label that means none
-(`O`, `_`), and in tasks with spans chooses among valid IOB2 sequences only, by what usually follows what:
+(`O`, `_`), and chooses the best sequence of a sentence by what usually follows what, in tasks with spans among valid
+IOB2 sequences only:
 
     y* = argmax over valid y of Σᵢ log pᵢ(yᵢ) + b · [yᵢ is none] + ½ Aᵢ     Aᵢ = log p(yᵢ | yᵢ₋₁) / p(yᵢ)
 
 The offset is chosen on seen cells that were held out in turn, so that it expects a cell that was never seen, and A is
-counted there. A weighs half, as words know some of what their neighbours tell (benchmarks/choose.py). IOB2 is
-valid where an I-X follows B-X or I-X only; the confidence of a span is its probability over all valid sequences, with
-words taken as independent: p(y) = Πᵢ pᵢ(yᵢ) [y is valid] / Z.
+counted there; in tasks of tags also in the sentences that a cell was adapted to. A weighs half, as words know some of
+what their neighbours tell. IOB2 is valid where an I-X follows B-X or I-X only; the confidence of a span is its
+probability over all valid sequences, with words taken as independent: p(y) = Πᵢ pᵢ(yᵢ) [y is valid] / Z.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from crossfill.grid.task import Task, TaskKind
+from crossfill.grid.task import Task, TaskKind, Unit
 from crossfill.measures.metrics import LabelIds, Labelling, Lengths, Probabilities, span_types, spans
 
 Preference = Literal["f1", "precision", "recall"]
@@ -27,9 +28,12 @@ BETAS: dict[Preference, float] = {"f1": 1.0, "precision": 0.5, "recall": 2.0}
 """The β of the F score that an offset maximises: below 1 precision counts more, above it recall."""
 FARTHEST, STEP = 4.0, 0.1
 """Offsets that are tried: from −FARTHEST to FARTHEST."""
-WEIGHT, CELL_WORDS = 0.5, 1000
-"""The weight of A, and the words that each cell counts as in it."""
+WEIGHT, CELL_WORDS, TASK_WORDS = 0.5, 1000, 100
+"""The weight of A, the words that each held-out cell counts as in it, and those that all of them count as next to the
+sentences of an adapted cell. Chosen on languages that report nothing."""
 TINY = 1e-30
+PairTable = tuple[tuple[float, ...], ...]
+"""A number for each label after each label, and in the last row at the beginning of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +44,19 @@ class Rule:
     """Added to the log-probability of the label that means none; below 0 finds more, above 0 fewer."""
     valid: bool = True
     """Whether spans are decoded as valid IOB2 sequences."""
-    transitions: tuple[tuple[float, ...], ...] = ()
-    """½ A of each label of a task with spans, in rows after each label and at last after none; empty for zeros."""
+    pairs: PairTable = ()
+    """The share of each pair of labels in a task (`pair_shares`), which A is taken from; empty for A of zero."""
+    counts: PairTable = ()
+    """Pairs of labels in the sentences that the cell was adapted to, which count in A with those of the task."""
 
     def choose(self, probabilities: Probabilities, lengths: Lengths, task: Task) -> LabelIds:
         """The label of each word, sentence or pair, as a column of the probabilities."""
         weights = np.log(np.maximum(probabilities, TINY))
         if self.offset and task.absent is not None:
             weights[:, task.labels.index(task.absent)] += self.offset
-        if not (self.valid and task.kind is TaskKind.SPANS):
+        if not (self.pairs or (self.valid and task.kind is TaskKind.SPANS)):
             return weights.argmax(-1)
-        return viterbi(weights, lengths, task.labels, np.array(self.transitions) if self.transitions else None)
+        return viterbi(weights, lengths, task.labels, transitions(self.pairs, self.counts) if self.pairs else None)
 
 
 class Sample(NamedTuple):
@@ -61,24 +67,32 @@ class Sample(NamedTuple):
     lengths: Lengths
 
 
-def count_transitions(cells: Sequence[Sample], task: Task) -> tuple[tuple[float, ...], ...]:
-    """`Rule.transitions` of a task, each cell counting as CELL_WORDS words; nothing for tasks without spans."""
-    if task.kind is not TaskKind.SPANS or not cells:
+def count_pairs(gold: LabelIds, lengths: Lengths, n_labels: int) -> Float[np.ndarray, "previous labels"]:
+    """Count how often each label follows each, and in the last row how often it begins a sentence."""
+    counts = np.zeros((n_labels + 1, n_labels))
+    before = np.append(n_labels, gold[:-1])
+    before[(np.cumsum(lengths) - lengths)[lengths > 0]] = n_labels
+    np.add.at(counts, (before, gold), 1.0)
+    return counts
+
+
+def pair_shares(cells: Sequence[Sample], task: Task) -> PairTable:
+    """Compute the share of each pair of labels, each cell counting the same; nothing for tasks without sequences."""
+    if task.kind is TaskKind.VALUES or task.unit is not Unit.WORD or not cells:
         return ()
     n = len(task.labels)
-    pairs = np.full((n + 1, n), 0.5)
-    for sample in cells:
-        before = np.append(n, sample.gold[:-1])
-        before[(np.cumsum(sample.lengths) - sample.lengths)[sample.lengths > 0]] = n
-        np.add.at(pairs, (before, sample.gold), CELL_WORDS / max(1, len(sample.gold)))
-    shares = pairs.sum(0) / pairs.sum()
-    table = WEIGHT * np.log(pairs / pairs.sum(1, keepdims=True) / shares)
-    return tuple(map(tuple, table.round(4).tolist()))
+    weighted = (count_pairs(sample.gold, sample.lengths, n) * CELL_WORDS / max(1, len(sample.gold)) for sample in cells)
+    pairs = sum(weighted, np.full((n + 1, n), 0.5))
+    return tuple(map(tuple, (pairs / pairs.sum()).round(9).tolist()))
 
 
-def fit_offsets(
-    cells: Sequence[Sample], task: Task, transitions: tuple[tuple[float, ...], ...] = ()
-) -> dict[Preference, float]:
+def transitions(shares: PairTable, counts: PairTable = ()) -> Float[np.ndarray, "previous labels"]:
+    """Compute ½ A from the shares of a task's pairs, and from the pairs that a cell was adapted to."""
+    pairs = TASK_WORDS * np.array(shares) + (np.array(counts) if counts else 0)
+    return WEIGHT * np.log(pairs / pairs.sum(1, keepdims=True) / (pairs.sum(0) / pairs.sum()))
+
+
+def fit_offsets(cells: Sequence[Sample], task: Task, pairs: PairTable = ()) -> dict[Preference, float]:
     """For each preference the offset with the best mean score over the cells; none for tasks in which all words count.
 
     Scores are smoothed over neighbouring offsets, as a few spans make them jump.
@@ -89,7 +103,7 @@ def fit_offsets(
     counts = np.empty((3, len(offsets), len(cells)), dtype=np.int64)
     for i, offset in enumerate(offsets.tolist()):
         for j, sample in enumerate(cells):
-            chosen = Rule(offset, transitions=transitions).choose(sample.probabilities, sample.lengths, task)
+            chosen = Rule(offset, pairs=pairs).choose(sample.probabilities, sample.lengths, task)
             counts[:, i, j] = Labelling(sample.gold, chosen, task, sample.lengths).counts().sum(0)
     hits, gold, predicted = counts
     best: dict[Preference, float] = {}
@@ -126,10 +140,10 @@ def viterbi(
     weights: Probabilities,
     lengths: Lengths,
     labels: Sequence[str],
-    transitions: Float[np.ndarray, "previous labels"] | None = None,
+    after: Float[np.ndarray, "previous labels"] | None = None,
 ) -> LabelIds:
-    """The valid sequence of each sentence with the largest sum of weights and transitions, of all sentences at once."""
-    table = np.zeros((len(labels) + 1, len(labels))) if transitions is None else transitions
+    """The valid sequence of each sentence with the largest sum of weights, of all sentences at once."""
+    table = np.zeros((len(labels) + 1, len(labels))) if after is None else after
     moves_from, first = np.where(follows(labels), table[:-1], -np.inf), np.where(starts(labels), table[-1], -np.inf)
     steps = _steps(lengths)
     back = np.zeros(weights.shape, dtype=np.int64)

@@ -13,8 +13,7 @@ from crossfill.errors import ConfigError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind, Unit
-from crossfill.prediction.html import HUES, LITTLE_DOUBT, MUCH_DOUBT, hue
-from crossfill.prediction.tagging import Span, Tagging
+from crossfill.prediction.tagging import HUES, LITTLE_DOUBT, MUCH_DOUBT, Span, Tagging, hue
 
 STATIC = Path(__file__).parents[2] / "src" / "crossfill" / "web" / "static"
 LABELS = ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")

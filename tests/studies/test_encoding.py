@@ -15,9 +15,12 @@ from crossfill.encoders.frozen import StoredVectors
 from crossfill.executors import base
 from crossfill.executors.base import ExecutionSettings
 from crossfill.executors.local import LocalExecutor
+from crossfill.grid.cells import Grid
+from crossfill.grid.sentence import Corpus
 from crossfill.studies.plan import CheckedStudy
-from crossfill.studies.run import Encodings, all_texts, encoding_jobs, run_study
+from crossfill.studies.run import Encodings, encoding_jobs, run_study
 from crossfill.tagger.presets import RunRequest, choose_settings
+from crossfill.tagger.train import texts_to_encode
 from crossfill.tagger.training_run import words_to_encode
 from tests.encoders.tiny import bert
 from tests.executors.inline import InlineExecutor
@@ -37,6 +40,10 @@ def data(tmp_path: Path) -> Path:
             texts = [[*WORDS[: 1 + (n + i) % 5], f"{cell[:2]}{split}{n}"] for n in range(30)]
             path.write_text("".join("".join(f"{w}\t{label}\n" for w in words) + "\n" for words in texts))
     return tmp_path / "data"
+
+
+def all_texts(grid: Grid) -> list[Corpus]:
+    return [corpus for seen in (grid.cells, ()) for corpus in texts_to_encode(grid, seen, seen, grid)]
 
 
 def encode(data: Path, network: Path, cache: Path, *more: str) -> str:
@@ -65,7 +72,7 @@ def test_what_was_encoded_in_bulk_is_what_a_training_needs(data: Path, tmp_path:
     assert missing == 0
     assert not list((cache / "features").glob(".*"))
     alone = StoredVectors(config.encoder, cache=False)
-    corpora = Encodings(made, config.encoder, all_texts(grid)).corpora
+    corpora = Encodings.of(made, config.encoder, all_texts(grid)).corpora
     assert f"{len(corpora)} corpora, {sum(corpus.n_words for corpus in corpora.values()):,} words" in told
     for corpus in corpora.values():
         np.testing.assert_allclose(made.of(corpus), alone.of(corpus), rtol=2e-3, atol=2e-3)
@@ -77,13 +84,13 @@ def test_parts_are_left_to_whoever_comes_first(data: Path, tmp_path: Path, monke
     grid = read_folder(data, ReadOptions(cache=False)).grid
     config = choose_settings(grid, grid.cells, RunRequest(None, str(network))).config
     made = StoredVectors(config.encoder, cache)
-    jobs = Encodings(made, config.encoder, all_texts(grid))
+    jobs = Encodings.of(made, config.encoder, all_texts(grid))
     first, *others = jobs.jobs
     job = jobs.jobs[first]
     assert pickle.loads(pickle.dumps(job.work))(1, None) == {"n_words": job.amount}
     monkeypatch.setattr(StoredVectors, "_encode", lambda *_: pytest.fail("it was encoded twice"))
     assert job.work(1, None) == {"n_words": job.amount}
-    assert set(Encodings(made, config.encoder, all_texts(grid)).jobs) == set(others)
+    assert set(Encodings.of(made, config.encoder, all_texts(grid)).jobs) == set(others)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from crossfill.encoders.features import FeatureEncoder
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.registry import build_model, find_method
 from crossfill.model import Model
-from crossfill.prediction.predict import CellWords, classify, predict_by_vote, predict_runs
+from crossfill.prediction.predict import CellWords, classify, predict_runs
 from crossfill.training.elbo import log_likelihood, negative_elbo, total_divergence
 
 CARD = "card"
@@ -98,7 +98,8 @@ def voters() -> None:
         return torch.zeros(votes.shape[1], n_labels, dtype=torch.float64)
 
     head = on_card("jm").heads.plug_in(UNSEEN)[0]
-    all_on_card(predict_by_vote(torch.zeros(4, 5, device=CARD), head, vote))
+    two = Head(head.parameters.expand(2, -1, -1))
+    all_on_card(predict_runs([CellWords(torch.zeros(4, 5, device=CARD), two)], vote).probabilities)
     all_on_card(classify([CellWords(torch.zeros(4, 5, device=CARD), head)], interval=0.9).probabilities)
     print("votes, intervals")
 

@@ -1,5 +1,6 @@
 """`crossfill encode DATA --encoder X`: fill the cache of features, on many cores or machines."""
 
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -36,8 +37,9 @@ def encode(
     from crossfill.files import default_cache
     from crossfill.grid.typology import vectors_beside
     from crossfill.settings import parse_assignments
-    from crossfill.studies.run import Encodings, all_texts
+    from crossfill.studies.run import Encodings
     from crossfill.tagger.presets import RunRequest, choose_settings
+    from crossfill.tagger.train import texts_to_encode
 
     folder = default_cache()
     request = RunRequest(None, encoder, None, config, vectors_beside(data), parse_assignments(change or ()))
@@ -49,18 +51,12 @@ def encode(
             f"encoder '{chosen.encoder.name}': expected one that stays frozen, as features of one that trains cannot "
             "be kept; name a pretrained one with --encoder, or --set encoder.pretrained.mode=frozen"
         )
-    encoding = Encodings(stored, chosen.encoder, all_texts(grid))
+    texts = chain.from_iterable(texts_to_encode(grid, seen, seen, grid) for seen in (grid.cells, ()))
+    encoding = Encodings.of(stored, chosen.encoder, texts)
     settings = executors.ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
 
-    def ended(event: executors.Finished | executors.Failed) -> str:
-        if isinstance(event, executors.Finished):
-            encoding.finish(event.job)
-        return executors.failure_line(event)
-
     with options.resumable():
-        totals = executors.run_jobs(encoding.jobs, executors.build_executor(settings), options.QUIET.get(), ended)
-        for text in encoding.missing if not totals.failed else ():
-            stored.of(encoding.corpora[text])  # parts of an earlier command, which are not put together yet
+        totals = executors.run_jobs(encoding.jobs, executors.build_executor(settings), options.QUIET.get())
     if totals.failed:
         lines = [f"  {message.splitlines()[0]}" for message in totals.failed.values()]
         raise EncoderError(failed_jobs(len(encoding.jobs), "parts", lines))

@@ -56,30 +56,25 @@ class Projection(NamedTuple):
 def approximate_randomisation(
     first: np.ndarray, second: np.ndarray, n_resamples: int = 10_000, seed: int = 0
 ) -> Comparison:
-    """Swap the two sides of each item at random; p is the share of swaps with at least the observed |difference|.
+    """Swap the two sides of each sentence at random; p is the share of swaps with at least the observed |difference|.
 
-    The items: sentences with their hits, gold and predicted spans or words (n × 3, as in `CellResult.counts`), to
-    compare F1; or cells with one score each, to compare means.
+    A sentence has its hits, gold and predicted spans or words, as in `CellResult.counts`; F1 is compared.
     """
     a, b = (np.asarray(side, dtype=np.float64) for side in (first, second))
-    if a.ndim == 1:
-        a, b = (np.stack([side, np.ones_like(side)], axis=1) for side in (a, b))
     rng = np.random.default_rng(seed)
-    observed = float((_statistic(a.sum(0, keepdims=True)) - _statistic(b.sum(0, keepdims=True)))[0])
+    observed = float(_f1(a.sum(0)) - _f1(b.sum(0)))
     parts, size = [], max(1, CHUNK_NUMBERS // len(a))
     for start in range(0, n_resamples, size):
         swapped = rng.integers(2, size=(min(size, n_resamples - start), len(a))).astype(np.float64)
         moved = swapped @ (b - a)
-        parts.append(_statistic(a.sum(0) + moved) - _statistic(b.sum(0) - moved))
+        parts.append(_f1(a.sum(0) + moved) - _f1(b.sum(0) - moved))
     # with the observed difference as one of the resamples, so that p is never 0
     extreme = np.abs(np.concatenate(parts)) >= abs(observed) - _SLACK
     return Comparison(observed, float((extreme.sum() + 1) / (len(extreme) + 1)))
 
 
-def _statistic(sums: Float[np.ndarray, "resamples k"]) -> Float[np.ndarray, "resamples"]:
-    """F1 from sums of hits, gold and predicted; a mean from sums of scores and ones."""
-    if sums.shape[-1] == 2:
-        return sums[..., 0] / sums[..., 1]
+def _f1(sums: Float[np.ndarray, "*resamples 3"]) -> Float[np.ndarray, "*resamples"]:
+    """Compute F1 from sums of hits, gold and predicted."""
     total = sums[..., 1] + sums[..., 2]
     return 2 * sums[..., 0] / np.where(total > 0, total, 1.0)
 

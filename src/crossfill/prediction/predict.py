@@ -73,7 +73,12 @@ def predict_runs(runs: Sequence[CellWords], vote: Vote | None, interval: float |
     """Predict the words of cells of one task: the draws of each head are averaged, or vote if there is a `vote`."""
     if vote is None or runs[0].head.n_samples == 1:
         return classify(runs, interval)
-    probabilities = torch.cat([predict_by_vote(run.features, run.head, vote) for run in runs])
+    parts = []
+    for run in runs:
+        votes = torch.cat([run.head.logits(part.features).argmax(-1) for part in run.chunks()], dim=1)
+        # votes are counted in float64, which not every device has
+        parts.append(vote(votes.cpu(), run.head.n_labels).to(run.features.dtype).to(run.features.device))
+    probabilities = torch.cat(parts)
     bounds = None if interval is None else probabilities.expand(2, -1, -1)
     return Prediction(probabilities, entropy(probabilities), probabilities.new_zeros(len(probabilities)), bounds)
 
@@ -118,16 +123,6 @@ def classify(runs: Sequence[CellWords], interval: float | None = None) -> Predic
     mean, total, epistemic, bounds = zip(*parts, strict=True)
     joined = None if interval is None else torch.cat([part for part in bounds if part is not None], dim=1)
     return Prediction(torch.cat(mean), torch.cat(total), torch.cat(epistemic), joined)
-
-
-@torch.inference_mode()
-def predict_by_vote(
-    features: Float[Tensor, "words features"], head: Classifier, vote: Vote
-) -> Float[Tensor, "words labels"]:
-    """Let every draw vote for a label of each word; `vote` decides over all words."""
-    votes = torch.cat([head.logits(part.features).argmax(-1) for part in CellWords(features, head).chunks()], dim=1)
-    # votes are counted in float64, which not every device has
-    return vote(votes.cpu(), head.n_labels).to(features.dtype).to(features.device)
 
 
 def _bounds(

@@ -1,6 +1,6 @@
 """Tables of learning curves: what labelled sentences of unseen cells are worth, how sure, and by which prior."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -54,20 +54,7 @@ def curves(results: StudyResults, task: str, measure: str = "adapted") -> Scores
     return scores
 
 
-def mean_over(curve: Mapping[int, Mapping[str, float]], k: int, cells: Sequence[str]) -> float:
-    """Return the mean over cells at a number of sentences; NaN if it has none of them."""
-    return mean([curve[k][cell] for cell in cells if k in curve and cell in curve[k]])
-
-
-def shared_cells(scores: Scores) -> dict[int, list[str]]:
-    """Return the cells that every method has at a number of sentences."""
-    methods = [by_k for kind, by_k in scores.items() if kind not in (SCRATCH, ANNOTATED)]
-    numbers = sorted({k for by_k in methods for k in by_k})
-    return {k: sorted(set.intersection(*(set(by_k.get(k, {})) for by_k in methods))) for k in numbers}
-
-
-def head_name(kind: str) -> str:
-    """Return the name of a method, or of another kind of head, as shown to readers."""
+def _name(kind: str) -> str:
     return kind if kind in (SCRATCH, ANNOTATED) else method_label(kind)
 
 
@@ -75,18 +62,20 @@ def _scores(results: StudyResults, by_task: Mapping[str, Scores], numbers: Seque
     """Show mean scores on unseen cells by number of sentences; and NLL and ECE of the method in focus."""
     rows = []
     for task, scores in by_task.items():
-        cells = shared_cells(scores)
-        columns = [
-            with_best_in_bold([percent(mean_over(by_k, k, cells.get(k, ()))) for by_k in scores.values()])
-            for k in numbers
-        ]
-        for kind, *data in zip(scores, *columns, strict=True):
-            rows.append((task, head_name(kind), *data))
+        methods = [by_k for kind, by_k in scores.items() if kind not in (SCRATCH, ANNOTATED)]
+        cells = {k: set.intersection(*(set(by_k.get(k, {})) for by_k in methods)) if methods else () for k in numbers}
+
+        def means(by_k: Mapping[int, Mapping[str, float]], cells: Mapping[int, Collection[str]] = cells) -> list[float]:
+            """Return the mean over the cells that every method has, for each number of sentences."""
+            return [mean([value for cell, value in by_k.get(k, {}).items() if cell in cells[k]]) for k in numbers]
+
+        columns = zip(*(map(percent, means(by_k)) for by_k in scores.values()), strict=True)
+        for kind, *data in zip(scores, *map(with_best_in_bold, columns), strict=True):
+            rows.append((task, _name(kind), *data))
         for measure, name in _MEASURES.items():
-            of_focus = curves(results, task, measure).get(results.focus, {})
-            values = [mean_over(of_focus, k, cells.get(k, ())) for k in numbers]
+            values = means(curves(results, task, measure).get(results.focus, {}))
             rows.append((task, f"{method_label(results.focus)}: {name}", *(number(value, 3) for value in values)))
-        rows.append((task, "cells", *(str(len(cells.get(k, ()))) for k in numbers)))
+        rows.append((task, "cells", *(str(len(cells[k])) for k in numbers)))
     return Table.of("few-shot", ("task", "head", *map(str, numbers)), rows)
 
 

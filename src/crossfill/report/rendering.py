@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -181,7 +181,3 @@ def html(table: Table) -> str:
 def tex(text: str) -> str:
     """Escape LaTeX's special characters."""
     return text.translate(_LATEX)
-
-
-FORMS: dict[str, Callable[[Table], str]] = {"md": markdown, "tex": latex}
-"""Output formats that are written to files, by file extension."""

@@ -214,8 +214,9 @@ def ablation_table(results: StudyResults) -> Table:
         of_ablation = [e for e in results.entries if e.ablation == ablation]
         seeds = {e.seed for e in of_ablation}
         base = [entry for entry in results.proper(method) if entry.seed in seeds]
+        varied = grouped(results.proper(method, ablation=ablation), lambda entry: entry.variant)
         for variant in ("base", *dict.fromkeys(e.variant for e in of_ablation)):
-            entries = base if variant == "base" else results.select(method, None, ablation, variant)
+            entries = base if variant == "base" else varied.get(variant)
             if not entries:
                 continue
             shown.append(entries)

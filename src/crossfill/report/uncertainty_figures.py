@@ -1,18 +1,25 @@
-"""Uncertainty in unseen cells: entropies and entropy against score, reliability, risk against coverage."""
+"""Uncertainty: entropies and entropy against score, reliability, risk against coverage, posteriors of languages."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from crossfill.evaluation.results import entropy_correlation, entropy_points, grouped
+from crossfill.measures.significance import pca
 from crossfill.report import drawing
 from crossfill.report.comparisons import pooled_reliability
 from crossfill.report.rendering import method_label, true_minus
 from crossfill.studies.run_folder import StudyResults
 
+N_SAMPLES, N_DIMENSIONS = 1000, 4
+"""Of the densities of posteriors."""
 LEAST_SHARE = 0.001
 """Bins with a smaller share of the words are too noisy, and are not drawn."""
+_DASHES = ((1, 0), (4, 1.5), (1, 1), (5, 1, 1, 1))
 
 
 def draw_entropies(results: StudyResults) -> list[drawing.Drawing]:
@@ -135,3 +142,42 @@ def draw_risk_coverage(results: StudyResults) -> list[drawing.Drawing]:
         drawing.legend_above(figure, len(results.methods), handlelength=2.6)
     alt = f"Risk–coverage curves, means over unseen cells, lower is better. Errors: {'. '.join(descriptions)}."
     return [drawing.Drawing("risk-coverage", "Risk and coverage on unseen cells", alt, figure)]
+
+
+def draw_posteriors(results: StudyResults) -> list[drawing.Drawing]:
+    """Draw the densities along each dimension, from the first partition and seed of the method in focus."""
+    from scipy.stats import gaussian_kde
+
+    posterior = next((p for e in results.proper(results.focus) if (p := results.jobs[e.job]["posteriors"])), None)
+    if not posterior or not posterior["chosen"]:
+        return []
+    samples = {language: sample(q, seed) for seed, (language, q) in enumerate(sorted(posterior["chosen"].items()))}
+    projected, shares, _ = pca(np.concatenate(list(samples.values())), N_DIMENSIONS)
+    parts = dict(zip(samples, np.split(projected, len(samples)), strict=True))
+    with drawing.canvas(2.3) as figure:
+        for d, axes in enumerate(drawing.row_of_axes(figure, projected.shape[1])):
+            grid = np.linspace(projected[:, d].min(), projected[:, d].max(), 200)
+            for i, (language, points) in enumerate(parts.items()):
+                density = gaussian_kde(points[:, d])(grid)  # bandwidth: Scott's
+                colour = drawing.TASK_COLOURS[i % len(drawing.TASK_COLOURS)]
+                axes.plot(grid, density, color=colour, dashes=_DASHES[i % len(_DASHES)], label=language, linewidth=1.4)
+                axes.fill_between(grid, density, color=colour, alpha=0.12, linewidth=0)
+            axes.set(title=f"dimension {d + 1} ({shares[d]:.0%})", yticks=[])
+            axes.spines["left"].set_visible(False)
+            axes.set_ylim(bottom=0)
+        drawing.legend_above(figure, len(parts))
+    spread = ", ".join(f"{language} {float(np.std(points[:, 0], ddof=1)):.2f}" for language, points in parts.items())
+    alt = (
+        f"Densities of {N_SAMPLES:,} samples from the posteriors of {', '.join(parts)}, along the first "
+        f"{projected.shape[1]} principal components. Standard deviations along the first: {spread}."
+    )
+    return [drawing.Drawing("posteriors", "Posteriors of languages", alt, figure)]
+
+
+def sample(posterior: Mapping[str, Any], seed: int) -> Float[np.ndarray, "samples latent"]:
+    """Draw samples m + δ ⊙ ε + B ζ of a posterior, with ε and ζ ~ N(0, I)."""
+    rng = np.random.default_rng(seed)
+    mean, scale = np.array(posterior["mean"]), np.sqrt(posterior["variance"])
+    factor = np.array(posterior["factor"]).reshape(len(mean), -1)
+    epsilon, zeta = rng.standard_normal((N_SAMPLES, len(mean))), rng.standard_normal((N_SAMPLES, factor.shape[1]))
+    return mean + scale * epsilon + zeta @ factor.T

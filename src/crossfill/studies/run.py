@@ -6,6 +6,7 @@ trainings start. Each is a job of its own, which waits for what it needs and for
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from crossfill.encoders.frozen import StoredVectors
 from crossfill.errors import StudyError
 from crossfill.executors.base import LOCK, Executor, Failed, Finished, WorkerJob, only_run, run_jobs
 from crossfill.files import write_json
-from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus
 from crossfill.methods.registry import find_method
 from crossfill.progress import Report, duration
@@ -25,6 +26,7 @@ from crossfill.studies import job as work
 from crossfill.studies import run_folder
 from crossfill.studies.plan import CheckedStudy, StudyJob
 from crossfill.studies.study import StudyGrid, write_vectors
+from crossfill.tagger.train import texts_to_encode
 
 _MOST_BARS = 4
 """Up to so many trainings, each has a bar of its own."""
@@ -66,13 +68,10 @@ def run_study(checked: CheckedStudy, run: Path, executor: Executor, quiet: bool 
         write_vectors(checked.study.data, run / run_folder.TYPOLOGY)
         todo = missing_jobs(checked, run)
         encodings = encoding_jobs(checked, todo)
-        encoding_of = {name: part for part in encodings for name in part.jobs}
 
         def ended(event: Finished | Failed) -> str:
             """Write the result of a training, or why it failed."""
             match event:
-                case Finished(name) if name in encoding_of:
-                    encoding_of[name].finish(name)
                 case Finished(name, result) if name in jobs:
                     run_folder.write_result(run, name, result, jobs[name].keep_model)
                     return f"{jobs[name].title}: done in {duration(result['measured']['train_seconds'])}"
@@ -101,7 +100,7 @@ def encoding_jobs(checked: CheckedStudy, todo: Sequence[StudyJob]) -> "list[Enco
         corpora = texts_of_job(job, checked.grid.only(job.languages))
         texts.setdefault(stores[settings].settings_hash, []).extend(corpora)
     by_hash = {stored.settings_hash: (stored, settings) for settings, stored in stores.items()}
-    return [Encodings(*by_hash[name], corpora) for name, corpora in texts.items()]
+    return [Encodings.of(*by_hash[name], corpora) for name, corpora in texts.items()]
 
 
 def _worker_jobs(todo: Sequence[StudyJob], encodings: "Sequence[Encodings]", run: Path) -> dict[str, WorkerJob]:
@@ -129,58 +128,45 @@ def _worker_jobs(todo: Sequence[StudyJob], encodings: "Sequence[Encodings]", run
     return jobs
 
 
+@dataclass(frozen=True)
 class Encodings:
-    """Jobs for the texts whose features a cache lacks, one for each part of a long text.
+    """Jobs for the texts whose features a cache lacks: one for each part of a text, and one that joins its parts."""
 
-    The order is random: commands that share a cache rarely encode the same part at the same time.
-    """
+    stored: StoredVectors
+    corpora: dict[str, Corpus]
+    """All texts that are needed, by their hashes."""
+    jobs: dict[str, WorkerJob]
 
-    def __init__(self, stored: StoredVectors, config: EncoderConfig, corpora: Iterable[Corpus]) -> None:
-        self.stored = stored
-        self.corpora = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}
-        self.missing = {text for text, corpus in self.corpora.items() if not stored.is_stored(corpus)}
-        """Hashes of the corpora that were not in the cache at first."""
-        self.left: dict[str, set[str]] = {}
-        """The jobs that are not finished, of each missing corpus."""
+    @classmethod
+    def of(cls, stored: StoredVectors, config: EncoderConfig, corpora: Iterable[Corpus]) -> "Encodings":
+        """Make the jobs, in a random order: commands that share a cache rarely encode the same part at once."""
+        distinct = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}
         cache = stored.cache.folder is not None and stored.cache.folder.parent.absolute()
-        jobs: dict[str, WorkerJob] = {}
-        for text in self.missing:
-            parts = stored.parts(self.corpora[text])
+        encodings: dict[str, WorkerJob] = {}
+        joins: dict[str, WorkerJob] = {}
+        for text, corpus in distinct.items():
+            if stored.is_stored(corpus):
+                continue
+            parts, name = stored.parts(corpus), f"{stored.settings_hash}-{text[:16]}"
             whole = len(parts) == 1
-            named = {
-                f"{stored.settings_hash}-{text[:16]}-{i}": WorkerJob(
+            missing = {
+                f"{name}-{i}": WorkerJob(
                     partial(encode_part, config, cache, part.text(), whole), "Encoding", part.n_words, "words"
                 )
                 for i, part in enumerate(parts)
                 if whole or not stored.is_stored(part, whole=False)
             }
-            self.left[text] = set(named)
-            jobs |= named
-        self.jobs = {name: jobs[name] for name in random.sample(list(jobs), len(jobs))}
+            encodings |= missing
+            if not whole:
+                join = partial(join_parts, config, cache, corpus.text())
+                joins[f"{name}-whole"] = WorkerJob(join, "Encoding", 0, "words", list(missing))
+        order = random.sample(list(encodings), len(encodings))
+        return cls(stored, distinct, {name: encodings[name] for name in order} | joins)
 
     @property
     def n_words(self) -> int:
-        """Number of words of all corpora."""
+        """The number of words of all corpora."""
         return sum(corpus.n_words for corpus in self.corpora.values())
-
-    def finish(self, name: str) -> None:
-        """Note that a job is finished; the last one of a long corpus puts its parts together."""
-        for text, left in self.left.items():
-            if name in left:
-                left.remove(name)
-                if not left:
-                    self.stored.of(self.corpora[text])
-
-
-def all_texts(grid: Grid) -> Iterator[Corpus]:
-    """Yield all text that trainings and evaluations on a grid encode, whichever cells they see."""
-    yield from grid.texts.values()
-    for cell in grid.cells:
-        yield Corpus.joined(splits.training for splits in grid[cell] if splits.has_training_data)
-        yield grid.training(cell)
-        yield grid.development(cell)
-        for seen in (True, False):
-            yield from grid.evaluation(cell, seen).values()
 
 
 def texts_of_job(job: StudyJob, part: StudyGrid) -> Iterator[Corpus]:
@@ -188,18 +174,12 @@ def texts_of_job(job: StudyJob, part: StudyGrid) -> Iterator[Corpus]:
     grid, config = work.training_grid(part, job.config.method), job.config
     seen = frozenset(map(Cell.parse, job.seen))
     plan = find_method(config.method).plan(grid, seen, config)
-    yield from grid.texts.values() if config.encoder.pretrained.centring != "none" else ()
-    for cell in grid.cells:
-        corpora = grid[cell]
-        if config.encoder.pretrained.centring != "none":
-            yield Corpus.joined(splits.training for splits in corpora if cell in seen or splits.has_training_data)
-        if cell in plan.cells or (job.folds and cell in seen):
-            yield grid.training(cell)
-        if cell in plan.cells or (job.folds and cell in seen) or config.training.selection == "oracle":
-            yield grid.development(cell)
-    for cell in part.grid.cells:
-        yield from part.grid.evaluation(cell, cell in seen).values()
-        if job.few_shot and cell not in seen:
+    centred = config.encoder.pretrained.centring != "none"
+    yield from texts_to_encode(grid, seen, plan.cells | seen if job.folds else plan.cells, part.grid, centred)
+    if config.training.selection == "oracle":
+        yield from map(grid.development, grid.cells)
+    for cell in part.grid.cells if job.few_shot else ():
+        if cell not in seen:
             labelled = [splits for splits in part.grid[cell] if splits.has_training_data]
             yield Corpus.joined(splits.training for splits in labelled)
             yield Corpus.joined(splits.test for splits in labelled)
@@ -214,6 +194,15 @@ def encode_part(
     if not stored.is_stored(corpus, whole):
         stored.store(corpus, whole, report)
     return {"n_words": corpus.n_words}
+
+
+def join_parts(
+    config: EncoderConfig, cache: Path | bool, corpus: Corpus, threads: int, _report: Report | None = None
+) -> dict[str, Any]:
+    """Put the features of the parts of a long text together, in the place of these."""
+    torch.set_num_threads(threads)
+    _stored(config, cache).of(corpus)  # pyright: ignore[reportArgumentType]  # settings are frozen
+    return {}
 
 
 _stored = lru_cache(maxsize=1)(StoredVectors)  # kept by a worker from job to job

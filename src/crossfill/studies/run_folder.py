@@ -146,22 +146,13 @@ class StudyResults:
     def seeds(self) -> list[int]:
         return sorted({entry.seed for entry in self.entries})
 
-    def proper(self, method: str | None = None, group: str | None = None) -> list[ResultEntry]:
-        """Return the entries of the main study, without ablations, in a group of partitions (by default the first)."""
-        return self.select(method, group)
-
-    def select(
-        self, method: str | None = None, group: str | None = None, ablation: str = "", variant: str | None = None
-    ) -> list[ResultEntry]:
-        """Return the entries of a method, a group of partitions (by default the first), an ablation and a variant."""
+    def proper(self, method: str | None = None, group: str | None = None, ablation: str = "") -> list[ResultEntry]:
+        """Return the entries of the main study or of an ablation, in a group of partitions (by default the first)."""
         wanted = group or self.groups[0]
         return [
             entry
             for entry in self.entries
-            if entry.ablation == ablation
-            and entry.group == wanted
-            and (method is None or entry.method == method)
-            and (variant is None or entry.variant == variant)
+            if entry.ablation == ablation and entry.group == wanted and method in (None, entry.method)
         ]
 
     def unseen(self, entries: Iterable[ResultEntry], task: str | None = None) -> list[CellResult]:

@@ -62,7 +62,8 @@ class CardInfo(Settings):
 
 def load_card_info(folder: Path) -> CardInfo:
     """Read what a model folder says of its model."""
-    values = {**_read_object(folder / checkpoint.CARD_INFO), "examples": _read_object(folder / checkpoint.EXAMPLES)}
+    values = checkpoint.read_as(folder / checkpoint.CARD_INFO, dict[str, Any], "a JSON object") or {}
+    values["examples"] = checkpoint.read_as(folder / checkpoint.EXAMPLES, dict[str, Any], "a JSON object") or {}
     if (origin := Origin.of(folder)) is not None:
         values["origin"] = origin
     try:
@@ -84,13 +85,6 @@ def save_card_info(folder: Path, info: CardInfo) -> None:
             (folder / name).unlink(missing_ok=True)
 
 
-def _read_object(path: Path) -> dict[str, Any]:
-    value = checkpoint.read_json(path)
-    if not isinstance(value, dict | None):
-        raise CheckpointError(f"{path}: expected a JSON object, got {type(value).__name__}; correct or delete it")
-    return value or {}
-
-
 def describe_data(grid: Grid, seen: Collection[Cell]) -> dict[str, Any]:
     """Describe the training data of each seen cell: names of corpora, numbers of sentences and words."""
     data = {}
@@ -102,7 +96,7 @@ def describe_data(grid: Grid, seen: Collection[Cell]) -> dict[str, Any]:
 
 def encoder_origin(folder: Path) -> Origin | None:
     """Read which model of the hub a model folder's encoder is; none if it came from elsewhere."""
-    source = _read_object(folder / checkpoint.ENCODER_SOURCE)
+    source = checkpoint.read_as(folder / checkpoint.ENCODER_SOURCE, dict[str, Any], "a JSON object") or {}
     name, revision = source.get("name"), source.get("revision")
     return Origin(name, revision) if isinstance(name, str) and isinstance(revision, str) else None
 

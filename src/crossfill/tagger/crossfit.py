@@ -18,6 +18,7 @@ from torch import Tensor
 from crossfill.config import Config
 from crossfill.encoders.base import Encoder, sentences_of
 from crossfill.evaluation.expected import Expectations, HeldOutScore, expect_scores
+from crossfill.evaluation.results import mean, mean_by
 from crossfill.evaluation.scoring import PredictedCell, calibrate_on, predict_cell
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import EMPTY, Corpus
@@ -132,11 +133,9 @@ def compare_held_out(
             before += config.training.steps
         calibration = calibrate_on(cells)
         comparisons.append(HeldOutComparison(config, cells, calibration, scores if len(configs) > 1 else {}))
-        of_task: dict[str, list[float]] = {}
-        for predicted in cells:
-            of_task.setdefault(predicted.cell.task, []).append(_score(predicted, calibration, config))
-        scores[config.method] = {task: float(np.mean(values)) for task, values in of_task.items()}
-    return max(comparisons, key=lambda one: float(np.mean(list(scores[one.config.method].values()))))
+        scored = ((one.cell.task, _score(one, calibration, config)) for one in cells)
+        scores[config.method] = mean_by(scored, lambda one: one[0], lambda one: one[1])
+    return max(comparisons, key=lambda one: mean(scores[one.config.method].values()))
 
 
 def _score(predicted: PredictedCell, calibration: Calibration, config: Config) -> float:

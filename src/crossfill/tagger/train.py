@@ -1,6 +1,6 @@
 """Train a model on the seen cells of a grid: plan, build, centre, train, and complete its folder."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,6 +70,22 @@ def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:
     for cell in grid.cells:
         texts[cell.language].append(readable_text(grid, cell, cell in seen).text())
     encoder.centre_on(texts)
+
+
+def texts_to_encode(
+    grid: Grid, seen: Collection[Cell], trained: Collection[Cell], scored: Grid | None, centred: bool = True
+) -> Iterator[Corpus]:
+    """Yield the text that a run encodes: to centre features, to train and select on some cells, and to score a grid."""
+    if centred:
+        yield from grid.texts.values()
+        for cell in grid.cells:
+            yield readable_text(grid, cell, cell in seen)
+    for cell in grid.cells:
+        if cell in trained:
+            yield grid.training(cell)
+            yield grid.development(cell)
+    for cell in scored.cells if scored is not None else ():
+        yield from scored.evaluation(cell, cell in seen).values()
 
 
 def readable_text(grid: Grid, cell: Cell, seen: bool) -> Corpus:

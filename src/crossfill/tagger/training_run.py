@@ -32,7 +32,7 @@ from crossfill.tagger.crossfit import CANDIDATES, compare_held_out, expect_unsee
 from crossfill.tagger.model_folder import save_results
 from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.tagger import Tagger
-from crossfill.tagger.train import readable_text, train_model
+from crossfill.tagger.train import texts_to_encode, train_model
 from crossfill.training.loop import Progression
 from crossfill.training.processes import is_first_process, is_only_process, leave
 
@@ -219,10 +219,7 @@ def words_to_encode(
     grid: Grid, seen: Collection[Cell], stored: "StoredVectors", scored: Grid | None
 ) -> tuple[int, int]:
     """Count the words that a run encodes to centre, train, select and score, and those that are not in its cache."""
-    corpora = [readable_text(grid, cell, cell in seen) for cell in grid.cells]
-    corpora += [grid.development(cell) for cell in grid.cells if cell in seen]
-    if scored is not None:
-        corpora += [corpus for cell in scored.cells for corpus in scored.evaluation(cell, cell in seen).values()]
+    corpora = texts_to_encode(grid, seen, seen, scored)
     distinct = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}.values()
     missing = sum(corpus.n_words for corpus in distinct if not stored.is_stored(corpus))
     return sum(corpus.n_words for corpus in distinct), missing

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from crossfill.config import Config
 from crossfill.data.codes import find_language_in
 from crossfill.grid.cells import Cell, Grid, Inventory, Splits
-from crossfill.grid.sentence import EMPTY, Corpus
+from crossfill.grid.sentence import EMPTY
 from crossfill.methods.registry import Method, Plan
 from crossfill.model import Head, HeadSource, TrainingDraw
 
@@ -129,17 +129,13 @@ def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
 
 def cut(corpora: Sequence[Splits], words: int, seed: int) -> tuple[Splits, ...]:
     """Keep random training sentences of about this many words, the same share of each corpus, in their order."""
-    share = words / sum(splits.training.n_words for splits in corpora)
-    return tuple(
-        replace(splits, train=_cut(splits.training, share * splits.training.n_words, seed), surplus=EMPTY)
-        for splits in corpora
-    )
-
-
-def _cut(corpus: Corpus, words: float, seed: int) -> Corpus:
-    order = np.random.default_rng(seed).permutation(len(corpus))
-    n = max(1, int(np.searchsorted(np.cumsum(corpus.lengths[order]), words, side="right")))
-    return corpus.take(np.sort(order[:n]).tolist())
+    share, parts = words / sum(splits.training.n_words for splits in corpora), []
+    for splits in corpora:
+        corpus = splits.training
+        order = np.random.default_rng(seed).permutation(len(corpus))
+        n = int(np.searchsorted(np.cumsum(corpus.lengths[order]), share * corpus.n_words, side="right"))
+        parts.append(replace(splits, train=corpus.take(np.sort(order[: max(1, n)]).tolist()), surplus=EMPTY))
+    return tuple(parts)
 
 
 METHODS = (

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from crossfill.config import Config
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Inventory
-from crossfill.methods.factorized.heads import FactorizedHeads
+from crossfill.methods.factorized.factorized_heads import FactorizedHeads
 from crossfill.methods.factorized.posteriors import Posterior
 
 

@@ -24,7 +24,7 @@ from crossfill.grid.cells import Cell, Inventory
 from crossfill.measures import uncertainty
 from crossfill.measures.significance import correlation
 from crossfill.methods.baselines.typology_heads import TypologyVectorHeads
-from crossfill.methods.factorized.heads import FactorizedHeads
+from crossfill.methods.factorized.factorized_heads import FactorizedHeads
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
 from crossfill.prediction.predict import predict

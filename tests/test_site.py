@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from crossfill.cli.app import app
 from crossfill.config import Config, PretrainedConfig
-from crossfill.executors.base import ExecutionSettings
+from crossfill.executors.worker_jobs import ExecutionSettings
 from crossfill.studies.study import DataSettings, PartitionSettings
 
 ROOT = Path(__file__).parents[1]

@@ -232,7 +232,7 @@ class Config(Settings):
     prediction: PredictionConfig = PredictionConfig()
 
     def change(self, changes: Mapping[str, Any]) -> "Config":
-        """The config with some settings changed, each named by its dotted path: `{"training.steps": 500}`."""
+        """Return the config with some settings changed, each named by its dotted path: `{"training.steps": 500}`."""
         return parse_config(change_values(self.model_dump(), changes)) if changes else self
 
 

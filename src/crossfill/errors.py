@@ -40,17 +40,17 @@ class StudyError(CrossfillError):
     """A study that cannot be run or reported, or some of whose jobs failed."""
 
 
-def unknown(kind: str, found: str, known: Iterable[str]) -> str:
-    """Message for an unknown name, with the closest known spelling where there is one.
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """Describe an unknown name, with the closest known spelling where there is one.
 
     >>> unknown("task", "nre", ["pos", "ner"])
     "unknown task 'nre'; did you mean 'ner'? known: pos, ner"
     """
-    names, found = list(known), found if len(found) <= 100 else found[:100] + "…"
-    close = get_close_matches(found, names, n=1)
+    names, name = list(known), name if len(name) <= 100 else name[:100] + "…"
+    close = get_close_matches(name, names, n=1)
     hint = f"; did you mean '{close[0]}'?" if close else ";"
     shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
-    return f"unknown {kind} '{found}'{hint} known: {shown or 'none'}"
+    return f"unknown {kind} '{name}'{hint} known: {shown or 'none'}"
 
 
 def unreadable(where: object, error: OSError) -> DataError:

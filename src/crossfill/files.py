@@ -10,13 +10,13 @@ from typing import Any, BinaryIO
 
 
 def default_cache() -> Path:
-    """The cache folder: `$CROSSFILL_CACHE`, or `crossfill` in the user's cache folder."""
+    """Return the cache folder: `$CROSSFILL_CACHE`, or `crossfill` in the user's cache folder."""
     user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(os.environ.get("CROSSFILL_CACHE") or user_cache / "crossfill")
 
 
 def shipped(path: Path) -> Path:
-    """The settings file at `path`, or else the one shipped with crossfill, as for `configs/frozen.yaml`."""
+    """Find the settings file at `path`, or else the one shipped with crossfill, as for `configs/frozen.yaml`."""
     inside, beside = Path(__file__).parent / "configs", Path(__file__).parents[2] / "configs"
     ours = [folder / path.name for folder in (inside, beside)] if path.parent in (Path(), Path("configs")) else []
     return next((candidate for candidate in (path, *ours) if candidate.is_file()), path)

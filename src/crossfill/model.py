@@ -45,7 +45,7 @@ class Classifier(ABC):
     def logits(
         self, features: Float[Tensor, "words features"], cues: Int[Tensor, "words cues"] | None = None
     ) -> Float[Tensor, "samples words labels"]:
-        """Unnormalised log-probabilities, for all draws and words; only heads of adapted cells read cues."""
+        """Compute unnormalised log-probabilities, for all draws and words; only heads of adapted cells read cues."""
 
     def log_probabilities(self, features: Float[Tensor, "words features"]) -> Float[Tensor, "samples words labels"]:
         return self.logits(features).log_softmax(-1)
@@ -79,7 +79,7 @@ class Head(Classifier):
         features: Float[Tensor, "words features"],
         cues: Int[Tensor, "words cues"] | None = None,  # noqa: ARG002
     ) -> Float[Tensor, "samples words labels"]:
-        """W x + b, for all draws and words in one matrix product."""
+        """Compute W x + b, for all draws and words in one matrix product."""
         weight = self.parameters[..., :-1].reshape(self.n_samples * self.n_labels, -1)
         bias = self.parameters[..., -1].reshape(-1)
         return functional.linear(features, weight, bias).unflatten(-1, (self.n_samples, self.n_labels)).transpose(0, 1)
@@ -137,7 +137,7 @@ class HeadSource(nn.Module, ABC):
 
     @abstractmethod
     def plug_in(self, cells: Sequence[Cell]) -> Sequence[Classifier]:
-        """The head of each cell at the posterior means: one draw, or one per voter."""
+        """Return the head of each cell at the posterior means: one draw, or one per voter."""
 
     @abstractmethod
     def sample(
@@ -168,32 +168,32 @@ class Model(nn.Module):
         """A network for each task between features and heads (`hidden_layers`), or nothing."""
 
     def features(self, inputs: Inputs, task: str) -> Float[Tensor, "items features"]:
-        """The vector of everything that a task labels in these inputs: of each word, sentence or pair."""
+        """Compute the vector of everything that a task labels in these inputs: of each word, sentence or pair."""
         return self.pool(self.encoder(inputs), inputs.lengths, task)
 
     def pool(
         self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], task: str
     ) -> Float[Tensor, "items width"]:
-        """What heads of a task read, from the vectors of words: those of its units, after its hidden layers."""
+        """Compute what heads of a task read, from the vectors of words: those of its units, after its hidden layers."""
         items = self.encoder.pool(words, lengths, self.inventory.task(task).unit)
         place = self.inventory.task_index(task)
         return self.hidden[place](items) if place < len(self.hidden) else items  # added tasks have no layers
 
     def width(self, task: str, unit: Unit) -> int:
-        """Numbers that heads of a task read; it may be one that the model does not know, which has no hidden layers."""
+        """Count the numbers that heads of a task read; one that the model does not know has no hidden layers."""
         if task not in self.inventory.tasks or not len(self.hidden):
             return unit.width(self.encoder.n_features)
         layers = [m for m in self.hidden[self.inventory.task_index(task)].modules() if isinstance(m, nn.Linear)]
         return layers[-1].out_features
 
     def cues(self, cell: Cell, text: Corpus) -> Int[Tensor, "words cues"] | None:
-        """The cues of all words of a text, if the head of the cell reads them."""
+        """Look up the cues of all words of a text, if the head of the cell reads them."""
         reads = cell in self.heads.cue_cells and self.inventory.task(cell.task).unit is Unit.WORD
         return cues_of(text) if reads else None
 
 
 def hidden_layers(inventory: Inventory, n_features: int, widths: Sequence[int], dropout: float = 0.0) -> nn.ModuleList:
-    """A network for each task, of affine layers each followed by ReLU and dropout; four times as wide for pairs."""
+    """Build a network for each task, affine layers each followed by ReLU and dropout; four times as wide for pairs."""
     networks = nn.ModuleList()
     for task in inventory.tasks.values() if widths else ():
         sizes = [task.unit.width(size) for size in (n_features, *widths)]
@@ -204,5 +204,5 @@ def hidden_layers(inventory: Inventory, n_features: int, widths: Sequence[int], 
 
 
 def n_parameters(module: nn.Module) -> int:
-    """Number of trainable parameters."""
+    """Count trainable parameters."""
     return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)

@@ -11,7 +11,7 @@ from crossfill.errors import CrossfillError
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus
 from crossfill.grid.typology import place
-from crossfill.methods.factorized.heads import FactorizedHeads
+from crossfill.methods.factorized.factorized_heads import FactorizedHeads
 from crossfill.tagger.tagger import Tagger
 from tests.encoders.tiny import bert
 from tests.scenarios import SMALL, small_grid

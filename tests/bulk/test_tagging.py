@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from crossfill.cli.app import app, main
-from crossfill.executors import base
-from crossfill.executors.base import WorkerJob, attempt
+from crossfill.executors import worker_jobs
+from crossfill.executors.worker_jobs import WorkerJob, attempt
 from tests.bulk.conftest import CELL, GRID
 from tests.executors.inline import InlineExecutor
 from tests.executors.processes import children, command_of, descendants
@@ -27,7 +27,7 @@ LINES = [" ".join(sentence.words) for sentence in GRID.training(GRID.cells[0])] 
 
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "build_executor", lambda _: InlineExecutor())
+    monkeypatch.setattr(worker_jobs, "build_executor", lambda _: InlineExecutor())
 
 
 def bulk(model: Path, *given: str) -> str:
@@ -146,7 +146,7 @@ def test_a_file_that_is_emptied_during_the_run_ends_it_with_an_error(
             (text / "003.txt").write_bytes(b"")
             return super().run(jobs)
 
-    monkeypatch.setattr(base, "build_executor", lambda _: EmptyingExecutor())
+    monkeypatch.setattr(worker_jobs, "build_executor", lambda _: EmptyingExecutor())
     out = tmp_path / "out"
     given = ["predict-files", str(model), str(text), "--from", "words", "--out", str(out), "--cell", CELL]
     monkeypatch.setattr(sys, "argv", ["crossfill", "--quiet", *given])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from crossfill.executors.base import Advanced, Event, Executor, JobQueue, WorkerJob, attempt
+from crossfill.executors.worker_jobs import Advanced, Event, Executor, JobQueue, WorkerJob, attempt
 
 
 class InlineExecutor(Executor):

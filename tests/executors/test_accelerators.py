@@ -7,8 +7,8 @@ import pytest
 
 from crossfill.errors import ConfigError
 from crossfill.executors import local
-from crossfill.executors.base import ExecutionSettings, shares
 from crossfill.executors.local import LocalExecutor
+from crossfill.executors.worker_jobs import ExecutionSettings, shares
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from crossfill.executors.base import (
+from crossfill.executors.local import LocalExecutor
+from crossfill.executors.worker_jobs import (
     RETRIES,
     Advanced,
     Event,
@@ -21,7 +22,6 @@ from crossfill.executors.base import (
     Report,
     WorkerJob,
 )
-from crossfill.executors.local import LocalExecutor
 from tests.executors.processes import children
 
 

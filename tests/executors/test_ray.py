@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from crossfill.errors import ConfigError
-from crossfill.executors.base import ExecutionSettings, build_executor
+from crossfill.executors.worker_jobs import ExecutionSettings, build_executor
 
 
 @pytest.mark.parametrize("error", [Exception("The current node timed out during startup."), RuntimeError()])

@@ -8,7 +8,6 @@ import pytest
 from crossfill.errors import DataError
 from crossfill.measures.significance import (
     approximate_randomisation,
-    decisive_item,
     holm,
     over_trainings_and_cells,
     student_quantile,
@@ -129,10 +128,3 @@ def test_the_variance_is_that_of_balanced_analysis_of_variance():
     )
     found = over_trainings_and_cells([part])
     assert (found.high - found.low) / 2 == pytest.approx(student_quantile(0.975, freedom) * np.sqrt(variance))
-
-
-def test_a_mean_that_decisive_item_one_item_is_found():
-    assert decisive_item([0.0, 0.1, -0.1, 2.0]) == 3
-    assert decisive_item([-0.2, -0.1, -0.1, 2.0]) == 3  # the sign changes
-    assert decisive_item([1.0, 1.1, 0.9, 2.0]) is None
-    assert decisive_item([1.0, -1.0]) is None

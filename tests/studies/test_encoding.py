@@ -12,9 +12,9 @@ from crossfill.cli.app import app
 from crossfill.data.folder import ReadOptions, read_folder
 from crossfill.encoders import frozen
 from crossfill.encoders.frozen import StoredVectors
-from crossfill.executors import base
-from crossfill.executors.base import ExecutionSettings
+from crossfill.executors import worker_jobs
 from crossfill.executors.local import LocalExecutor
+from crossfill.executors.worker_jobs import ExecutionSettings
 from crossfill.grid.cells import Grid
 from crossfill.grid.sentence import Corpus
 from crossfill.studies.plan import CheckedStudy
@@ -55,7 +55,7 @@ def encode(data: Path, network: Path, cache: Path, *more: str) -> str:
 
 def test_what_was_encoded_in_bulk_is_what_a_training_needs(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     network, cache = bert(tmp_path / "bert"), tmp_path / "shared"
-    monkeypatch.setattr(base, "build_executor", lambda _: InlineExecutor())
+    monkeypatch.setattr(worker_jobs, "build_executor", lambda _: InlineExecutor())
     monkeypatch.setattr(frozen, "PART_WORDS", 40)
     times: list[str] = []
     own = StoredVectors._encode

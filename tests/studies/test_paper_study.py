@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app
 from crossfill.data.codes import language_code
-from crossfill.executors import base
+from crossfill.executors import worker_jobs
 from crossfill.settings import read_settings
 from crossfill.studies.run_folder import open_results
 from tests.data.folders import bio, conllu, write
@@ -75,7 +75,7 @@ def conduct_paper_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: 
     ]  # fmt: skip
     run = tmp_path / "run"
     options = [option for change in changes for option in ("--set", change)]
-    monkeypatch.setattr(base, "build_executor", lambda _: InlineExecutor())
+    monkeypatch.setattr(worker_jobs, "build_executor", lambda _: InlineExecutor())
     done = CliRunner().invoke(app, ["--quiet", "experiment", str(PAPER), "--out", str(run), *options])
     assert done.exit_code == 0, done.output
     results = open_results(run)

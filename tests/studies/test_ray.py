@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from crossfill.errors import ConfigError
-from crossfill.executors.base import ExecutionSettings, build_executor
+from crossfill.executors.worker_jobs import ExecutionSettings, build_executor
 from crossfill.studies.run import run_study
 from tests.executors.inline import InlineExecutor
 from tests.studies.studies import checked, outcomes

@@ -19,7 +19,7 @@ from crossfill.cli.app import app
 from crossfill.config import Config
 from crossfill.errors import OutputError
 from crossfill.evaluation.results import CellResult
-from crossfill.executors.base import LOCK, Event, Executor, WorkerJob, attempt
+from crossfill.executors.worker_jobs import LOCK, Event, Executor, WorkerJob, attempt
 from crossfill.files import locked
 from crossfill.grid.cells import Cell, Grid
 from crossfill.report.tables import held_out_table
@@ -135,7 +135,7 @@ def test_a_failed_job_is_reported_with_its_log_and_does_not_stop_the_others(tmp_
     config.write_text(yaml.safe_dump(study(**TWO)))
     run = tmp_path / "run"
     from crossfill.cli.app import main
-    from crossfill.executors import base
+    from crossfill.executors import worker_jobs
 
     def diverge(grid: Grid, seen: frozenset[Cell], config: Config, *given: object, **named: object) -> object:
         if config.method == "jm":  # no study may set such a rate
@@ -144,7 +144,7 @@ def test_a_failed_job_is_reported_with_its_log_and_does_not_stop_the_others(tmp_
         return train_model(grid, seen, config, *given, **named)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr(train, "train_model", diverge)
-    monkeypatch.setattr(base, "build_executor", lambda _: InlineExecutor())
+    monkeypatch.setattr(worker_jobs, "build_executor", lambda _: InlineExecutor())
     monkeypatch.setattr(sys, "argv", ["crossfill", "experiment", str(config), "--out", str(run)])
     with pytest.raises(SystemExit) as caught:
         main()

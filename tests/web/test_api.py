@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 import crossfill
 from crossfill.data.segmentation import split_text
 from crossfill.grid.cells import Cell
-from crossfill.methods.factorized.heads import FactorizedHeads
+from crossfill.methods.factorized.factorized_heads import FactorizedHeads
 from crossfill.methods.registry import build_model
 from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.tagger import Tagger

@@ -21,7 +21,7 @@ from crossfill import checkpoint
 from crossfill.bulk.shards import OnBadRecord, Shard, find_shard, matching_files, read_shard, source_format
 from crossfill.data.streams import Item
 from crossfill.errors import CrossfillError, DataError, OutputError
-from crossfill.executors.base import LOCK
+from crossfill.executors.worker_jobs import LOCK
 from crossfill.files import replacing, write_atomically
 from crossfill.grid.task import Unit
 from crossfill.prediction.tagging import Tagging, TaggingOptions

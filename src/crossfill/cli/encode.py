@@ -33,7 +33,7 @@ def encode(
     from crossfill.data.folder import ReadOptions
     from crossfill.encoders.base import build_encoder
     from crossfill.errors import EncoderError
-    from crossfill.executors import base as executors
+    from crossfill.executors import worker_jobs as executors
     from crossfill.files import default_cache
     from crossfill.grid.typology import vectors_beside
     from crossfill.settings import parse_assignments

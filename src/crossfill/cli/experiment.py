@@ -35,7 +35,7 @@ def experiment(
 ) -> None:
     """Run a study: partitions × methods × seeds. The same command again does only what is missing."""
     from crossfill.errors import StudyError
-    from crossfill.executors.base import build_executor
+    from crossfill.executors.worker_jobs import build_executor
     from crossfill.settings import change_values, parse_assignments, read_settings
     from crossfill.studies.plan import check_study
     from crossfill.studies.run import check_run_folder, run_study

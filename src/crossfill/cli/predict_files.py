@@ -37,7 +37,7 @@ def predict_files(
     """
     from crossfill.bulk import tag_files
     from crossfill.bulk.shards import source_format
-    from crossfill.executors.base import ExecutionSettings, WorkerJob, build_executor, only_run, run_jobs
+    from crossfill.executors.worker_jobs import ExecutionSettings, WorkerJob, build_executor, only_run, run_jobs
     from crossfill.grid.sentence import Sentence
     from crossfill.grid.task import Unit
     from crossfill.prediction.tagging import TaggingOptions

@@ -72,7 +72,7 @@ class Relation:
 
     @classmethod
     def fit(cls, doubts: Float[np.ndarray, "cells"], scores: Float[np.ndarray, "cells"]) -> "Relation":
-        """A line or a constant, whichever predicts left-out cells better."""
+        """Fit a line or a constant, whichever predicts left-out cells better."""
         n, means, away = len(scores), (float(doubts.mean()), float(scores.mean())), scores - scores.mean()
         constant = cls(n, *means, 0.0, float("inf"), float(np.sqrt((away**2).sum() / (n - 1))), n - 1)
         centred = doubts - means[0]
@@ -88,7 +88,7 @@ class Relation:
         return cls(n, *means, slope, squares, scale, n - 2)
 
     def expect(self, doubt: float, level: float = LEVEL) -> tuple[float, float, float]:
-        """The expected score of a cell of this doubt, and the bounds of its interval, within 0 and 1."""
+        """Return the expected score of a cell of this doubt, and the bounds of its interval, within 0 and 1."""
         away = doubt - self.mean_doubt
         score = self.mean_score + self.slope * away
         width = self.scale * np.sqrt(1 + 1 / self.n + away**2 / self.squares)
@@ -117,7 +117,7 @@ class Expectations:
 
 
 def expect_scores(held_out: Sequence[HeldOutScore], doubts: Mapping[Cell, float]) -> list[ExpectedScore]:
-    """Expected scores of cells by their doubts, for tasks of which enough cells were held out."""
+    """Compute expected scores of cells by their doubts, for tasks of which enough cells were held out."""
     relations = {
         task: Relation.fit(np.array([point.doubt for point in points]), np.array([point.score for point in points]))
         for task, points in grouped(held_out, lambda point: point.cell.task).items()

@@ -132,7 +132,7 @@ class Results(list[CellResult]):
         ]
 
     def to_pandas(self) -> Any:
-        """The table as a data frame of pandas, which is not installed with crossfill."""
+        """Return the table as a data frame of pandas, which is not installed with crossfill."""
         return data_frame(self.rows)
 
     def __repr__(self) -> str:

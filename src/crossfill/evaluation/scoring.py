@@ -176,11 +176,11 @@ class PredictedCell:
     """The same with Bayesian model averaging; the plug-in probabilities for methods without a posterior."""
 
     def sample(self, kind: PredictionKind = "plug_in") -> Sample:
-        """One kind of prediction, to fit a rule or a calibration to."""
+        """Return one kind of prediction, to fit a rule or a calibration to."""
         return Sample(self.plug_in if kind == "plug_in" else self.averaged, self.gold, self.lengths)
 
     def score(self, rule: Rule | None = None) -> float:
-        """The task's headline score of the plug-in prediction, from 0 to 1."""
+        """Compute the task's headline score of the plug-in prediction, from 0 to 1."""
         chosen = (rule or Rule()).choose(self.plug_in, self.lengths, self.task)
         return Labelling(self.gold, chosen, self.task, self.lengths).scores()["score"]
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from crossfill.executors import base
-from crossfill.executors.base import RETRIES, Advanced, Failed, Finished, JobQueue, Lost
+from crossfill.executors import worker_jobs
+from crossfill.executors.worker_jobs import RETRIES, Advanced, Failed, Finished, JobQueue, Lost
 
 _SECONDS_BETWEEN_REPORTS = 0.2
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -36,21 +36,21 @@ def accelerators() -> list[str]:
     return named or [str(i) for i in range(torch.accelerator.device_count())]
 
 
-class LocalExecutor(base.Executor):
+class LocalExecutor(worker_jobs.Executor):
     """A pool of processes that replaces workers that die; each has the accelerators of its slot, and sees no others."""
 
-    def __init__(self, settings: base.ExecutionSettings) -> None:
+    def __init__(self, settings: worker_jobs.ExecutionSettings) -> None:
         self.threads = settings.threads
         self.slots = settings.jobs or max(1, usable_cores() // settings.threads)
         devices = accelerators() if settings.gpus else []
         if devices:
-            self.slots = min(self.slots, base.shares(len(devices), settings.gpus))
+            self.slots = min(self.slots, worker_jobs.shares(len(devices), settings.gpus))
         width = max(1, int(settings.gpus))
         starts = [int(slot * settings.gpus + 1e-9) for slot in range(self.slots)]
         self.devices = [",".join(devices[start : start + width]) for start in starts]
         """The accelerators of each slot; none of them on a machine without, where jobs compute on cores."""
 
-    def run(self, jobs: Mapping[str, base.WorkerJob]) -> Iterator[base.Event]:
+    def run(self, jobs: Mapping[str, worker_jobs.WorkerJob]) -> Iterator[worker_jobs.Event]:
         queue = JobQueue(jobs)
         losses: Counter[str] = Counter()
         workers = [_Worker(self.threads, devices) for devices in self.devices[: len(jobs)]]
@@ -94,7 +94,7 @@ class _Worker:
         self.process.start()
         theirs.close()
 
-    def send(self, name: str, work: base.Work) -> None:
+    def send(self, name: str, work: worker_jobs.Work) -> None:
         with suppress(OSError):  # if the worker has just died, `receive` finds out
             self.pipe.send((name, work))
 
@@ -134,7 +134,7 @@ def _work(pipe: Connection, threads: int, devices: str) -> None:
     with suppress(EOFError):
         while True:
             name, work = pipe.recv()
-            pipe.send(base.attempt(name, work, threads, report))
+            pipe.send(worker_jobs.attempt(name, work, threads, report))
 
 
 def _leave_with_parent() -> None:

@@ -10,14 +10,14 @@ from importlib import import_module
 from typing import Any
 
 from crossfill.errors import ConfigError, missing_package
-from crossfill.executors import base
-from crossfill.executors.base import RETRIES, Advanced, Failed, JobQueue
+from crossfill.executors import worker_jobs
+from crossfill.executors.worker_jobs import RETRIES, Advanced, Failed, JobQueue
 
 
-class RayExecutor(base.Executor):
+class RayExecutor(worker_jobs.Executor):
     """Runs jobs as Ray tasks."""
 
-    def __init__(self, settings: base.ExecutionSettings) -> None:
+    def __init__(self, settings: worker_jobs.ExecutionSettings) -> None:
         try:
             ray: Any = import_module("ray")
         except ModuleNotFoundError:
@@ -38,9 +38,9 @@ class RayExecutor(base.Executor):
                 reason = (str(error) or type(error).__name__).splitlines()[0]
                 raise ConfigError(f"expected Ray to start on this machine; {reason}; run again, or use local") from None
 
-    def run(self, jobs: Mapping[str, base.WorkerJob]) -> Iterator[base.Event]:
+    def run(self, jobs: Mapping[str, worker_jobs.WorkerJob]) -> Iterator[worker_jobs.Event]:
         resources: dict[str, Any] = {"num_cpus": self.settings.threads, "num_gpus": self.settings.gpus}
-        task = self.ray.remote(**resources, max_retries=RETRIES)(base.attempt)
+        task = self.ray.remote(**resources, max_retries=RETRIES)(worker_jobs.attempt)
         queue, running = JobQueue(jobs), {}
         try:
             while queue.ready or running:
@@ -64,5 +64,5 @@ class RayExecutor(base.Executor):
         cores = int(resources.get("CPU", 1)) // self.settings.threads
         places = min(cores, self.settings.jobs or cores)
         if self.settings.gpus:
-            places = min(places, base.shares(resources.get("GPU", 0), self.settings.gpus))
+            places = min(places, worker_jobs.shares(resources.get("GPU", 0), self.settings.gpus))
         return max(1, places)

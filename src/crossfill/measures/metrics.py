@@ -29,7 +29,7 @@ class Labelling:
     """Labels per sentence or pair: its words, or one."""
 
     def scores(self) -> dict[str, float]:
-        """All metrics of the task by name, and its headline metric as `score`; each from 0 to 1."""
+        """Compute all metrics of the task by name, and its headline metric as `score`; each from 0 to 1."""
         labels, absent = self.task.labels, self.task.absent
         if self.task.kind is TaskKind.SPANS:
             scores = {
@@ -45,7 +45,7 @@ class Labelling:
         return {"score": scores[self.task.metric], **scores}
 
     def counts(self) -> Int[np.ndarray, "sentences 3"]:
-        """Hits, gold and predicted items of the headline metric in each sentence, the input of paired tests."""
+        """Count hits, gold and predicted items of the headline metric in each sentence, the input of paired tests."""
         sentence = np.repeat(np.arange(len(self.lengths)), self.lengths)
         labels, absent = self.task.labels, self.task.absent
         if self.task.kind is TaskKind.SPANS:
@@ -58,7 +58,7 @@ class Labelling:
         return np.stack([np.bincount(place, minlength=len(self.lengths)) for place in places], axis=1)
 
     def by_label(self) -> dict[str, float]:
-        """F1 of each span type, or of each tag, that occurs in gold or prediction."""
+        """Compute F1 of each span type, or of each tag, that occurs in gold or prediction."""
         labels = self.task.labels
         if self.task.kind is not TaskKind.SPANS:
             hits, n_gold, n_predicted = _tag_counts(self.gold, self.predicted, len(labels))
@@ -77,17 +77,17 @@ class Labelling:
 
 
 def score(gold: LabelIds, predicted: LabelIds, task: Task, lengths: Lengths) -> float:
-    """The task's headline score, from 0 to 1."""
+    """Compute the task's headline score, from 0 to 1."""
     return Labelling(gold, predicted, task, lengths).scores()["score"]
 
 
 def accuracy(gold: LabelIds, predicted: LabelIds) -> float:
-    """The share of words with the right label."""
+    """Compute the share of words with the right label."""
     return float((gold == predicted).mean()) if len(gold) else 0.0
 
 
 def macro_f1(gold: LabelIds, predicted: LabelIds) -> float:
-    """The mean of the tags' F1, over the tags that occur in gold or prediction."""
+    """Compute the mean of the tags' F1, over the tags that occur in gold or prediction."""
     n_labels = int(max(gold.max(initial=0), predicted.max(initial=0))) + 1
     hits, n_gold, n_predicted = _tag_counts(gold, predicted, n_labels)
     total = n_gold + n_predicted
@@ -95,26 +95,26 @@ def macro_f1(gold: LabelIds, predicted: LabelIds) -> float:
 
 
 def token_f1(gold: LabelIds, predicted: LabelIds, null: int) -> float:
-    """Micro-F1 over words, ignoring the label `null` in both gold and prediction."""
+    """Compute micro-F1 over words, ignoring the label `null` in both gold and prediction."""
     hits = int(((gold == predicted) & (gold != null)).sum())
     return f1(hits, int((gold != null).sum()), int((predicted != null).sum()))
 
 
 def published_f1(gold: LabelIds, predicted: LabelIds, labels: Sequence[str]) -> float:
-    """F1 as in the authors' script: micro-F1 over all labels, `O` included, but the first in sorted order."""
+    """Compute F1 as in the authors' script: micro-F1 over all labels, `O` included, but the first in sorted order."""
     return token_f1(gold, predicted, null=list(labels).index(min(labels)))
 
 
 def span_f1(
     gold: LabelIds, predicted: LabelIds, labels: Sequence[str], lengths: Lengths, lenient: bool = False
 ) -> float:
-    """Micro-F1 over spans: start, end and type must all agree. With `lenient`, an I- may start a span: see `spans`."""
+    """Compute micro-F1 over spans: start, end and type agree. With `lenient`, an I- may start a span: see `spans`."""
     gold_spans, predicted_spans = (spans(ids, labels, lengths, lenient) for ids in (gold, predicted))
     return f1(len(np.intersect1d(gold_spans, predicted_spans)), len(gold_spans), len(predicted_spans))
 
 
 def spans(ids: LabelIds, labels: Sequence[str], lengths: Lengths, lenient: bool = False) -> Int[np.ndarray, "spans"]:
-    """The spans of a labelled corpus, each encoded as one integer from its start, end and type.
+    """Find the spans of a labelled corpus, each encoded as one integer from its start, end and type.
 
     In strict IOB2 a span starts with B-, and an I- that does not continue a span is ignored; with `lenient` it starts
     a span, as in CoNLL's scorer.
@@ -136,15 +136,15 @@ def spans(ids: LabelIds, labels: Sequence[str], lengths: Lengths, lenient: bool 
 
 
 def f1(hits: int, n_gold: int, n_predicted: int) -> float:
-    """2 · hits / (gold + predicted); 0 if there are no items."""
+    """Compute 2 · hits / (gold + predicted); 0 if there are no items."""
     return 2 * hits / (n_gold + n_predicted) if n_gold + n_predicted else 0.0
 
 
 def span_types(labels: Sequence[str]) -> tuple[str, ...]:
-    """The span types of these IOB2 labels, sorted."""
+    """Return the span types of these IOB2 labels, sorted."""
     return tuple(sorted({label[2:] for label in labels if label != "O"}))
 
 
 def _tag_counts(gold: LabelIds, predicted: LabelIds, n_labels: int) -> list[Int[np.ndarray, "labels"]]:
-    """Hits, gold and predicted words of each tag."""
+    """Count hits, gold and predicted words of each tag."""
     return [np.bincount(words, minlength=n_labels) for words in (gold[gold == predicted], gold, predicted)]

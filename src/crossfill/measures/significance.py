@@ -62,7 +62,7 @@ def approximate_randomisation(
     """
     a, b = (np.asarray(side, dtype=np.float64) for side in (first, second))
     rng = np.random.default_rng(seed)
-    observed = float(_f1(a.sum(0)) - _f1(b.sum(0)))
+    observed = float((_f1(a.sum(0, keepdims=True)) - _f1(b.sum(0, keepdims=True)))[0])
     parts, size = [], max(1, CHUNK_NUMBERS // len(a))
     for start in range(0, n_resamples, size):
         swapped = rng.integers(2, size=(min(size, n_resamples - start), len(a))).astype(np.float64)
@@ -73,14 +73,14 @@ def approximate_randomisation(
     return Comparison(observed, float((extreme.sum() + 1) / (len(extreme) + 1)))
 
 
-def _f1(sums: Float[np.ndarray, "*resamples 3"]) -> Float[np.ndarray, "*resamples"]:
+def _f1(sums: Float[np.ndarray, "resamples 3"]) -> Float[np.ndarray, "resamples"]:
     """Compute F1 from sums of hits, gold and predicted."""
     total = sums[..., 1] + sums[..., 2]
     return 2 * sums[..., 0] / np.where(total > 0, total, 1.0)
 
 
 def over_trainings_and_cells(parts: Sequence[np.ndarray]) -> Comparison:
-    """Test of the mean paired difference, with seeds and cells as samples of all that there could be.
+    """Test the mean paired difference, with seeds and cells as samples of all that there could be.
 
     Each part has the differences (seeds × cells) between two methods, with the same seeds, in the cells that one
     partition leaves unseen. A difference is modelled as d = μ + a(training) + b(cell) + e, with a, b and e independent
@@ -128,14 +128,14 @@ def over_trainings_and_cells(parts: Sequence[np.ndarray]) -> Comparison:
 
 
 def student_quantile(level: float, freedom: float) -> float:
-    """The t below which a share `level` of Student's distribution with these degrees of freedom lies."""
+    """Return the t below which a share `level` of Student's distribution with these degrees of freedom lies."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, level))
 
 
 def correlation(first: Float[np.ndarray, "n"], second: Float[np.ndarray, "n"]) -> Correlation:
-    """Pearson's correlation, with p = P(|T| ≥ |t|) for Student's t with n − 2 degrees of freedom."""
+    """Compute Pearson's correlation, with p = P(|T| ≥ |t|) for Student's t with n − 2 degrees of freedom."""
     from scipy.special import betainc
 
     n = len(first)
@@ -143,16 +143,6 @@ def correlation(first: Float[np.ndarray, "n"], second: Float[np.ndarray, "n"]) -
         return Correlation(math.nan, math.nan, n)
     r = float(np.clip(np.corrcoef(first, second)[0, 1], -1, 1))
     return Correlation(r, float(betainc((n - 2) / 2, 0.5, 1 - r * r)) if n > 2 else 1.0, n)
-
-
-def decisive_item(differences: Sequence[float]) -> int | None:
-    """Find the one item, such as a cell, whose removal flips the sign of the mean or more than halves it."""
-    values = np.asarray(differences, dtype=np.float64)
-    if len(values) < 3 or values.mean() == 0:
-        return None
-    without = (values.sum() - values) / (len(values) - 1)
-    share = without / values.mean()
-    return int(share.argmin()) if share.min() < 0.5 else None
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -15,13 +15,13 @@ COVERAGES = 20
 
 
 def nll(probabilities: Probabilities, gold: LabelIds) -> float:
-    """−ln p(y) per word, in nats."""
+    """Compute −ln p(y) per word, in nats."""
     right = probabilities[np.arange(len(gold)), gold]
     return float(-np.log(np.maximum(right, SMALLEST)).mean())
 
 
 def brier(probabilities: Probabilities, gold: LabelIds) -> float:
-    """Σₖ (p(k) − [y = k])² per word: from 0 to 2."""
+    """Compute Σₖ (p(k) − [y = k])² per word: from 0 to 2."""
     right = probabilities[np.arange(len(gold)), gold]
     return float(((probabilities**2).sum(1) - 2 * right + 1).mean())
 
@@ -35,7 +35,7 @@ class Reliability:
     accuracy: Float[np.ndarray, "bins"]
 
     def error(self) -> float:
-        """Expected calibration error: Σ n |accuracy − confidence| / N."""
+        """Compute the expected calibration error: Σ n |accuracy − confidence| / N."""
         gaps = np.abs(self.accuracy - self.confidence)
         return float((self.count * gaps).sum() / max(1, self.count.sum()))
 
@@ -46,7 +46,7 @@ def reliability(
     n_bins: int = N_BINS,
     adaptive: bool = False,
 ) -> Reliability:
-    """The data of a reliability diagram, in bins [i/n, (i + 1)/n) or (`adaptive`) of as many words each."""
+    """Bin words for a reliability diagram, in bins [i/n, (i + 1)/n) or (`adaptive`) of as many words each."""
     if adaptive:
         bins = np.empty(len(confidence), dtype=np.int64)
         bins[np.argsort(confidence, kind="stable")] = np.arange(len(confidence)) * n_bins // max(1, len(confidence))
@@ -61,7 +61,7 @@ def reliability(
 def cumulative_errors(
     confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "words"]
 ) -> Float[np.ndarray, "words"]:
-    """Expected number of errors among the 1, 2, …, n most confident words, with ties in random order."""
+    """Count the expected errors among the 1, 2, …, n most confident words, with ties in random order."""
     order = np.argsort(-confidence, kind="stable")
     wrong = 1.0 - correct[order]
     _, first, size = np.unique(-confidence[order], return_index=True, return_counts=True)
@@ -72,7 +72,7 @@ def cumulative_errors(
 def risk_coverage(
     confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "words"], points: int = COVERAGES
 ) -> Float[np.ndarray, "points"]:
-    """Error rate of the most confident 1/points, 2/points, …, of all words."""
+    """Compute the error rate of the most confident 1/points, 2/points, …, of all words."""
     errors = cumulative_errors(confidence, correct)
     if not len(errors):
         return np.zeros(points)
@@ -81,6 +81,6 @@ def risk_coverage(
 
 
 def aurc(confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "words"]) -> float:
-    """Area under the risk–coverage curve: the mean over k of the error rate of the k most confident words."""
+    """Compute the area under the risk–coverage curve: the mean over k of errors among the k most confident words."""
     errors = cumulative_errors(confidence, correct)
     return float((errors / np.arange(1, len(errors) + 1)).mean()) if len(errors) else 0.0

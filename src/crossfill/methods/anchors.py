@@ -18,7 +18,7 @@ POWER = 1.5
 def language_anchors(
     languages: Sequence[str], encoder: Encoder, config: Config, newcomers: Sequence[str] = ()
 ) -> dict[str, Float[np.ndarray, "latent"]]:
-    """The centre a of each language's prior N(a, I), from the similarities in `latents.similarity`.
+    """Place the centre a of each language's prior N(a, I), from the similarities in `latents.similarity`.
 
     `newcomers`, languages without any corpus, are placed among the others and move none of them.
     """
@@ -28,7 +28,7 @@ def language_anchors(
 
 
 def similarity(block: str, encoder: Encoder, config: Config, languages: Sequence[str]) -> Similarity:
-    """The similarity of languages by a block of typological features, or by the centroids of their encoder features.
+    """Return the similarity of languages by a block of typological features, or by the centroids of their features.
 
     Centroids are compared by their directions from the mean centroid of `languages`.
     """

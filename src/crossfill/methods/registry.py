@@ -75,21 +75,21 @@ class Method:
 
 @cache
 def all_methods() -> dict[str, Method]:
-    """All methods by name, sorted."""
+    """Collect all methods by name, sorted."""
     modules = [import_module(module.name) for module in pkgutil.walk_packages(methods.__path__, f"{methods.__name__}.")]
     every = {method.name: method for module in modules for method in getattr(module, "METHODS", ())}
     return dict(sorted(every.items()))
 
 
 def find_method(name: str) -> Method:
-    """The method of this name."""
+    """Find the method of this name."""
     if name not in all_methods():
         raise ConfigError(unknown("method", name, all_methods()))
     return all_methods()[name]
 
 
 def build_model(config: Config, inventory: Inventory, seen: Collection[Cell], encoder: Encoder | None = None) -> Model:
-    """A new model of the config's method, initialised from its seed, over the encoder given or else the config's."""
+    """Build a new model of the config's method, initialised from its seed, over this encoder or else the config's."""
     find_method(config.method)
     torch.manual_seed(config.training.seed)
     for cell in seen:
@@ -100,7 +100,7 @@ def build_model(config: Config, inventory: Inventory, seen: Collection[Cell], en
 
 
 def build_heads(config: Config, inventory: Inventory, seen: Collection[Cell], n_features: int) -> HeadSource:
-    """Untrained heads of the config's method, over an encoder's features or over the last hidden layer."""
+    """Build untrained heads of the config's method, over an encoder's features or over the last hidden layer."""
     width = config.heads.hidden[-1] if config.heads.hidden else n_features
     return find_method(config.method).build(inventory, seen, width, config)
 

@@ -79,7 +79,7 @@ class TaskCalibration:
         )
 
     def sets(self, probabilities: Probabilities, alpha: float) -> Bool[np.ndarray, "words labels"]:
-        """The label set of each word at level α; the most probable label is always in it."""
+        """Return the label set of each word at level α; the most probable label is always in it."""
         if not 0 < alpha < 1:
             raise DataError(f"expected alpha between 0 and 1, such as 0.1 for sets that hold 90 %; got {alpha}")
         threshold = self.scores[math.ceil((1 - alpha) * LEVELS - 1e-9)]
@@ -88,7 +88,7 @@ class TaskCalibration:
         return chosen
 
     def doubtful(self, probabilities: Probabilities, share: float) -> Bool[np.ndarray, "words"]:
-        """The words whose confidence would be in the lowest `share` of the calibration words."""
+        """Mark the words whose confidence would be in the lowest `share` of the calibration words."""
         if not 0 <= share <= 1:
             raise DataError(f"expected a share of words to abstain on from 0 to 1, got {share}")
         return probabilities.max(-1) < self.confidences[math.floor(share * LEVELS + 1e-9)]
@@ -102,7 +102,7 @@ class Calibration:
     averaged: Mapping[str, TaskCalibration]
 
     def of(self, task: str, n_samples: int) -> TaskCalibration | None:
-        """The calibration of a task; None if none of its seen cells had calibration data."""
+        """Return the calibration of a task; None if none of its seen cells had calibration data."""
         return (self.averaged if n_samples else self.plug_in).get(task)
 
 
@@ -124,7 +124,7 @@ def rule_for(
 def fit_temperature(
     probabilities: Probabilities, gold: LabelIds, weights: Float[np.ndarray, "words"] | None = None
 ) -> float:
-    """The T that minimises −Σ wᵢ ln (p^(1/T)(yᵢ) / Z), found by bisecting the slope, as it is convex in 1/T."""
+    """Find the T that minimises −Σ wᵢ ln (p^(1/T)(yᵢ) / Z), found by bisecting the slope, as it is convex in 1/T."""
     logs = np.log(np.maximum(probabilities.astype(np.float64), 1e-30))
     share = np.full(len(gold), 1 / max(1, len(gold))) if weights is None else weights
     right = float(share @ logs[np.arange(len(gold)), gold])
@@ -140,7 +140,7 @@ def fit_temperature(
 
 
 def tempered(probabilities: Probabilities, temperature: float) -> Probabilities:
-    """p^(1/T), renormalised."""
+    """Compute p^(1/T), renormalised."""
     return _softmax(np.log(np.maximum(probabilities, 1e-30)) / temperature).astype(probabilities.dtype)
 
 
@@ -155,14 +155,14 @@ def load_calibration(folder: Path) -> Calibration | None:
 
 
 def _weights(sizes: Sequence[int]) -> list[Float[np.ndarray, "words"]]:
-    """The weight of each word of each cell: cells count the same, and so do the words of a cell."""
+    """Weigh each word of each cell: cells count the same, and so do the words of a cell."""
     return [np.full(size, 1 / (len(sizes) * size)) for size in sizes]
 
 
 def _quantiles(
     values: Float[np.ndarray, "n"], weights: Float[np.ndarray, "n"], levels: Float[np.ndarray, "levels"]
 ) -> Float[np.ndarray, "levels"]:
-    """For each level, the smallest value up to which there is that much weight; 0 for the level 0."""
+    """Find for each level the smallest value up to which there is that much weight; 0 for the level 0."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[order])
     places = np.minimum(np.searchsorted(reached, levels - 1e-9), len(values) - 1)

@@ -113,7 +113,7 @@ def draw_head(model: Model, cell: Cell, n_samples: int, seed: int = 0) -> Classi
 
 @torch.inference_mode()
 def classify(runs: Sequence[CellWords], interval: float | None = None) -> Prediction:
-    """p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾): a mean of probabilities. Runs must agree in labels."""
+    """Compute p(y | x) = (1/V) Σᵥ softmax(W⁽ᵛ⁾ x + b⁽ᵛ⁾): a mean of probabilities. Runs must agree in labels."""
     parts = []
     for pack in _packs(runs):
         logits = [run.head.logits(run.features, run.cues) for run in pack]
@@ -153,12 +153,12 @@ def _packs(runs: Sequence[CellWords]) -> Iterator[list[CellWords]]:
 
 
 def entropy(probabilities: Float[Tensor, "*batch labels"]) -> Float[Tensor, "*batch"]:
-    """H(p) = −Σ p ln p, in nats."""
+    """Compute H(p) = −Σ p ln p, in nats."""
     return -(probabilities * probabilities.clamp_min(1e-30).log()).sum(-1)
 
 
 def mutual_information(
     mean: Float[Tensor, "words labels"], samples: Float[Tensor, "samples words labels"]
 ) -> Float[Tensor, "words"]:
-    """I(y; θ) = H(E p) − E H(p): the epistemic part of the entropy; `mean` is E p over the samples."""
+    """Compute I(y; θ) = H(E p) − E H(p): the epistemic part of the entropy; `mean` is E p over the samples."""
     return (entropy(mean) - entropy(samples).mean(0)).clamp_min(0)

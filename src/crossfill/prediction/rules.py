@@ -50,7 +50,7 @@ class Rule:
     """Pairs of labels in the sentences that the cell was adapted to, which count in A with those of the task."""
 
     def choose(self, probabilities: Probabilities, lengths: Lengths, task: Task) -> LabelIds:
-        """The label of each word, sentence or pair, as a column of the probabilities."""
+        """Choose the label of each word, sentence or pair, as a column of the probabilities."""
         weights = np.log(np.maximum(probabilities, TINY))
         if self.offset and task.absent is not None:
             weights[:, task.labels.index(task.absent)] += self.offset
@@ -93,7 +93,7 @@ def transitions(shares: PairTable, counts: PairTable = ()) -> Float[np.ndarray, 
 
 
 def fit_offsets(cells: Sequence[Sample], task: Task, pairs: PairTable = ()) -> dict[Preference, float]:
-    """For each preference the offset with the best mean score over the cells; none for tasks in which all words count.
+    """Find for each preference the offset with the best mean score over the cells; none where all words count.
 
     Scores are smoothed over neighbouring offsets, as a few spans make them jump.
     """
@@ -125,14 +125,14 @@ class DecodedSpan(NamedTuple):
 
 
 def follows(labels: Sequence[str]) -> Bool[np.ndarray, "labels labels"]:
-    """Whether the label of each column may follow that of each row."""
+    """Say whether the label of each column may follow that of each row."""
     inside = np.array([label.startswith("I-") for label in labels])
     same = np.array([[one != "O" and one[2:] == other[2:] for other in labels] for one in labels])
     return ~inside[None, :] | same
 
 
 def starts(labels: Sequence[str]) -> Bool[np.ndarray, "labels"]:
-    """Whether a sentence may begin with each label."""
+    """Say whether a sentence may begin with each label."""
     return np.array([not label.startswith("I-") for label in labels])
 
 
@@ -142,7 +142,7 @@ def viterbi(
     labels: Sequence[str],
     after: Float[np.ndarray, "previous labels"] | None = None,
 ) -> LabelIds:
-    """The valid sequence of each sentence with the largest sum of weights, of all sentences at once."""
+    """Find the valid sequence of each sentence with the largest sum of weights, of all sentences at once."""
     table = np.zeros((len(labels) + 1, len(labels))) if after is None else after
     moves_from, first = np.where(follows(labels), table[:-1], -np.inf), np.where(starts(labels), table[-1], -np.inf)
     steps = _steps(lengths)
@@ -168,7 +168,7 @@ def viterbi(
 def decode_spans(
     probabilities: Probabilities, decoded: LabelIds, lengths: Lengths, labels: Sequence[str]
 ) -> list[DecodedSpan]:
-    """The spans of a sequence with their probabilities, by the forward and backward recursions."""
+    """Find the spans of a sequence with their probabilities, by the forward and backward recursions."""
     forward, backward, scales = _recursions(probabilities, lengths, labels)
     p = np.maximum(probabilities, TINY)
     allowed, column = follows(labels), {label: i for i, label in enumerate(labels)}
@@ -193,7 +193,7 @@ def decode_spans(
 def _recursions(
     probabilities: Probabilities, lengths: Lengths, labels: Sequence[str]
 ) -> tuple[Probabilities, Probabilities, Float[np.ndarray, "words"]]:
-    """Forward and backward sums over valid sequences, both divided at each word by the total of the forward sums."""
+    """Compute forward and backward sums over valid sequences, divided at each word by the total of the forward sums."""
     p, allowed = np.maximum(probabilities.astype(np.float64), TINY), follows(labels).astype(np.float64)
     steps = _steps(lengths)
     forward, backward, scales = np.zeros_like(p), np.ones_like(p), np.ones(len(p))
@@ -209,7 +209,7 @@ def _recursions(
 
 
 def _steps(lengths: Lengths) -> list[Int[np.ndarray, "active"]]:
-    """The rows of all first words, all second words, …; longest sentences first, so that unfinished ones lead."""
+    """List the rows of all first words, all second words, …; longest sentences first, so that unfinished ones lead."""
     order = np.argsort(-lengths, kind="stable")
     first = (np.cumsum(lengths) - lengths)[order]
     active = np.searchsorted(-lengths[order], -np.arange(1, int(lengths.max(initial=0)) + 1), side="right")

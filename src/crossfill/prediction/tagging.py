@@ -153,12 +153,12 @@ class Tagging:
         return tuple(TaggedWord(*row, *place) for *row, place in rows)
 
     def distribution(self, word: int) -> dict[str, float]:
-        """The probability of every label of a word, largest first."""
+        """Return the probability of every label of a word, largest first."""
         order = np.argsort(-self.probabilities[word], kind="stable").tolist()
         return {self.task.labels[i]: float(self.probabilities[word, i]) for i in order}
 
     def tags(self, distributions: bool = False) -> dict[str, Any]:
-        """Labels, their uncertainty and spans as JSON values; with `distributions`, the probability of every label.
+        """Return labels, their uncertainty and spans as JSON values; `distributions` adds all labels' probabilities.
 
         Where the task labels sentences or pairs, these are values of one label, always with its distribution.
         """
@@ -180,7 +180,7 @@ class Tagging:
         return {_SINGULAR.get(name, name): of_labels[0] for name, of_labels in values.items()}
 
     def to_dict(self, distributions: bool = False) -> dict[str, Any]:
-        """The tagging as JSON values: cell, text, words with their offsets in it, and what `tags` gives."""
+        """Return the tagging as JSON values: cell, text, words with their offsets in it, and what `tags` gives."""
         sentence = self.sentence
         return {
             "cell": str(self.cell),
@@ -191,7 +191,7 @@ class Tagging:
         }
 
     def to_pandas(self) -> Any:
-        """A row for each word, as a data frame of pandas, which is not installed with crossfill."""
+        """Return a row for each word, as a data frame of pandas, which is not installed with crossfill."""
         return data_frame([asdict(word) | {"label_set": list(word.label_set)} for word in self.words])
 
 
@@ -205,7 +205,7 @@ def data_frame(rows: Sequence[Row]) -> Any:
 
 
 def tagging_html(tagging: Tagging) -> str:
-    """A tagged sentence: each word over its label, coloured by its label and underlined where the model doubts."""
+    """Show a tagged sentence: each word over its label, coloured by its label and underlined where the model doubts."""
     spaces = (tagging.sentence.spaces if tagging.task.unit is Unit.WORD else ()) or (True,) * len(tagging)
     words = "".join(
         _word(tagging, i) + (" " if space else "") for i, space in zip(range(len(tagging)), spaces, strict=True)
@@ -221,7 +221,7 @@ def tagging_html(tagging: Tagging) -> str:
 
 
 def hue(label: str, labels: Sequence[str]) -> float | None:
-    """The hue of a label from 0 to 360, none for those that say that there is nothing; a span has that of its type."""
+    """Return the hue of a label from 0 to 360, none for those that mean nothing; a span has that of its type."""
     if label in ("O", "_"):
         return None
     if (kind := _kind(label)) in HUES:

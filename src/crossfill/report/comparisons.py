@@ -38,8 +38,6 @@ class Difference(NamedTuple):
     """Paired over seeds and corpora, both of them samples: `over_trainings_and_cells`."""
     wins: int
     losses: int
-    decisive: Place | None
-    """The corpus without which the difference changes its sign or falls to less than half; none if it does not."""
 
 
 def comparison_tables(results: StudyResults) -> list[Table]:
@@ -58,12 +56,12 @@ def difference_table(results: StudyResults, runs: Runs) -> Table:
     for other in results.factorised if results.focus in runs else ():
         if other in runs and other != results.focus:
             compared += differences(runs, other, [results.focus])
-    best = {task: wins(runs, task) for task in {row.task for row in compared}}
     tests = {
         pair: within_corpora(*(runs[method] for method in pair)) for pair in {(c.method, c.against) for c in compared}
     }
+    best = {task: wins(runs, task) for task in {row.task for row in compared}}
     rows, corrected = [], holm([row.comparison.p_value for row in compared])
-    for (task, method, against, comparison, *won, decisive), p in zip(compared, corrected, strict=True):
+    for (task, method, against, comparison, *won), p in zip(compared, corrected, strict=True):
         (shares, n_corpora), of_pair = best[task], tests[method, against]
         changes = [test.difference for (cell, _), (test, q) in of_pair.items() if cell.task == task and q < ALPHA]
         low, high = points(comparison.low), points(comparison.high)
@@ -74,13 +72,12 @@ def difference_table(results: StudyResults, runs: Runs) -> Table:
                 *(task, method_label(method), method_label(against), points(comparison.difference), interval),
                 *(_p_value(comparison.p_value), _p_value(p)._replace(mark="*" if p < ALPHA else "")),
                 *(Datum(f"{more} / {less}", float(more - less)) for more, less in (won, significantly)),
-                "" if decisive is None else str(decisive[0]),
                 Datum(f"{shares[method]:.3g} of {n_corpora}", shares[method]),
             )
         )
     n_seeds = len(results.seeds)
     columns = ("task", "method", "against", "difference", "95 %", "p", "Holm's p", "won / lost", "significantly")
-    columns += ("hangs on", "best in")
+    columns += ("best in",)
     return Table.of("differences", columns, rows, seeds=f"{n_seeds} {'seed' if n_seeds == 1 else 'seeds'}")
 
 
@@ -132,9 +129,8 @@ def knowledge_table(results: StudyResults, runs: Runs) -> Table:
 
 def wins(runs: Runs, task: str) -> tuple[dict[str, float], int]:
     """Count the unseen corpora of a task in which each method is best (those that tie share a win), and all of them."""
-    scores = _common_scores(runs, task)
-    shares = dict.fromkeys(runs, 0.0)
-    places = next(iter(scores.values()))
+    scores = {method: corpus_scores(trainings, task) for method, trainings in runs.items()}
+    shares, places = dict.fromkeys(runs, 0.0), sorted(set.intersection(*map(set, scores.values())))
     for place in places:
         best = max(of_method[place] for of_method in scores.values())
         winners = [method for method, of_method in scores.items() if of_method[place] >= best - 1e-12]
@@ -150,22 +146,14 @@ def differences(runs: Runs, against: str = "jm", methods: Collection[str] | None
     rows = []
     for task in tasks_of(runs):
         for method in methods or [name for name in runs if name != against]:
-            pair = {name: runs[name] for name in (method, against)}
-            first, second = _common_scores(pair, task).values()
-            change = {place: score - second[place] for place, score in first.items()}
-            decisive = significance.decisive_item(list(change.values()))
-            comparison = compare(
-                *(
-                    {training: corpus_scores({training: results}, task) for training, results in of_method.items()}
-                    for of_method in pair.values()
-                )
-            )
-            n_wins, n_losses = (
-                sum(value > 0 for value in change.values()),
-                sum(value < 0 for value in change.values()),
-            )
-            place = None if decisive is None else list(change)[decisive]
-            rows.append(Difference(task, method, against, comparison, n_wins, n_losses, place))
+            pair = runs[method], runs[against]
+            first, second = (corpus_scores(trainings, task) for trainings in pair)
+            changes = [score - second[place] for place, score in first.items() if place in second]
+            if not changes:
+                raise DataError(f"expected unseen corpora that both {method} and {against} were scored on, got none")
+            by_training = ({t: corpus_scores({t: results}, task) for t, results in of.items()} for of in pair)
+            n_wins, n_losses = sum(change > 0 for change in changes), sum(change < 0 for change in changes)
+            rows.append(Difference(task, method, against, compare(*by_training), n_wins, n_losses))
     return rows
 
 
@@ -239,15 +227,6 @@ def corpus_scores(trainings: Trainings, task: str) -> dict[Place, float]:
     """Return the score of each unseen corpus of a task, mean over the trainings that scored it."""
     results = (r for r in _unseen(trainings) if r.cell.task == task)
     return dict(sorted(mean_by(results, lambda r: r.cell_corpus, lambda r: r.score).items()))
-
-
-def _common_scores(runs: Runs, task: str) -> dict[str, dict[Place, float]]:
-    """Return the scores of the corpora that every method has."""
-    scores = {method: corpus_scores(trainings, task) for method, trainings in runs.items()}
-    shared = set.intersection(*map(set, scores.values()))
-    if not shared:
-        raise DataError(f"expected unseen corpora that all of {', '.join(scores)} were scored on, got none in common")
-    return {method: {place: values[place] for place in sorted(shared)} for method, values in scores.items()}
 
 
 def _unseen(trainings: Trainings) -> list[CellResult]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crossfill.checkpoint import EXAMPLES
 from crossfill.errors import StudyError
-from crossfill.executors.base import build_executor
+from crossfill.executors.worker_jobs import build_executor
 from crossfill.files import write_json
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Sentence

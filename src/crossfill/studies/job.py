@@ -25,7 +25,7 @@ from crossfill.config import Config, EncoderConfig
 from crossfill.encoders.base import Encoder, build_encoder
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.evaluation.scoring import PredictedCell, calibrate_on, evaluate
-from crossfill.executors.base import LOCK
+from crossfill.executors.worker_jobs import LOCK
 from crossfill.files import locked, replacing
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus

@@ -16,7 +16,7 @@ import torch
 from crossfill.config import EncoderConfig
 from crossfill.encoders.frozen import StoredVectors
 from crossfill.errors import StudyError
-from crossfill.executors.base import LOCK, Executor, Failed, Finished, WorkerJob, only_run, run_jobs
+from crossfill.executors.worker_jobs import LOCK, Executor, Failed, Finished, WorkerJob, only_run, run_jobs
 from crossfill.files import write_json
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus

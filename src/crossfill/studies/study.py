@@ -19,7 +19,7 @@ from crossfill.data.parallel_corpus import parallel_grid
 from crossfill.data.splits import capped_grid
 from crossfill.data.synthetic import SETTINGS, SyntheticConfig, SyntheticGrid, synthetic_grid
 from crossfill.errors import ConfigError, CrossfillError, DataError, unknown
-from crossfill.executors.base import ExecutionSettings
+from crossfill.executors.worker_jobs import ExecutionSettings
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.typology import Block, Typology, load_typology, unit_rows, vectors_beside
@@ -163,7 +163,7 @@ class StudyConfig(Settings):
     execution: ExecutionSettings = ExecutionSettings()
 
     def method_of(self, name: str) -> str:
-        """The method that a name under `methods` stands for."""
+        """Return the method that a name under `methods` stands for."""
         return str(self.methods[name].get("method", name))
 
     def settings(self, method: str, variant: Mapping[str, Any] | None = None, seed: int | None = None) -> Config:

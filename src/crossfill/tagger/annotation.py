@@ -41,7 +41,7 @@ class Candidates:
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence], prediction: Prediction) -> "Candidates":
-        """Candidates with this prediction of their words, or of whole sentences or pairs; none of them may be empty."""
+        """Make candidates with this prediction of words, or of whole sentences or pairs; none of them may be empty."""
         words = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
         entropy, information = prediction.entropy.cpu().numpy(), prediction.mutual_information.cpu().numpy()
         if len(entropy) == len(sentences):
@@ -87,7 +87,7 @@ def choose(pool: Candidates, budget: int, strategy: Strategy = "coverage", cost:
 
 
 def _covering(pool: Candidates, cost: Cost) -> Iterator[int]:
-    """All sentences: each next one covers the most doubt of words that are in none before it.
+    """Rank all sentences: each next one covers the most doubt of words that are in none before it.
 
     The doubt of a word is the sum of its entropy over the whole pool, upper and lower case alike, so that frequent
     words come first. When nothing new is left, all words count as new again.

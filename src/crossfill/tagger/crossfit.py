@@ -162,7 +162,7 @@ def expect_unseen(model: Model, grid: Grid, unseen: Collection[Cell], comparison
 
 
 def _doubt(probabilities: np.ndarray) -> float:
-    """Of plug-in prediction: averages also doubt a language that no cell was seen of, as are many held-out cells'."""
+    """Compute doubt by plug-in prediction: averages also doubt a language without seen cells, as many held out have."""
     return float(1 - probabilities.max(-1).mean())
 
 

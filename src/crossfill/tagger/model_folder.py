@@ -208,7 +208,7 @@ def find_model(name: str | Path, revision: str | None = None, **options: Any) ->
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether a path could name a model of the hub, as `me/tagger`: not if its first part is a folder here."""
+    """Say whether a path could name a model of the hub, as `me/tagger`: not if its first part is a folder here."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id
 

@@ -123,7 +123,7 @@ def _default_encoder(preset: str | None) -> tuple[str, str]:
 
 
 def _fit_to_data(config: Config, preset: str, grid: Grid, seen: Collection[Cell]) -> Config:
-    """Steps by tasks over a frozen encoder, and by sentences where the encoder trains; validations spread over them.
+    """Choose steps by tasks over a frozen encoder, by sentences where the encoder trains; validations spread over them.
 
     Over a frozen encoder the words of a sentence are weighed by attention (docs/results.md, "Topics").
     """
@@ -141,7 +141,7 @@ def _fit_to_data(config: Config, preset: str, grid: Grid, seen: Collection[Cell]
 
 
 def _fit_to_encoder(config: Config, source: "Source", grid: Grid, reasons: list[str]) -> Config:
-    """Pooling by the direction of attention, windows that the network takes, and similarities that are known."""
+    """Choose pooling by the direction of attention, windows that the network takes, and similarities that are known."""
     settings, pooling, attention = config.encoder.pretrained, "first", "bidirectional"
     if source.is_causal:
         pooling, attention = "last", "causal, so the last piece of a word has seen all of it"

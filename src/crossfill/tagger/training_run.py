@@ -178,7 +178,8 @@ class TrainingRun:
             with ProgressBar(self.log is None) as bars:
                 steps = self.n_folds * sum(config.training.steps for config in self.configs)
                 report = bars.add("seen cells held out in turn", steps)
-                comparison = compare_held_out(self.grid, self.seen, self.configs, self._fold_encoder, report, folder)
+                build = (lambda: self.encoder) if self.stays_frozen else self._build_encoder
+                comparison = compare_held_out(self.grid, self.seen, self.configs, build, report, folder)
             config, calibration = comparison.config, comparison.calibration
             if comparison.scores_by_method and self.log is not None:
                 self.log(comparison.summary())
@@ -202,13 +203,8 @@ class TrainingRun:
                 write_card(out)
         return tagger, progression
 
-    def _fold_encoder(self) -> Encoder:
-        """Return the encoder of a training without a fold; one that stays frozen is the same for all trainings."""
-        return self.encoder if self.stays_frozen else self._build_encoder()
-
     def _build_encoder(self) -> Encoder:
-        languages, quiet = self.grid.inventory.languages, self.log is None
-        return build_encoder(self.configs[0], languages, self.request.cache, quiet)
+        return build_encoder(self.configs[0], self.grid.inventory.languages, self.request.cache, self.log is None)
 
 
 def _cells(cells: Collection[Cell]) -> str:
@@ -269,20 +265,15 @@ def _remove_state(folder: Path) -> None:
 
 def _make_ready(folder: Path, resume: bool, force: bool) -> None:
     state = run_state(folder)
-    problem, replace = "", "--force (force=True) replaces it, or name another folder with --out"
-    match state, resume:
-        case "empty", True:
-            problem = "expected a run to resume, found none; train without --resume"
-        case "finished", True:
-            problem = "this run is finished, there is nothing to resume; --force (force=True) trains it again"
-        case "finished", False if not force:
-            problem = f"expected an empty folder, found a finished model; {replace}"
-        case "unfinished", False if not force:
-            problem = (
-                f"expected an empty folder, found an unfinished run; --resume (resume=True) continues it, {replace}"
-            )
-    if problem:
-        raise CheckpointError(f"{folder}: {problem}")
+    if resume and state == "empty":
+        raise CheckpointError(f"{folder}: expected a run to resume, found none; train without --resume")
+    if resume and state == "finished":
+        remedy = "there is nothing to resume; --force (force=True) trains it again"
+        raise CheckpointError(f"{folder}: this run is finished, {remedy}")
+    if not (resume or force or state == "empty"):
+        what = "a finished model;" if state == "finished" else "an unfinished run; --resume (resume=True) continues it,"
+        replace = "--force (force=True) replaces it, or name another folder with --out"
+        raise CheckpointError(f"{folder}: expected an empty folder, found {what} {replace}")
     if state != "empty" and not resume:
         _remove_state(folder)
         checkpoint.remove_run(folder)

@@ -76,7 +76,7 @@ class CellSampler:
         return sum(-(-size.sentences // self.config.batch_sentences) for size in self.sizes.values())
 
     def draw(self, step: int) -> list[Draw]:
-        """The batches of this step: cells are drawn independently, or from one task, drawn beforehand."""
+        """Draw the batches of this step: cells are drawn independently, or from one task, drawn beforehand."""
         rng = np.random.default_rng([self.config.seed, step])
         places = rng.random(self.config.cells_per_step)
         if self.config.step_tasks == "one":
@@ -87,7 +87,7 @@ class CellSampler:
         return [self._draw_from(int(which)) for which in self._cells_at(places)]
 
     def _cells_at(self, places: Any) -> Any:
-        """The indices of the cells at places between 0 and 1."""
+        """Find the cells at places between 0 and 1."""
         return np.searchsorted(self._cumulative, places, side="right").clip(max=len(self.cells) - 1)
 
     def _draw_from(self, which: int) -> Draw:
@@ -99,11 +99,11 @@ class CellSampler:
         return Draw(cell, np.array(sentences), n * size.words / size.sentences)
 
     def probability(self, scope: Scope, cell: Cell) -> float:
-        """The probability that a draw has this cell's task, its language or both, by scope; 1 for the scope `all`."""
+        """Return the probability that a draw has this cell's task, language or both, by scope; 1 for `all`."""
         return self._row_probability[scope, _row(scope, cell)]
 
     def _order(self, which: int, epoch: int) -> np.ndarray:
-        """The shuffled order of a cell's sentences in one of its epochs; the latest one is cached."""
+        """Return the shuffled order of a cell's sentences in one of its epochs; the latest one is cached."""
         if self._orders.get(which, (-1,))[0] != epoch:
             rng = np.random.default_rng([self.config.seed, which, epoch, 1])
             self._orders[which] = epoch, rng.permutation(self.sizes[self.cells[which]].sentences)
@@ -127,13 +127,13 @@ class Objective(NamedTuple):
 def log_likelihood(
     log_probabilities: Float[Tensor, "samples words labels"], labels: Int[Tensor, "words"]
 ) -> Float[Tensor, "samples"]:
-    """Σ log p(y | x, θ⁽ᵛ⁾) over the words, for each sample."""
+    """Compute Σ log p(y | x, θ⁽ᵛ⁾) over the words, for each sample."""
     index = labels.expand(len(log_probabilities), -1).unsqueeze(-1)
     return log_probabilities.gather(-1, index).squeeze(-1).sum(-1)
 
 
 def total_divergence(divergences: Sequence[Divergence], probability: Callable[[Scope], float]) -> Float[Tensor, ""]:
-    """Unbiased estimate of the KL over all rows: Σ KL / P(its row is drawn)."""
+    """Estimate the KL over all rows without bias: Σ KL / P(its row is drawn)."""
     zero = torch.zeros(())
     return sum((value / probability(scope) for value, scope in divergences), start=zero)
 
@@ -141,7 +141,7 @@ def total_divergence(divergences: Sequence[Divergence], probability: Callable[[S
 def negative_elbo(
     log_likelihoods: Float[Tensor, "samples"], divergence: Float[Tensor, ""], words: float, kl_weight: float
 ) -> Objective:
-    """−(1/V) Σᵥ log p(x | θ⁽ᵛ⁾) / words + weight · KL."""
+    """Compute −(1/V) Σᵥ log p(x | θ⁽ᵛ⁾) / words + weight · KL."""
     nll = -log_likelihoods.mean() / words
     divergence = divergence.to(nll.device)
     return Objective(nll + kl_weight * divergence, nll, divergence)
@@ -164,7 +164,7 @@ class KlWeight:
 
 
 def schedule(kind: KlSchedule, step: int, n_steps: int, n_batches: int) -> float:
-    """The weight of the KL at a step, relative to the constant schedule.
+    """Return the weight of the KL at a step, relative to the constant schedule.
 
     `linear` and `logistic` rise from 0 to 1 over training. `blundell` puts half of an epoch's KL on its first batch,
     half of the rest on the second, and so on (2^(M−i) / (2^M − 1) of it on batch i of M), with a mean weight of 1.

@@ -31,11 +31,11 @@ class Labelled:
         return self.inputs.lengths if self.unit is Unit.WORD else torch.ones_like(self.labels)
 
     def __len__(self) -> int:
-        """Number of sentences or pairs."""
+        """Count sentences or pairs."""
         return len(self.lengths)
 
     def take(self, sentences: Int[Tensor, "chosen"]) -> "Labelled":
-        """The subset with these sentences or pairs only."""
+        """Return the subset with these sentences or pairs only."""
         if self.unit is not Unit.WORD:
             inputs = self.inputs.take(sentences_of(sentences, self.unit))
             return Labelled(inputs, self.labels[sentences], self.unit)
@@ -61,7 +61,7 @@ def prepare(encoder: Encoder, inventory: Inventory, cell: Cell, corpus: Corpus) 
 def prepare_grid(
     model: Model, grid: Grid, cells: Collection[Cell] | None = None
 ) -> tuple[dict[Cell, Labelled], dict[Cell, Labelled]]:
-    """Training and development data of the model's seen cells, or of the cells given."""
+    """Prepare training and development data of the model's seen cells, or of the cells given."""
     chosen = sorted(model.seen if cells is None else cells)
     training = {cell: grid.training(cell) for cell in chosen}
     empty = [str(cell) for cell, corpus in training.items() if not len(corpus)]
@@ -72,6 +72,6 @@ def prepare_grid(
 
 
 def prepare_development(model: Model, grid: Grid, cells: Iterable[Cell]) -> dict[Cell, Labelled]:
-    """Development data of those of these cells that have any; of unseen ones only for `training.selection: oracle`."""
+    """Prepare development data of these cells, if any; of unseen ones only for `training.selection: oracle`."""
     corpora = {cell: grid.development(cell) for cell in cells}
     return {c: prepare(model.encoder, model.inventory, c, corpus) for c, corpus in corpora.items() if len(corpus)}

@@ -68,7 +68,7 @@ class Validation(NamedTuple):
     """Negative log-likelihood of a word."""
 
     def merit(self, criterion: Literal["score", "likelihood"]) -> float:
-        """What is largest for the best weights; without any dev data, the last weights count as the best."""
+        """Return what is largest for the best weights; without any dev data, the last weights count as the best."""
         if not self.scores:
             return math.inf
         return self.scores["mean"] if criterion == "score" else -self.nll["mean"]
@@ -128,7 +128,7 @@ class Trainer:
         return at
 
     def objectives(self, draws: Sequence[Draw]) -> list[Objective]:
-        """An estimate of the negative ELBO from each draw; all draws go through the encoder in one batch.
+        """Estimate the negative ELBO from each draw; all draws go through the encoder in one batch.
 
         Each process takes its share of the sentences, so the full estimate is the mean over processes.
         """
@@ -153,7 +153,7 @@ class Trainer:
         return objectives
 
     def validate(self) -> Validation:
-        """Plug-in prediction of dev data of seen cells: means over cells for each task, and over tasks."""
+        """Score plug-in prediction of dev data of seen cells: means over cells for each task, and over tasks."""
         cells = list(self.dev_data)
         values = torch.zeros(len(cells), 2, dtype=widest(self.processes.device), device=self.processes.device)
         for i in range(len(cells))[self.processes.share]:
@@ -289,7 +289,7 @@ class Trainer:
 
 
 def _means(cells: Sequence[Cell], values: Sequence[float]) -> dict[str, float]:
-    """The mean over the cells of each task, and the mean of these."""
+    """Compute the mean over the cells of each task, and the mean of these."""
     by_task: dict[str, list[float]] = {}
     for cell, value in zip(cells, values, strict=True):
         by_task.setdefault(cell.task, []).append(value)

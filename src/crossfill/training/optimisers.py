@@ -49,7 +49,7 @@ class Optimisers:
             optimiser.zero_grad(set_to_none=True)
 
     def state(self) -> dict[str, Tensor]:
-        """The state of the optimisers, as named tensors."""
+        """Return the state of the optimisers, as named tensors."""
         return {
             f"{which}/{parameter}/{name}": torch.as_tensor(value)
             for which, optimiser in enumerate(self.optimisers)

@@ -21,17 +21,17 @@ _PATIENCE = timedelta(days=1)
 
 
 def is_first_process() -> bool:
-    """Whether this is the process that writes files and prints, among those launched together."""
+    """Say whether this is the process that writes files and prints, among those launched together."""
     return int(os.environ.get("RANK", "0")) == 0
 
 
 def is_only_process() -> bool:
-    """Whether one process trains alone."""
+    """Say whether one process trains alone."""
     return int(os.environ.get("WORLD_SIZE", "1")) <= 1
 
 
 def widest(device: torch.device) -> torch.dtype:
-    """The widest float of a device: Apple's MPS has no float64."""
+    """Return the widest float of a device: Apple's MPS has no float64."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
@@ -64,11 +64,11 @@ class Processes:
         return slice(self.rank, None, self.size)
 
     def autocast(self) -> AbstractContextManager[None]:
-        """The context that the encoder computes in, which sets `training.precision`."""
+        """Return the context that the encoder computes in, which sets `training.precision`."""
         return self.accelerator.autocast() if self.accelerator is not None else nullcontext()
 
     def first_goes_first(self) -> AbstractContextManager[None]:
-        """A context that each machine's first process runs first, so that the others find its files in the cache."""
+        """Let each machine's first process run first, so that the others find its files in the cache."""
         return self.accelerator.local_main_process_first() if self.accelerator is not None else nullcontext()
 
     def wait(self) -> None:
@@ -78,7 +78,7 @@ class Processes:
 
     @contextmanager
     def own_randomness(self, step: int) -> Iterator[None]:
-        """A context with random numbers of this process alone; the stream shared by all stays synchronised."""
+        """Give a context with random numbers of this process alone; the stream shared by all stays synchronised."""
         if self.size == 1:
             yield
             return
@@ -88,20 +88,20 @@ class Processes:
             yield
 
     def randomness(self) -> dict[str, Tensor]:
-        """The states of the random number generators of the CPU and of the device, if that is another."""
-        found = {"rng": torch.get_rng_state()}
+        """Return the states of the random number generators of the CPU and of the device, if that is another."""
+        states = {"rng": torch.get_rng_state()}
         if self.device.type != "cpu":
-            found["device_rng"] = torch.get_device_module(self.device).get_rng_state()
-        return found
+            states["device_rng"] = torch.get_device_module(self.device).get_rng_state()
+        return states
 
-    def restore_randomness(self, found: Mapping[str, Tensor]) -> None:
+    def restore_randomness(self, states: Mapping[str, Tensor]) -> None:
         """Restore the states that `randomness` returned; a device without a saved state keeps its current one."""
-        torch.set_rng_state(found["rng"])
-        if self.device.type != "cpu" and "device_rng" in found:
-            torch.get_device_module(self.device).set_rng_state(found["device_rng"])
+        torch.set_rng_state(states["rng"])
+        if self.device.type != "cpu" and "device_rng" in states:
+            torch.get_device_module(self.device).set_rng_state(states["device_rng"])
 
     def total(self, values: Float[Tensor, "n"]) -> Float[Tensor, "n"]:
-        """The sum over processes, computed in place."""
+        """Compute the sum over processes, computed in place."""
         if self.size > 1:
             torch.distributed.all_reduce(values)
         return values

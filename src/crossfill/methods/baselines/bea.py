@@ -64,7 +64,7 @@ def aggregate(
 
 
 def _patterns(votes: Int[Tensor, "voters words"], n_labels: int) -> Int[Tensor, "words"]:
-    """The index, from 0, of each word's pattern of votes; words with the same votes share an index.
+    """Return the index, from 0, of each word's pattern of votes; words with the same votes share an index.
 
     A word's votes are read as the digits of a number in base `n_labels`, renumbered before it exceeds 62 bits.
     """
@@ -82,7 +82,7 @@ def _patterns(votes: Int[Tensor, "voters words"], n_labels: int) -> Int[Tensor, 
 def _count(
     columns: Int[Tensor, "words voters"], q: Float[Tensor, "words labels"], n_columns: int
 ) -> Float[Tensor, "columns labels"]:
-    """Σᵢ q(zᵢ = k) [word i has this (voter, label) pair], for every pair and every k."""
+    """Sum Σᵢ q(zᵢ = k) [word i has this (voter, label) pair], for every pair and every k."""
     pairs, n_voters = columns.flatten(), columns.shape[1]
     counts = [pairs.bincount(row.repeat_interleave(n_voters), n_columns) for row in q.unbind(1)]
     return torch.stack(counts, dim=1).to(q.dtype)

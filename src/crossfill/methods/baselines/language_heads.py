@@ -64,7 +64,7 @@ class LanguageHeads(HeadSource):
         return [TrainingDraw(self._head(cell), []) for cell in cells]
 
     def serving(self, cell: Cell) -> list[Cell]:
-        """The cells whose heads label the words of this one."""
+        """Return the cells whose heads label the words of this one."""
         self.inventory.check(cell)
         if cell in self.places:
             return [cell]
@@ -82,7 +82,7 @@ class LanguageHeads(HeadSource):
         return Head.of(*(self.heads[self.places[cell]] for cell in cells))
 
     def _mean_head(self, cell: Cell) -> Head:
-        """θ = Σₛ wₛ θₛ, wₛ ∝ similarityₛᵏ; all weigh the same where no power of a similarity is above 0."""
+        """Compute θ = Σₛ wₛ θₛ, wₛ ∝ similarityₛᵏ; all weigh the same where no power of a similarity is above 0."""
         serving = self.serving(cell)
         rows = [self.inventory.language_index(source.language) for source in serving]
         known = self.similarities[self.inventory.language_index(cell.language), rows].clamp(min=0.0)
@@ -129,7 +129,7 @@ def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
 
 
 def nearest(similarities: Mapping[str, float], words: Mapping[str, int]) -> str | None:
-    """The source with the highest similarity; None if no similarity is known (NaN)."""
+    """Find the source with the highest similarity; None if no similarity is known (NaN)."""
     known = {source: value for source, value in similarities.items() if not np.isnan(value)}
     if not known:
         return None
@@ -139,7 +139,7 @@ def nearest(similarities: Mapping[str, float], words: Mapping[str, int]) -> str 
 
 
 def similarity_choices(grid: Grid, seen: frozenset[Cell], config: SourcesConfig) -> dict[str, Similarity]:
-    """Similarities to try in order: the one in the config, then URIEL's for languages that the first lacks."""
+    """List similarities to try in order: the one in the config, then URIEL's for languages that the first lacks."""
     typology = load_typology(config.vectors)
     choices: dict[str, Similarity] = {"the typological vectors": typology.similarity}
     if config.similarity == "family":

@@ -40,7 +40,7 @@ class TypologyVectorHeads(HeadSource, ABC):
 
     @abstractmethod
     def head(self, task: int, vector: Float[Tensor, "size"]) -> Classifier:
-        """The head of a task in a language with this vector, which has no posterior."""
+        """Return the head of a task in a language with this vector, which has no posterior."""
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Classifier]:
         task, language = self.inventory.task_index, self.inventory.language_index
@@ -72,7 +72,7 @@ class KernelHeads(TypologyVectorHeads):
         self.deviations = tuple(self.slopes)
 
     def head(self, task: int, vector: Float[Tensor, "size"]) -> Head:
-        """θ_task + Σᵢ vᵢ D_task,i."""
+        """Compute θ_task + Σᵢ vᵢ D_task,i."""
         return Head(Head.of(self.shared[task]).parameters + torch.tensordot(vector, self.slopes[task], 1))
 
 

@@ -28,12 +28,12 @@ class HeadDistribution:
     variance: Float[Tensor, "samples labels features_and_bias"]
 
     def sample(self, generator: torch.Generator | None = None) -> Head:
-        """One re-parametrised draw of θ for each draw of (t, l)."""
+        """Take one re-parametrised draw of θ for each draw of (t, l)."""
         noise = torch.randn(self.mean.shape, dtype=self.mean.dtype, device=self.mean.device, generator=generator)
         return Head(self.mean + self.variance.sqrt() * noise)
 
     def kl(self) -> Float[Tensor, "samples"]:
-        """KL(q(θ | t, l) ‖ N(0, I)), for the untied prior."""
+        """Compute KL(q(θ | t, l) ‖ N(0, I)), for the untied prior."""
         return 0.5 * (self.mean**2 + self.variance - 1 - self.variance.log()).flatten(1).sum(-1)
 
 
@@ -59,7 +59,7 @@ class Generator(nn.Module):
         task_latents: Float[Tensor, "samples cells latent"],
         language_latents: Float[Tensor, "samples cells latent"],
     ) -> list[HeadDistribution]:
-        """The distributions over the heads of these cells; all cells and samples go through the trunk in one batch."""
+        """Return the distributions over these cells' heads; all cells and samples go through the trunk in one batch."""
         hidden = self.hidden(task_latents, language_latents)
         heads: dict[int, HeadDistribution] = {}
         for task in sorted(set(tasks)):
@@ -74,11 +74,11 @@ class Generator(nn.Module):
     def hidden(
         self, t: Float[Tensor, "*cells latent"], l: Float[Tensor, "*cells latent"]
     ) -> Float[Tensor, "*cells hidden"]:
-        """What the output layers read: the trunk over t ⊕ l ⊕ (t − l) ⊕ (t ⊙ l)."""
+        """Compute what the output layers read: the trunk over t ⊕ l ⊕ (t − l) ⊕ (t ⊙ l)."""
         return self.trunk(torch.cat([t, l, t - l, t * l], dim=-1))
 
     def deviations(self) -> list[nn.Parameter]:
-        """Parameters that make cells of a task differ: all but the biases of the mean layers, which its cells share."""
+        """List parameters that make a task's cells differ: all but the biases of the mean layers, which cells share."""
         shared = {id(layer.get_parameter("bias")) for layer in self.means}
         return [parameter for parameter in self.parameters() if id(parameter) not in shared]
 
@@ -100,7 +100,7 @@ class OutputLayer(nn.Linear):
     """
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - as nn.Linear has it
-        """W x + b."""
+        """Compute W x + b."""
         if torch.is_grad_enabled() and self.weight.requires_grad:
             return _Affine.apply(input, self.weight, self.bias, self)
         return functional.linear(input, self.weight, self.bias)
@@ -110,13 +110,13 @@ class OutputLayer(nn.Linear):
         if self.weight.grad is not None:
             self.weight.grad.addmm_(outer.T, inner)
             return
-        kept: Tensor | None = self.__dict__.get("_kept")
-        if kept is None or kept.device != self.weight.device or kept.dtype != self.weight.dtype:
-            kept = self.__dict__["_kept"] = torch.empty_like(self.weight)  # no buffer: it is no part of the model
-        self.weight.grad = torch.mm(outer.T, inner, out=kept)
+        memory: Tensor | None = self.__dict__.get("_memory")
+        if memory is None or memory.device != self.weight.device or memory.dtype != self.weight.dtype:
+            memory = self.__dict__["_memory"] = torch.empty_like(self.weight)  # no buffer: it is no part of the model
+        self.weight.grad = torch.mm(outer.T, inner, out=memory)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+        return {name: value for name, value in self.__dict__.items() if name != "_memory"}
 
 
 class _Affine(torch.autograd.Function):

@@ -31,17 +31,17 @@ class Posterior(nn.Module, ABC):
     def sample(
         self, index: Int[Tensor, "rows"], n_samples: int, generator: torch.Generator | None = None
     ) -> Float[Tensor, "samples rows latent"]:
-        """Re-parametrised draws of the rows in `index`."""
+        """Take re-parametrised draws of the rows in `index`."""
 
     @abstractmethod
     def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:
-        """KL(q ‖ N(0, I)) of each row in `index`, or one value for all rows together if they are not independent."""
+        """Compute KL(q ‖ N(0, I)) of each row in `index`, or one value for all rows if they are not independent."""
 
     @abstractmethod
     def moments(
         self, index: Int[Tensor, "rows"]
     ) -> tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]:
-        """m, δ² and B of the rows in `index`; B has no columns if the covariance is diagonal."""
+        """Return m, δ² and B of the rows in `index`; B has no columns if the covariance is diagonal."""
 
     @abstractmethod
     def reset_to_prior(self, index: Int[Tensor, "rows"]) -> None:
@@ -61,14 +61,14 @@ class DiagonalPosterior(Posterior):
     def sample(
         self, index: Int[Tensor, "rows"], n_samples: int, generator: torch.Generator | None = None
     ) -> Float[Tensor, "samples rows latent"]:
-        """m + δ ⊙ ε, ε ~ N(0, I)."""
+        """Draw m + δ ⊙ ε, ε ~ N(0, I)."""
         with torch.autocast(self.mean.device.type, enabled=False):
             mean, scale = _rows(self.mean, index), _variance(_rows(self.rho, index)).sqrt()
             epsilon = _noise((n_samples, *mean.shape), mean, generator)
             return mean + scale * epsilon
 
     def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:
-        """½ [Σᵢ (mᵢ² + δᵢ²) − h − Σᵢ ln δᵢ²], eq. (klnormal) of the paper."""
+        """Compute ½ [Σᵢ (mᵢ² + δᵢ²) − h − Σᵢ ln δᵢ²], eq. (klnormal) of the paper."""
         with torch.autocast(self.mean.device.type, enabled=False):
             mean, variance = _rows(self.mean, index), _variance(_rows(self.rho, index))
             return 0.5 * (mean**2 + variance - 1 - variance.log()).sum(-1)
@@ -100,7 +100,7 @@ class LowRankPosterior(Posterior):
     def sample(
         self, index: Int[Tensor, "rows"], n_samples: int, generator: torch.Generator | None = None
     ) -> Float[Tensor, "samples rows latent"]:
-        """m + δ ⊙ ε + B ζ, ε and ζ ~ N(0, I)."""
+        """Draw m + δ ⊙ ε + B ζ, ε and ζ ~ N(0, I)."""
         with torch.autocast(self.mean.device.type, enabled=False):
             mean, scale = _rows(self.mean, index), _variance(_rows(self.rho, index)).sqrt()
             factor = self._factor(index)
@@ -110,7 +110,7 @@ class LowRankPosterior(Posterior):
             return mean + scale * epsilon + (factor @ zeta.unsqueeze(-1)).squeeze(-1)
 
     def kl(self, index: Int[Tensor, "rows"]) -> Float[Tensor, "groups"]:
-        """½ [Σᵢ (mᵢ² + δᵢ² + Σⱼ bᵢⱼ²) − h − ln det S], with ln det S = ln det(I + Bᵀ diag(δ⁻²) B) + Σᵢ ln δᵢ²."""
+        """Compute ½ [Σᵢ (mᵢ² + δᵢ² + Σⱼ bᵢⱼ²) − h − ln det S], ln det S = ln det(I + Bᵀ diag(δ⁻²) B) + Σᵢ ln δᵢ²."""
         with torch.autocast(self.mean.device.type, enabled=False):
             if not self.independent:
                 index = torch.arange(len(self.mean), device=self.mean.device)
@@ -140,7 +140,7 @@ class LowRankPosterior(Posterior):
 
 
 def _noise(shape: tuple[int, ...], like: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Draws from N(0, 1)."""
+    """Draw from N(0, 1)."""
     return torch.randn(shape, dtype=like.dtype, device=like.device, generator=generator)
 
 
@@ -153,7 +153,7 @@ def _uniform(n_rows: int, size: int, bounds: tuple[float, float]) -> nn.Paramete
 
 
 def _variance(rho: Tensor) -> Tensor:
-    """δ² = softplus(ρ) + floor. The floor is added, not clamped, so that the gradient never vanishes."""
+    """Compute δ² = softplus(ρ) + floor. The floor is added, not clamped, so that the gradient never vanishes."""
     return functional.softplus(rho) + VARIANCE_FLOOR
 
 

@@ -58,12 +58,12 @@ class FactorizedHeads(HeadSource):
             self.anchors[self.inventory.language_index(language)] = torch.from_numpy(vector)
 
     def language_means(self) -> Float[Tensor, "languages latent"]:
-        """The posterior mean of every language vector."""
+        """Return the posterior mean of every language vector."""
         return self.anchors + self.languages.mean
 
     @torch.no_grad()
     def language_scales(self) -> Float[Tensor, "languages 1"]:
-        """Factors on draws of l − a: the prior's width for languages without a seen cell, whose posterior is the prior.
+        """Compute factors on draws of l − a: the prior's width for languages without a seen cell, which have the prior.
 
         The prior N(0, I) is much wider than languages are. The width w² that maximises the ELBO for the seen languages
         is the mean of their second moments (empirical Bayes), w² = mean of m² + δ² + Σⱼ bⱼ². An anchor that was placed
@@ -144,7 +144,7 @@ def place_language(
 
 
 def language_vectors(model: Model) -> LanguageVectors:
-    """The posterior q(l) of every language."""
+    """Return the posterior q(l) of every language."""
     heads = _factorized(model.heads)
     index = torch.arange(len(model.inventory.languages), device=heads.anchors.device)
     _, variance, factor = heads.languages.moments(index)

@@ -18,10 +18,10 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "crossfill"
 
 CEILINGS = {
-    "lines": 25000,
-    "files": 185,
+    "lines": 24650,
+    "files": 172,
     "public names defined twice": 0,
-    "module names used twice": 9,
+    "module names used twice": 1,
     "functions over 7 parameters": 1,
     "modules under 60 lines with one importer": 1,
     "modules behind cli.predict": 68,

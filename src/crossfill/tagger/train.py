@@ -84,8 +84,9 @@ def texts_to_encode(
         if cell in trained:
             yield grid.training(cell)
             yield grid.development(cell)
-    for cell in scored.cells if scored is not None else ():
-        yield from scored.evaluation(cell, cell in seen).values()
+    if scored is not None:
+        for cell in scored.cells:
+            yield from scored.evaluation(cell, cell in seen).values()
 
 
 def readable_text(grid: Grid, cell: Cell, seen: bool) -> Corpus:

@@ -14,7 +14,7 @@ from crossfill.config import Config
 from crossfill.encoders.features import FeatureEncoder
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.registry import build_model, find_method
-from crossfill.model import Model
+from crossfill.model import Head, Model
 from crossfill.prediction.predict import CellWords, classify, predict_runs
 from crossfill.training.elbo import log_likelihood, negative_elbo, total_divergence
 

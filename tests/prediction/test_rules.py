@@ -107,6 +107,7 @@ def test_pairs_of_a_cell_count_with_those_of_its_task():
     of_cell = tuple(map(tuple, counts.tolist()))
     np.testing.assert_allclose(transitions(shares, of_cell), expected)
     probabilities, lengths = rng.dirichlet(np.ones(n), size=12), np.array([5, 7])
+    np.testing.assert_array_equal(Rule(pairs=shares).choose(probabilities, lengths, TAGS), probabilities.argmax(1))
     chosen = Rule(pairs=shares, counts=of_cell).choose(probabilities, lengths, TAGS)
     for first, length in ((0, 5), (5, 7)):
         totals = {}

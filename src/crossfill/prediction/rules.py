@@ -1,9 +1,9 @@
 """Decision rules: from probabilities to labels, for the metric that a task is scored by.
 
-Where every word counts, the most probable label is the best decision. F1 counts what was found against what is there,
-and its best decision also depends on how often anything is there. A rule adds an offset b to the label that means none
-(`O`, `_`), and chooses the best sequence of a sentence by what usually follows what, in tasks with spans among valid
-IOB2 sequences only:
+Where every word counts, the most probable label is the best decision for a word alone. F1 counts what was found against
+what is there, and its best decision also depends on how often anything is there. A rule adds an offset b to the label
+that means none (`O`, `_`). In tasks with spans, and in cells with labelled sentences of their own, it chooses the best
+sequence of a sentence by what usually follows what, with spans among valid IOB2 sequences only:
 
     y* = argmax over valid y of Σᵢ log pᵢ(yᵢ) + b · [yᵢ is none] + ½ Aᵢ     Aᵢ = log p(yᵢ | yᵢ₋₁) / p(yᵢ)
 
@@ -54,7 +54,7 @@ class Rule:
         weights = np.log(np.maximum(probabilities, TINY))
         if self.offset and task.absent is not None:
             weights[:, task.labels.index(task.absent)] += self.offset
-        if not (self.pairs or (self.valid and task.kind is TaskKind.SPANS)):
+        if not ((self.valid and task.kind is TaskKind.SPANS) or self.counts):
             return weights.argmax(-1)
         return viterbi(weights, lengths, task.labels, transitions(self.pairs, self.counts) if self.pairs else None)
 

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 from crossfill.cli.app import app
 from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
 from crossfill.grid.cells import Cell
+from tests.data.field_texts import elan, flex
 from tests.data.folders import bio, conllu, write
 from tests.encoders.tiny import bert
 
@@ -44,6 +45,7 @@ def build(folder: Path) -> None:
     lines = [" ".join(word for word, _ in sentence) for sentence in wolof]
     files |= {"in.conllu": conllu(*wolof), "pool.conllu": conllu(*wolof), "in.bio": bio(*wolof)}
     files |= {"words.txt": "\n".join(lines) + "\n", "text.txt": " ".join(lines) + "\n"}
+    files |= {"talk.eaf": elan({"ANA": wolof[:2], "BEN": wolof[2:]}), "story.flextext": flex(wolof)}
     write(folder, files)
     encoders(folder)
 

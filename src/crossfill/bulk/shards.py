@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, cast
 
 from crossfill.data.reading import LONGEST_LINE, unpacked
-from crossfill.data.streams import Cutting, Format, Item, check_length, format_of, read_items, row_items
+from crossfill.data.streams import FIELD_TEXTS, Cutting, Format, Item, check_length, format_of, read_items, row_items
 from crossfill.data.table_corpora import opened_parquet
 from crossfill.errors import DataError, unreadable
 from crossfill.grid.task import Unit
@@ -116,7 +116,11 @@ def _records(shard: Shard) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
                 for number, row in enumerate(rows, start=1):
                     yield number, json.loads(json.dumps(row, default=str))  # dates as text, as JSON lines have them
             return
-        lines = _lines(BytesIO(unpacked(file.read(), shard.file, packed=True)) if shard.file.endswith(".gz") else file)
+        packed = shard.file.endswith(".gz")
+        if shard.form in FIELD_TEXTS:
+            yield 1, unpacked(file.read(), shard.file, packed)
+            return
+        lines = _lines(BytesIO(unpacked(file.read(), shard.file, packed)) if packed else file)
         first, record = 1, []
         for number, line in enumerate(lines, start=1):
             record.append(line)

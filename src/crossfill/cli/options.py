@@ -44,18 +44,18 @@ Gpus = Annotated[float, Option(min=0, help="Accelerators per job; a half lets tw
 Force = Annotated[bool, Option("--force", help="Replace what is already there.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON for machines.")]
 
-TextForm = Literal["text", "lines", "words", "conllu", "bio", "jsonl"]
+TextForm = Literal["text", "lines", "words", "conllu", "bio", "jsonl", "eaf", "flextext"]
 ReadAs = Annotated[
     TextForm | None,
     Option(
         "--from",
         help="Format of the input: text, lines (one sentence per line), words (the same, with words separated by "
-        "spaces), conllu, bio or jsonl. [default: by the file's ending]",
+        "spaces), conllu, bio, jsonl, eaf or flextext. [default: by the file's ending]",
     ),
 ]
 WriteAs = Annotated[
-    Literal["text", "conllu", "bio", "jsonl"] | None,
-    Option("--format", help="Format of the output. [default: that of the input]"),
+    Literal["text", "conllu", "bio", "jsonl", "eaf", "flextext"] | None,
+    Option("--format", help="Format of the output; eaf and flextext for such input. [default: that of the input]"),
 ]
 Samples = Annotated[int | None, Option(min=0, help="Posterior samples; 0 uses posterior means. [default: the model's]")]
 Distribution = Annotated[bool, Option("--distribution", help="Write the probability of every label.")]

@@ -45,12 +45,17 @@ def predict(
     alpha: options.Alpha = None,
     abstain: options.Abstain = None,
     prefer: options.Prefer = "f1",
+    tier: Annotated[
+        str, Option(help="Tier of an .eaf file that has the words or sentences, or writing system of a .flextext file.")
+    ] = "",
     out: Annotated[Path | None, Option(help="File to write. [default: standard output]")] = None,
 ) -> None:
     """Tag text in any cell of a model's grid, seen or not, and say how sure every label is."""
-    from crossfill.data.streams import input_form, read_items
+    from crossfill.data.streams import FIELD_TEXTS, field_items, input_form, read_items
     from crossfill.errors import DataError
+    from crossfill.grid.task import Unit
     from crossfill.prediction.tagging import TaggingOptions
+    from crossfill.tagger import render
     from crossfill.tagger.tagger import CHUNK_SENTENCES, load
 
     path = None if str(file) == "-" else file
@@ -69,15 +74,32 @@ def predict(
         form = form or source
         if form == "text" and cutting == "raw":
             cutting = "layout"
-        items, to_tag = tee(read_items(stream, name, source, cells[0].language, cutting, unit))
+        if form in FIELD_TEXTS and form != source:
+            raise DataError(f"{name}: expected a file of {form} to write {form}, got {source}; choose another --format")
+        if tier and source not in FIELD_TEXTS:
+            raise DataError(f"{name}: expected no --tier for {source}; it names a part of .eaf and .flextext files")
+        text = None
+        if source in FIELD_TEXTS and unit is not Unit.PAIR:
+            text = FIELD_TEXTS[source](stream.read(), name, cells[0].language, tier)
+            typer.echo(f"{name}: {text.how}", err=True)
+        language = cells[0].language
+        read_in = read_items(stream, name, source, language, cutting, unit) if text is None else field_items(text)
+        items, to_tag = tee(read_in)
         tagging = TaggingOptions(alpha=alpha, abstain=abstain, prefer=prefer)
         at_once = 1 if path is None and stream.isatty() else CHUNK_SENTENCES
         tagged = tagger.tag_cells((item.sentence for item in to_tag), cells, samples, tagging, at_once)
         tagged_items = zip(items, tagged, strict=True)
+        in_place = None
+        if text is not None and form in FIELD_TEXTS:
+            columns = [render.values_by_name(taggings, distribution) for _, taggings in tagged_items]
+            in_place = text.tagged(columns, unit).decode()
         if out is not None:
             out.parent.mkdir(parents=True, exist_ok=True)
         with nullcontext(sys.stdout) if out is None else out.open("w", encoding="utf-8", newline="") as target:
-            if form == "text":
+            if text is not None and in_place is not None:
+                n_tagged = len(text.sentences)
+                target.write(in_place)
+            elif form == "text":
                 n_tagged = _write_text(target, tagged_items)
             else:
                 n_tagged = _write_records(target, tagged_items, form, distribution)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
-from crossfill.data import bio, conllu, docbin, records, table_corpora
+from crossfill.data import bio, conllu, docbin, eaf, flextext, records, table_corpora
 from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag
 from crossfill.data.messages import Level, Message
 from crossfill.data.reading import NO_HINTS, FileNotes, Note, ReadingHints, decode, unpacked
@@ -58,7 +58,16 @@ def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable
     def read(data: bytes, where: str, task: str, hints: ReadingHints = NO_HINTS) -> Reading:
         notes = FileNotes(where)
         corpus = Corpus.from_sentences(parse(data, where, task, hints, notes))
-        return replace(labelled(corpus, task), notes=notes.checked(len(corpus)), columns=notes.columns)
+        changes: tuple[tuple[Level, str], ...] = ()
+        if names := dict(hints.names):
+            others = sorted(corpus.labels.distinct() - {*names, *names.values(), "_", "O"})
+            corpus = replace(corpus, labels=corpus.labels.map(lambda label: names.get(label, label)))
+            if others:
+                shown = f"{', '.join(others[:6])}{' …' if others[6:] else ''}"
+                changes = (("warning", f"labels that the table of labels does not name stay as they are: {shown}"),)
+        reading = labelled(corpus, task)
+        notes_of_file = notes.checked(len(corpus))
+        return replace(reading, changes=changes + reading.changes, notes=notes_of_file, columns=notes.columns)
 
     return read
 
@@ -138,6 +147,8 @@ READERS: dict[str, Reader] = {
     ".conllu": _reader(_parse_conllu),
     **dict.fromkeys((".parquet", ".arrow"), _reader(table_corpora.parse_arrow)),
     ".spacy": _reader(docbin.parse),
+    ".eaf": _reader(eaf.parse),
+    ".flextext": _reader(flextext.parse),
     **dict.fromkeys((".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll", *PLAIN), _reader(_parse_columns)),
     ".csv": _reader(table_corpora.parse_text),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), _reader(records.parse_json)),

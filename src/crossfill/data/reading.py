@@ -5,7 +5,7 @@ import io
 import re
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
@@ -41,6 +41,8 @@ class ReadingHints:
     tag: int = 0
     labels: tuple[str, ...] = ()
     """Names of tags that are written as numbers from 0."""
+    names: tuple[tuple[str, str], ...] = ()
+    """Labels as they are written, and what they are called here."""
     language: str = ""
     """The language of its folder, where its text has to be cut into words."""
     texts: tuple[str, ...] = ()
@@ -71,11 +73,27 @@ def find_hints(path: Path, root: Path, task: str) -> ReadingHints:
     names = [folder / name for folder in folders for name in label_files(task)]
     if file := next((file for file in names if file.is_file()), None):
         where = str(file.relative_to(root))
-        labels = tuple(line.strip() for line in decode(file.read_bytes(), where) if line.strip())
+        rows = [line.strip() for line in decode(file.read_bytes(), where)]
+        if any("\t" in row for row in rows):
+            return replace(hints, names=_renamings(rows, where))
+        labels = tuple(filter(None, rows))
         if twice := [label for label in labels if labels.count(label) > 1]:
             raise DataError(f"{where}: expected each label once, in the order of their numbers; got '{twice[0]}' twice")
         hints = replace(hints, labels=labels)
     return hints
+
+
+def _renamings(rows: Sequence[str], where: str) -> tuple[tuple[str, str], ...]:
+    """Read a table of labels: what is written in a corpus, a tab, and what it is called here."""
+    names: dict[str, str] = {}
+    for number, row in enumerate(rows, start=1):
+        written, *called = (part.strip() for part in row.split("\t"))
+        if row and (len(called) != 1 or not called[0] or written in names):
+            got = f"'{written[:40]}' twice" if written in names else f"'{row[:40]}'"
+            raise DataError(f"{where}:{number}: expected a label, a tab and its name here, each label once; got {got}")
+        if row:
+            names[written] = called[0]
+    return tuple(names.items())
 
 
 def _named_columns(path: Path, where: str) -> ReadingHints:

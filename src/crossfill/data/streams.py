@@ -8,6 +8,8 @@ from typing import Any, Literal, cast, get_args
 
 from crossfill.data.bio import split_columns
 from crossfill.data.conllu import ConlluSentence, parse_blocks
+from crossfill.data.eaf import EafText
+from crossfill.data.flextext import FlexText
 from crossfill.data.labels import LabelColumn, split_tag
 from crossfill.data.reading import MOST_WORDS, Block, blocks, stream
 from crossfill.data.records import PAIR_NAMES, json_object, word_offsets
@@ -16,7 +18,7 @@ from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
 
-Format = Literal["text", "conllu", "bio", "jsonl"]
+Format = Literal["text", "conllu", "bio", "jsonl", "eaf", "flextext"]
 Cutting = Literal["raw", "layout", "lines", "words"]
 """Form of plain text: `raw` paragraphs; `layout`, with an item without words for each blank line among them; `lines`, a
 sentence per line; `words`, with spaces between words."""
@@ -26,7 +28,11 @@ _SUFFIXES: dict[str, Format] = {
     **dict.fromkeys((".conllu", ".conll-u"), "conllu"),
     **dict.fromkeys((".bio", ".iob", ".iob2", ".tsv", ".conll"), "bio"),
     **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    ".eaf": "eaf",
+    ".flextext": "flextext",
 }
+FIELD_TEXTS = {"eaf": EafText, "flextext": FlexText}
+"""Formats of files that are read as a whole, and tagged in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +80,21 @@ def read_items(
     """
     if unit is Unit.PAIR and form not in ("text", "jsonl"):
         raise DataError(f"{where}: expected pairs as text (premise<TAB>hypothesis) or jsonl, got {form}")
-    if form in ("conllu", "bio"):
+    if form in FIELD_TEXTS:
+        items = field_items(FIELD_TEXTS[form](file.read(), where, language))
+    elif form in ("conllu", "bio"):
         parts = blocks(stream(file, where, first=first), 3 * MOST_WORDS, where, first)
         items = _conllu(parts, where) if form == "conllu" else _columns(parts, where)
     else:
         items = _lines(file, where, form, language, cutting, unit, first)
     for item in items:
         yield check_length(item, where)
+
+
+def field_items(text: EafText | FlexText) -> Iterator[Item]:
+    """Yield the sentences of a file of ELAN or FLEx."""
+    for one in text.sentences:
+        yield check_length(Item(one.sentence, fields=one.fields), text.where)
 
 
 def check_length(item: Item, where: str) -> Item:

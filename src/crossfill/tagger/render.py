@@ -59,6 +59,20 @@ def _numbers(tagging: Tagging, whole: bool) -> dict[str, list[str]]:
     return values
 
 
+def values_by_name(taggings: Sequence[Tagging], whole: bool) -> dict[str, list[str]]:
+    """Name the labels of each cell after its task, and their confidence and what else was asked for after both."""
+    values: dict[str, list[str]] = {}
+    for tagging in taggings:
+        task = tagging.cell.task
+        if task in values:
+            raise DataError(f"expected cells of different tasks for this format, got two of {task}; tag one at a time")
+        values[task] = list(tagging.labels)
+        for name, texts in _numbers(tagging, whole).items():
+            if name not in ("entropy", "mutual_information"):
+                values[f"{task}-{name.replace('_', '-')}"] = texts
+    return values
+
+
 def json_line(item: Item, taggings: Sequence[Tagging], whole: bool) -> str:
     """Write one JSON object: the input's other fields, words with offsets, and under `tags` an object for each cell."""
     sentence = taggings[0].sentence

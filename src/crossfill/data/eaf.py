@@ -1,0 +1,410 @@
+"""ELAN's .eaf files (EAF 2.7 to 3.0): annotations in tiers, along the time of a recording.
+
+Words stand in a tier of their own, most often under a tier of sentences, or sentences stand in a tier and are cut into
+words. Labels stand in a tier under that of the words, named after the task. Tags are written into new tiers,
+`crossfill-pos@words` under the tier `words`, which replace those of an earlier run; a sentence that had to be cut has
+its words in a new tier, too. Ids of new annotations follow from those that they refer to, so that no others change.
+"""
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, repeat
+from statistics import median
+
+from crossfill.data.field_files import (
+    Edit,
+    Element,
+    FieldSentence,
+    edited,
+    parse_xml,
+    removal,
+    sentence_of,
+    tag,
+    with_labels,
+)
+from crossfill.data.labels import task_name
+from crossfill.data.reading import FileNotes, ReadingHints
+from crossfill.data.segmentation import split_words
+from crossfill.errors import DataError, unknown
+from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import Unit
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+OURS = "crossfill-"
+"""What the names of tiers begin with that are written here."""
+_WORDS = _names("word words token tokens tok mot mots palabra palabras wort wörter слово слова")
+_SENTENCES = _names(
+    "sentence sentences utterance utterances utt phrase phrases tx text transcription transcript orth ort satz"
+)
+_OTHERS = _names(
+    "gls gloss glosses ge gl pos ps msa morph morphs morpheme morphemes mb ft translation trans note notes segnum ref "
+    "lit comment comments title"
+)
+_NAMES_OF = {"pos": {"pos", "upos", "ps"}}
+"""Tiers with the labels of a task, where they are not named after it."""
+_PAUSE = 500
+"""Milliseconds without a word that end a sentence, where there is no tier of sentences."""
+_LONGEST_WORD = 15
+"""Characters: where half of a tier's annotations are longer, they are no words."""
+_DEEPEST = 50
+_TYPES = {f"{OURS}tags": "Symbolic_Association", f"{OURS}words": "Symbolic_Subdivision"}
+"""The types of new tiers, and what ELAN calls their constraint."""
+
+
+@dataclass(slots=True)
+class _Annotation:
+    id: str
+    text: str
+    line: int
+    parent: str
+    """The annotation that it refers to; for annotations with times, the one of the tier above that begins before it."""
+    previous: str
+    start: int = -1
+    """In milliseconds; −1 where it is not known, as for all annotations that refer to others."""
+    end: int = -1
+
+
+@dataclass
+class _Tier:
+    element: Element
+    annotations: list[_Annotation] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return self.element["TIER_ID"]
+
+    @property
+    def parent(self) -> str:
+        return self.element["PARENT_REF"]
+
+    @property
+    def type(self) -> str:
+        return self.element["LINGUISTIC_TYPE_REF"]
+
+    @cached_property
+    def parts(self) -> set[str]:
+        """The words that its name and its type are made of, without the speaker's name after an @."""
+        names = f"{self.id.partition('@')[0]} {self.type}".casefold()
+        return set(re.findall(r"[^\W\d_]+", names))
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return [annotation.text for annotation in self.annotations if annotation.text]
+
+    @cached_property
+    def by_parent(self) -> dict[str, list[_Annotation]]:
+        groups: dict[str, list[_Annotation]] = defaultdict(list)
+        for annotation in self.annotations:
+            groups[annotation.parent].append(annotation)
+        return {parent: _in_order(group) for parent, group in groups.items()}
+
+    def is_named(self, names: frozenset[str]) -> bool:
+        """Tell whether one of these words is in its name or type, and none that is known for something else."""
+        return bool(self.parts & names) and not self.parts & _OTHERS
+
+    def matches(self, name: str) -> bool:
+        """Tell whether it has this name, with or without its speaker's, or this type."""
+        return _folded(name) in map(_folded, (self.id, self.id.partition("@")[0], self.type))
+
+
+_NO_TIER = _Tier(Element("TIER", {}, 0, 0, 0))
+
+
+@dataclass
+class _NewTier:
+    """A tier to be written, for the text in the tier `of`."""
+
+    parent: str
+    kind: str
+    of: _Tier
+    annotations: list[_Annotation] = field(default_factory=list)
+
+    def repeats(self, old: _Tier | None) -> bool:
+        """Tell whether a tier has the same annotations already."""
+        ours, before = ([(a.id, a.parent, a.text) for a in tier.annotations] for tier in (self, old or _NO_TIER))
+        return ours == before
+
+    def render(self, name: str, taken: set[str]) -> str:
+        """Write the tier; ids that are taken get an underscore at their end."""
+        speaker = {"PARTICIPANT": who} if (who := self.of.element["PARTICIPANT"]) else {}
+        names = {"LINGUISTIC_TYPE_REF": OURS + self.kind, "PARENT_REF": self.parent, **speaker, "TIER_ID": name}
+        start = tag("TIER", names, close=False)
+        lines = [f"\n    {start}"]
+        for one in self.annotations:
+            while one.id in taken:
+                one.id += "_"
+            previous = {"PREVIOUS_ANNOTATION": one.previous} if one.previous else {}
+            names = {"ANNOTATION_ID": one.id, "ANNOTATION_REF": one.parent, **previous}
+            reference = tag("REF_ANNOTATION", names, close=False)
+            lines += ["        <ANNOTATION>", f"            {reference}"]
+            lines += [f"                {tag('ANNOTATION_VALUE', {}, one.text)}", "            </REF_ANNOTATION>"]
+            lines.append("        </ANNOTATION>")
+        return "\n".join([*lines, "    </TIER>"])
+
+
+class EafText:
+    """The sentences of an .eaf file, the labels of their words, and the file with new tiers."""
+
+    def __init__(self, data: bytes, where: str, language: str, tier: str = "", task: str = "", label: str = "") -> None:
+        """Find the tier of the text: the one named `tier`, or what looks like it; and that of a task's labels.
+
+        With a `task`, the labels are those of the tier named `label`, else of the one named after the task.
+        """
+        self.data, self.where, self.language = data, where, language
+        self.root = parse_xml(data, where, "ANNOTATION_DOCUMENT")
+        self.tiers = {element["TIER_ID"]: _Tier(element) for element in self.root.every("TIER")}
+        self._read_annotations()
+        self.labels_in = self._label_tiers(task, label) if task else []
+        self.text_in = self._text_tiers(tier)
+        self.has_words = _have_words(self.text_in)
+        kind = "words" if self.has_words else "sentences"
+        self.how = f"{kind} in tier {_listed(self.text_in)}"
+        if self.labels_in:
+            self.how += f", labels in tier {_listed(self.labels_in)}"
+        self.sentences = list(self._sentences())
+
+    def _read_annotations(self) -> None:
+        """Read the annotations of all tiers, with the ones above them."""
+        slots = [(slot["TIME_SLOT_ID"], slot["TIME_VALUE"]) for slot in self.root.every("TIME_ORDER", "TIME_SLOT")]
+        values = (int(value) if value.isascii() and value.isdigit() else -1 for _, value in slots)
+        # a place in time that is not aligned lies after the one before it
+        times = dict(zip((slot for slot, _ in slots), accumulate(values, lambda a, b: a if b < 0 else b), strict=True))
+        for tier in self.tiers.values():
+            for holder in tier.element.every("ANNOTATION"):
+                for one in (part for part in holder.content if isinstance(part, Element)):
+                    text = next((value.text for value in one.every("ANNOTATION_VALUE")), "")
+                    start, end = (times.get(one[f"TIME_SLOT_REF{n}"], -1) for n in (1, 2))
+                    references = one["ANNOTATION_REF"], one["PREVIOUS_ANNOTATION"]
+                    tier.annotations.append(_Annotation(one["ANNOTATION_ID"], text, one.line, *references, start, end))
+        for tier in self.tiers.values():
+            above = self.tiers.get(tier.parent)
+            timed = sorted((a for a in above.annotations if a.start >= 0), key=lambda a: a.start) if above else []
+            starts = [annotation.start for annotation in timed]
+            for annotation in tier.annotations:
+                if not annotation.parent and annotation.start >= 0 and (i := bisect_right(starts, annotation.start)):
+                    annotation.parent = timed[i - 1].id
+
+    def _label_tiers(self, task: str, label: str) -> list[_Tier]:
+        if label:
+            return self._named(label)
+        wanted = _NAMES_OF.get(task_name(task), {task.casefold()})
+        tiers = [tier for tier in self.tiers.values() if not tier.id.startswith(OURS)]
+        exact = [tier for tier in tiers if any(map(tier.matches, wanted))]
+        if not (chosen := exact or [tier for tier in tiers if tier.parts & wanted]):
+            raise DataError(
+                f"{self.where}: expected a tier named '{task}' under the tier of the words, got "
+                f"{_listed(self.tiers.values()) or 'no tier'}; rename it, or name it in columns.txt"
+            )
+        return chosen
+
+    def _named(self, name: str) -> list[_Tier]:
+        if not (chosen := [tier for tier in self.tiers.values() if tier.matches(name)]):
+            raise DataError(f"{self.where}: {unknown('tier', name, self.tiers)}")
+        return chosen
+
+    def _text_tiers(self, named: str) -> list[_Tier]:
+        """Find the tiers of the text: of every speaker, where each has one."""
+        if named:
+            return self._named(named)
+        if self.labels_in:
+            chosen: dict[str, _Tier] = {}
+            for tier in self.labels_in:
+                if not (above := list(self._above(tier))):
+                    raise DataError(
+                        f"{self.where}: expected tier '{tier.id[:40]}' under that of the words or sentences, "
+                        "got one under none; change its parent in ELAN"
+                    )
+                words = next((upper for upper in above if upper.is_named(_WORDS)), None)
+                nearest = words or next((upper for upper in above if not upper.parts & _OTHERS), above[0])
+                chosen[nearest.id] = nearest
+            return list(chosen.values())
+        tiers = [tier for tier in self.tiers.values() if tier.texts and not tier.id.startswith(OURS)]
+        text = [tier for tier in tiers if not tier.parts & _OTHERS]
+        candidates = (
+            [tier for tier in text if tier.parts & _WORDS],
+            [tier for tier in text if self._spells_parent(tier)],
+            [tier for tier in text if tier.parts & _SENTENCES],
+            [tier for tier in text if not tier.parent],
+            tiers,
+        )
+        if not (first := next(filter(None, candidates), [])):
+            raise DataError(f"{self.where}: expected a tier with words or sentences, got none; choose another file")
+        return [tier for tier in first if tier.type == first[0].type]
+
+    def _above(self, tier: _Tier) -> Iterator[_Tier]:
+        """Yield the tiers above a tier, the nearest first."""
+        for _ in range(_DEEPEST):
+            if (above := self.tiers.get(tier.parent)) is None:
+                return
+            yield (tier := above)
+
+    def _spells_parent(self, tier: _Tier) -> bool:
+        """Tell whether annotations of a tier together spell those above them, as words do; morphemes lie deeper."""
+        above = self.tiers.get(tier.parent)
+        texts = {annotation.id: annotation.text for annotation in above.annotations} if above else {}
+        spelt = [
+            _letters("".join(part.text for part in group)) == _letters(texts.get(parent, ""))
+            for parent, group in tier.by_parent.items()
+            if len(group) > 1
+        ]
+        return bool(above and not above.parts & _WORDS) and sum(spelt) > len(spelt) / 2
+
+    def _sentences(self) -> Iterator[FieldSentence]:
+        for tier in self.text_in:
+            if not self.has_words:
+                for one in (one for one in _in_order(tier.annotations) if one.text):
+                    yield self._sentence(tier, one, [], split_words(one.text, self.language))
+                continue
+            above = self.tiers.get(tier.parent)
+            groups: list[tuple[_Annotation | None, list[_Annotation]]] = []
+            if above is not None:
+                groups = [(one, tier.by_parent.get(one.id, [])) for one in _in_order(above.annotations)]
+            else:
+                groups = [(None, words) for words in _by_pauses(_in_order(tier.annotations))]
+            for whole, group in groups:
+                words = [word for word in group if word.text]
+                if words:
+                    sentence = sentence_of([word.text for word in words], whole.text if whole else "")
+                    yield self._sentence(tier, whole, words, sentence)
+
+    def _sentence(
+        self, tier: _Tier, whole: _Annotation | None, words: list[_Annotation], sentence: Sentence
+    ) -> FieldSentence:
+        parts = [whole] if whole else words
+        fields = {"tier": tier.id, "annotation": parts[0].id}
+        times = {"start": parts[0].start, "end": parts[-1].end}
+        fields |= {name: value for name, value in times.items() if value >= 0}
+        return FieldSentence(sentence, (words or parts)[0].line, fields, (tier, whole), words)
+
+    def labels(self, notes: FileNotes) -> list[list[str]]:
+        """Return the labels of each sentence, of its words or one of its own; empty where there is none."""
+        of_text = {annotation.id for tier in self.text_in for annotation in tier.annotations}
+        by_id = {annotation.id: annotation for tier in self.tiers.values() for annotation in tier.annotations}
+        given: dict[str, dict[str, None]] = defaultdict(dict)
+        for tier in self.labels_in:
+            for annotation in tier.annotations:
+                owner, steps = by_id.get(annotation.parent), 0
+                while owner and owner.id not in of_text and steps < _DEEPEST:
+                    owner, steps = by_id.get(owner.parent), steps + 1
+                if owner and annotation.text:
+                    given[owner.id][annotation.text] = None
+        labels = []
+        for sentence in self.sentences:
+            owners = sentence.words or [sentence.whole[1]]
+            if several := next((owner for owner in owners if len(given[owner.id]) > 1), None):
+                shown = ", ".join(given[several.id])
+                notes(several.line, f"expected one label for '{several.text[:40]}', got {shown[:80]}; keep one of them")
+                labels.append([])
+            else:
+                labels.append(["".join(given[owner.id]) for owner in owners])
+        return labels
+
+    def tagged(self, columns: Sequence[Mapping[str, Sequence[str]]], unit: Unit) -> bytes:
+        """Write the file with a new tier for each column, which has a value for every word, or one in all."""
+        new: dict[str, _NewTier] = {}
+        for sentence, of_sentence in zip(self.sentences, columns, strict=True):
+            tier, whole = sentence.whole
+            owners, parent = sentence.words or [whole], tier.id
+            if unit is not Unit.WORD:
+                owners, parent = [whole], tier.parent if sentence.words else tier.id
+                if whole is None:
+                    raise DataError(
+                        f"{self.where}: expected a tier of sentences, got one of words; name it with --tier"
+                    )
+            elif not sentence.words:
+                parent = f"{OURS}words@{tier.id}"
+                owners, previous = [], ""
+                for word in sentence.sentence.words:
+                    owners.append(_Annotation(f"{OURS}words-{whole.id}-{len(owners) + 1}", word, 0, whole.id, previous))
+                    previous = owners[-1].id
+                new.setdefault(parent, _NewTier(tier.id, "words", tier)).annotations.extend(owners)
+            for name, values in of_sentence.items():
+                start = OURS + re.sub(r"[^A-Za-z0-9_.-]", "_", name)
+                new.setdefault(f"{OURS}{name}@{tier.id}", _NewTier(parent, "tags", tier)).annotations.extend(
+                    _Annotation(f"{start}-{owner.id}", value, 0, owner.id, "")
+                    for owner, value in zip(owners, values, strict=True)
+                )
+        return self._with_tiers(new)
+
+    def _with_tiers(self, new: Mapping[str, _NewTier]) -> bytes:
+        """Write the file with new tiers after all others, in place of those with their names, and with their types."""
+        # words that are still the same stay, with the tags of other tasks
+        new = {
+            name: tier for name, tier in new.items() if tier.kind != "words" or not tier.repeats(self.tiers.get(name))
+        }
+        gone = {tier.id for tier in self.tiers.values() if tier.id in new or tier.parent in new}
+        kept = [tier for tier in self.tiers.values() if tier.id not in gone]
+        edits: list[Edit] = [removal(self.data, self.tiers[name].element) for name in gone]
+        taken = {annotation.id for tier in kept for annotation in tier.annotations}
+        place = max(tier.element.end for tier in kept)
+        words_first = sorted(new.items(), key=lambda item: item[1].kind != "words")
+        edits += [(place, place, tier.render(name, taken)) for name, tier in words_first]
+        types = {element["LINGUISTIC_TYPE_ID"]: element.end for element in self.root.every("LINGUISTIC_TYPE")}
+        place = max([place, *types.values()])
+        for kind in sorted({OURS + tier.kind for tier in new.values()} - types.keys()):
+            names = {"CONSTRAINTS": _TYPES[kind], "GRAPHIC_REFERENCES": "false"}
+            names |= {"LINGUISTIC_TYPE_ID": kind, "TIME_ALIGNABLE": "false"}
+            edits.append((place, place, f"\n    {tag('LINGUISTIC_TYPE', names)}"))
+        return edited(self.data, edits)
+
+
+def parse(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterator[Sentence]:
+    """Yield the labelled sentences of a file; `columns.txt` may name its tiers as `text` and `label`."""
+    file = EafText(data, where, hints.language, hints.texts[0] if hints.texts else "", task, hints.label)
+    notes.columns = file.how
+    return with_labels(file.sentences, file.labels(notes), Unit.WORD if file.has_words else Unit.SENTENCE, notes)
+
+
+def _have_words(tiers: Sequence[_Tier]) -> bool:
+    """Tell whether annotations of these tiers are words, by the name of the first, or as they look."""
+    named_words = tiers[0].is_named(_WORDS)
+    if named_words or (tiers[0].is_named(_SENTENCES) and not tiers[0].parent):
+        return named_words
+    texts = [text for tier in tiers for text in tier.texts]
+    return (
+        bool(texts)
+        and median(map(len, texts)) <= _LONGEST_WORD
+        and sum(map(str.count, texts, repeat(" "))) < len(texts)
+    )
+
+
+def _in_order(annotations: Sequence[_Annotation]) -> list[_Annotation]:
+    """Order annotations by time, or by the one before each, or leave them as they stand in their file."""
+    if all(annotation.start >= 0 for annotation in annotations):
+        return sorted(annotations, key=lambda annotation: annotation.start)
+    after = {annotation.previous: annotation for annotation in annotations}
+    ordered, last = [], ""
+    while last in after and len(ordered) < len(annotations):
+        ordered.append(after[last])
+        last = after[last].id
+    return ordered if len(ordered) == len(annotations) else list(annotations)
+
+
+def _by_pauses(words: Iterable[_Annotation]) -> list[list[_Annotation]]:
+    groups: list[list[_Annotation]] = []
+    for word in words:
+        if not groups or (word.start >= 0 and word.start - groups[-1][-1].end >= _PAUSE):
+            groups.append([])
+        groups[-1].append(word)
+    return groups
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_]+", "_", name.casefold())
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _listed(tiers: Iterable[_Tier]) -> str:
+    names = [f"'{tier.id[:40]}'" for tier in tiers]
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if names[6:] else "")

@@ -1,0 +1,183 @@
+"""What files of ELAN and FLEx have in common: XML that is changed in place, and sentences whose words stand in it.
+
+Every element knows where it stands in the bytes of its file. Elements are added and removed there, and all else stays
+as it was, byte for byte. The files are data and never trusted: one with a DTD, and so with entities of its own, is
+refused.
+"""
+
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+from crossfill.data.labels import split_tag
+from crossfill.data.reading import FileNotes, check_printable
+from crossfill.errors import DataError
+from crossfill.grid.sentence import Sentence
+from crossfill.grid.task import Unit
+
+_DEEPEST = 100  # elements in elements
+_TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SPACES = (b" ", b"\t", b"\r", b"\n")
+
+
+@dataclass(slots=True)
+class Element:
+    """An element of an XML file, and where it stands."""
+
+    name: str
+    attributes: dict[str, str]
+    line: int
+    start: int
+    """The byte at which its start tag begins."""
+    end: int
+    """The byte after its end tag."""
+    content: "list[Element | str]" = field(default_factory=list)
+
+    def __getitem__(self, attribute: str) -> str:
+        """Return an attribute; empty if there is none."""
+        return self.attributes.get(attribute, "")
+
+    def every(self, *path: str) -> "Iterator[Element]":
+        """Yield the elements at the end of a path of names, in their order."""
+        for child in self.content:
+            if isinstance(child, Element) and child.name == path[0]:
+                yield from child.every(*path[1:]) if path[1:] else (child,)
+
+    def characters(self) -> str:
+        """Return all characters in it."""
+        return "".join(part if isinstance(part, str) else part.characters() for part in self.content)
+
+    @property
+    def text(self) -> str:
+        """All text in it, with single spaces."""
+        return " ".join(self.characters().split())
+
+
+def parse_xml(data: bytes, where: str, root: str) -> Element:
+    """Parse an XML file whose outermost element has the name `root`; `where` names it in errors."""
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise DataError(f"{where}:1: expected UTF-8, got UTF-16; save the file as UTF-8")
+    parser, top, open_elements = expat.ParserCreate(), Element("", {}, 0, 0, 0), list[Element]()
+    parser.buffer_text = True
+
+    def refuse(*_: object) -> None:
+        raise DataError(
+            f"{where}:{parser.CurrentLineNumber}: expected XML without a DTD and entities of its own, got <!DOCTYPE; "
+            "remove it, or save the file with ELAN or FLEx again"
+        )
+
+    def check_encoding(_version: str, encoding: str | None, _standalone: int) -> None:
+        if encoding and encoding.lower() not in ("utf-8", "us-ascii"):
+            raise DataError(f"{where}:1: expected UTF-8, got {encoding[:40]}; save the file as UTF-8")
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        line = parser.CurrentLineNumber
+        if not open_elements[1:] and name != root:
+            raise DataError(f"{where}:{line}: expected <{root}>, got <{name[:40]}>; is this another kind of file?")
+        if len(open_elements) > _DEEPEST:
+            raise DataError(f"{where}:{line}: expected at most {_DEEPEST} elements in each other, got more; correct it")
+        start_tag = _TAG.match(data, start := parser.CurrentByteIndex)
+        element = Element(name, attributes, line, start, start_tag.end() if start_tag else start)
+        open_elements[-1].content.append(element)
+        open_elements.append(element)
+
+    def finish(_name: str) -> None:
+        element = open_elements.pop()
+        if data[element.end - 2 : element.end] != b"/>":
+            element.end = data.index(b">", parser.CurrentByteIndex) + 1
+
+    open_elements.append(top)
+    parser.XmlDeclHandler, parser.StartDoctypeDeclHandler = check_encoding, refuse
+    parser.StartElementHandler, parser.EndElementHandler = begin, finish
+    parser.CharacterDataHandler = lambda text: open_elements[-1].content.append(text)
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        problem = expat.ErrorString(error.code)
+        raise DataError(f"{where}:{error.lineno}: expected XML, got {problem}; correct it, or save it again") from None
+    return next(top.every(root))
+
+
+Edit = tuple[int, int, str]
+"""The bytes from a start to an end, and what comes in their place."""
+
+
+def removal(data: bytes, element: Element) -> Edit:
+    """Remove an element and the white space before it."""
+    return element.start - len(space_before(data, element)), element.end, ""
+
+
+def space_before(data: bytes, element: Element) -> bytes:
+    """Return the white space before an element."""
+    start = element.start
+    while data[start - 1 : start] in _SPACES:
+        start -= 1
+    return data[start : element.start]
+
+
+def edited(data: bytes, edits: Iterable[Edit]) -> bytes:
+    """Make these changes, of which none overlap, with line ends as the file has them."""
+    line_end, parts, place = "\r\n" if b"\r\n" in data else "\n", [], 0
+    for start, end, text in sorted(edits, key=lambda edit: edit[:2]):
+        parts += [data[place:start], text.replace("\n", line_end).encode()]
+        place = end
+    return b"".join([*parts, data[place:]])
+
+
+def tag(name: str, attributes: Mapping[str, str], text: str | None = None, close: bool = True) -> str:
+    """Write an element with text, or without any; or its start tag alone."""
+    shown = "".join(f" {key}={quoteattr(_printable(value))}" for key, value in attributes.items())
+    if text is not None:
+        return f"<{name}{shown}>{escape(_printable(text))}</{name}>"
+    return f"<{name}{shown}{'/' if close else ''}>"
+
+
+def _printable(text: str) -> str:
+    return _NOT_IN_XML.sub("\ufffd", text)
+
+
+@dataclass(frozen=True)
+class FieldSentence:
+    """A sentence of such a file, without labels, and what stands around it."""
+
+    sentence: Sentence
+    line: int
+    fields: dict[str, Any]
+    """What identifies it: its tier, names, times."""
+    whole: Any
+    """What stands for the sentence in its file; none if nothing does."""
+    words: Sequence[Any]
+    """What stands for each word; nothing where the file has sentences that were cut into words."""
+
+
+def sentence_of(words: Sequence[str], text: str) -> Sentence:
+    """Make a sentence of words, with the spaces that they have in its text if they are all that is in it."""
+    bounds, end = [], 0
+    for word in words:
+        if (start := text.find(word, end)) < 0 or text[end:start].strip():
+            break
+        end = start + len(word)
+        bounds.append((start, end))
+    whole = len(bounds) == len(words) and not text[end:].strip()
+    return Sentence.cut(text, bounds) if whole else Sentence(tuple(words))
+
+
+def with_labels(
+    sentences: Sequence[FieldSentence], labels: Sequence[Sequence[str]], unit: Unit, notes: FileNotes
+) -> Iterator[Sentence]:
+    """Yield the sentences that have labels, of words or of their own; where they are of spans, no label is `O`."""
+    distinct = {label for given in labels for label in given}
+    none = "O" if distinct > {""} and all(label in ("", "O") or split_tag(label) for label in distinct) else "_"
+    for one, given in zip(sentences, labels, strict=True):
+        if not any(given):
+            continue
+        values = tuple(label or none for label in given)
+        try:
+            yield check_printable(Sentence(one.sentence.words, values, one.sentence.spaces, unit=unit))
+        except DataError as error:
+            notes(one.line, str(error))

@@ -20,7 +20,7 @@ from crossfill.data.field_files import (
     Element,
     FieldSentence,
     edited,
-    parse_xml,
+    parse_elements,
     removal,
     sentence_of,
     tag,
@@ -61,33 +61,29 @@ _TYPES = {f"{OURS}tags": "Symbolic_Association", f"{OURS}words": "Symbolic_Subdi
 
 @dataclass(slots=True)
 class _Annotation:
+    """An annotation; those with the same id, text and parent are equal."""
+
     id: str
     text: str
-    line: int
     parent: str
     """The annotation that it refers to; for annotations with times, the one of the tier above that begins before it."""
-    previous: str
-    start: int = -1
+    previous: str = field(default="", compare=False)
+    line: int = field(default=0, compare=False)
+    start: int = field(default=-1, compare=False)
     """In milliseconds; −1 where it is not known, as for all annotations that refer to others."""
-    end: int = -1
+    end: int = field(default=-1, compare=False)
 
 
 @dataclass
 class _Tier:
-    element: Element
+    """A tier of a file, or a new one, which has no element."""
+
+    id: str
+    parent: str
+    type: str
+    speaker: str
+    element: Element = field(default_factory=lambda: Element("TIER", {}, 0, 0, 0))
     annotations: list[_Annotation] = field(default_factory=list)
-
-    @property
-    def id(self) -> str:
-        return self.element["TIER_ID"]
-
-    @property
-    def parent(self) -> str:
-        return self.element["PARENT_REF"]
-
-    @property
-    def type(self) -> str:
-        return self.element["LINGUISTIC_TYPE_REF"]
 
     @cached_property
     def parts(self) -> set[str]:
@@ -114,37 +110,17 @@ class _Tier:
         """Tell whether it has this name, with or without its speaker's, or this type."""
         return _folded(name) in map(_folded, (self.id, self.id.partition("@")[0], self.type))
 
-
-_NO_TIER = _Tier(Element("TIER", {}, 0, 0, 0))
-
-
-@dataclass
-class _NewTier:
-    """A tier to be written, for the text in the tier `of`."""
-
-    parent: str
-    kind: str
-    of: _Tier
-    annotations: list[_Annotation] = field(default_factory=list)
-
-    def repeats(self, old: _Tier | None) -> bool:
-        """Tell whether a tier has the same annotations already."""
-        ours, before = ([(a.id, a.parent, a.text) for a in tier.annotations] for tier in (self, old or _NO_TIER))
-        return ours == before
-
-    def render(self, name: str, taken: set[str]) -> str:
+    def render(self, taken: set[str]) -> str:
         """Write the tier; ids that are taken get an underscore at their end."""
-        speaker = {"PARTICIPANT": who} if (who := self.of.element["PARTICIPANT"]) else {}
-        names = {"LINGUISTIC_TYPE_REF": OURS + self.kind, "PARENT_REF": self.parent, **speaker, "TIER_ID": name}
-        start = tag("TIER", names, close=False)
-        lines = [f"\n    {start}"]
+        speaker = {"PARTICIPANT": self.speaker} if self.speaker else {}
+        names = {"LINGUISTIC_TYPE_REF": self.type, "PARENT_REF": self.parent, **speaker, "TIER_ID": self.id}
+        lines = [f"\n    {tag('TIER', names, close=False)}"]
         for one in self.annotations:
             while one.id in taken:
                 one.id += "_"
             previous = {"PREVIOUS_ANNOTATION": one.previous} if one.previous else {}
             names = {"ANNOTATION_ID": one.id, "ANNOTATION_REF": one.parent, **previous}
-            reference = tag("REF_ANNOTATION", names, close=False)
-            lines += ["        <ANNOTATION>", f"            {reference}"]
+            lines += ["        <ANNOTATION>", f"            {tag('REF_ANNOTATION', names, close=False)}"]
             lines += [f"                {tag('ANNOTATION_VALUE', {}, one.text)}", "            </REF_ANNOTATION>"]
             lines.append("        </ANNOTATION>")
         return "\n".join([*lines, "    </TIER>"])
@@ -159,8 +135,12 @@ class EafText:
         With a `task`, the labels are those of the tier named `label`, else of the one named after the task.
         """
         self.data, self.where, self.language = data, where, language
-        self.root = parse_xml(data, where, "ANNOTATION_DOCUMENT")
-        self.tiers = {element["TIER_ID"]: _Tier(element) for element in self.root.every("TIER")}
+        self.root = parse_elements(data, where, "ANNOTATION_DOCUMENT")
+        tiers = (
+            _Tier(one["TIER_ID"], one["PARENT_REF"], one["LINGUISTIC_TYPE_REF"], one["PARTICIPANT"], one)
+            for one in self.root.every("TIER")
+        )
+        self.tiers = {tier.id: tier for tier in tiers}
         self._read_annotations()
         self.labels_in = self._label_tiers(task, label) if task else []
         self.text_in = self._text_tiers(tier)
@@ -182,8 +162,9 @@ class EafText:
                 for one in (part for part in holder.content if isinstance(part, Element)):
                     text = next((value.text for value in one.every("ANNOTATION_VALUE")), "")
                     start, end = (times.get(one[f"TIME_SLOT_REF{n}"], -1) for n in (1, 2))
-                    references = one["ANNOTATION_REF"], one["PREVIOUS_ANNOTATION"]
-                    tier.annotations.append(_Annotation(one["ANNOTATION_ID"], text, one.line, *references, start, end))
+                    parent, previous = one["ANNOTATION_REF"], one["PREVIOUS_ANNOTATION"]
+                    place = (previous, one.line, start, end)
+                    tier.annotations.append(_Annotation(one["ANNOTATION_ID"], text, parent, *place))
         for tier in self.tiers.values():
             above = self.tiers.get(tier.parent)
             timed = sorted((a for a in above.annotations if a.start >= 0), key=lambda a: a.start) if above else []
@@ -309,7 +290,11 @@ class EafText:
 
     def tagged(self, columns: Sequence[Mapping[str, Sequence[str]]], unit: Unit) -> bytes:
         """Write the file with a new tier for each column, which has a value for every word, or one in all."""
-        new: dict[str, _NewTier] = {}
+        new: dict[str, _Tier] = {}
+
+        def add(name: str, parent: str, kind: str, annotations: Iterable[_Annotation], speaker: str) -> None:
+            new.setdefault(name, _Tier(name, parent, OURS + kind, speaker)).annotations.extend(annotations)
+
         for sentence, of_sentence in zip(self.sentences, columns, strict=True):
             tier, whole = sentence.whole
             owners, parent = sentence.words or [whole], tier.id
@@ -320,36 +305,32 @@ class EafText:
                         f"{self.where}: expected a tier of sentences, got one of words; name it with --tier"
                     )
             elif not sentence.words:
-                parent = f"{OURS}words@{tier.id}"
-                owners, previous = [], ""
-                for word in sentence.sentence.words:
-                    owners.append(_Annotation(f"{OURS}words-{whole.id}-{len(owners) + 1}", word, 0, whole.id, previous))
-                    previous = owners[-1].id
-                new.setdefault(parent, _NewTier(tier.id, "words", tier)).annotations.extend(owners)
+                parent, ids = f"{OURS}words@{tier.id}", f"{OURS}words-{whole.id}-"
+                owners = [
+                    _Annotation(f"{ids}{i}", word, whole.id, f"{ids}{i - 1}" if i > 1 else "")
+                    for i, word in enumerate(sentence.sentence.words, start=1)
+                ]
+                add(parent, tier.id, "words", owners, tier.speaker)
             for name, values in of_sentence.items():
                 start = OURS + re.sub(r"[^A-Za-z0-9_.-]", "_", name)
-                new.setdefault(f"{OURS}{name}@{tier.id}", _NewTier(parent, "tags", tier)).annotations.extend(
-                    _Annotation(f"{start}-{owner.id}", value, 0, owner.id, "")
-                    for owner, value in zip(owners, values, strict=True)
-                )
-        return self._with_tiers(new)
-
-    def _with_tiers(self, new: Mapping[str, _NewTier]) -> bytes:
-        """Write the file with new tiers after all others, in place of those with their names, and with their types."""
+                pairs = zip(owners, values, strict=True)
+                tags = [_Annotation(f"{start}-{owner.id}", value, owner.id) for owner, value in pairs]
+                add(f"{OURS}{name}@{tier.id}", parent, "tags", tags, tier.speaker)
         # words that are still the same stay, with the tags of other tasks
-        new = {
-            name: tier for name, tier in new.items() if tier.kind != "words" or not tier.repeats(self.tiers.get(name))
-        }
-        gone = {tier.id for tier in self.tiers.values() if tier.id in new or tier.parent in new}
+        old = {name: tier.annotations for name, tier in self.tiers.items()}
+        added = [tier for tier in new.values() if tier.type == f"{OURS}tags" or old.get(tier.id) != tier.annotations]
+        replaced = {tier.id for tier in added}
+        gone = {tier.id for tier in self.tiers.values() if tier.id in replaced or tier.parent in replaced}
         kept = [tier for tier in self.tiers.values() if tier.id not in gone]
         edits: list[Edit] = [removal(self.data, self.tiers[name].element) for name in gone]
         taken = {annotation.id for tier in kept for annotation in tier.annotations}
         place = max(tier.element.end for tier in kept)
-        words_first = sorted(new.items(), key=lambda item: item[1].kind != "words")
-        edits += [(place, place, tier.render(name, taken)) for name, tier in words_first]
+        edits += [
+            (place, place, tier.render(taken)) for tier in sorted(added, key=lambda tier: tier.type, reverse=True)
+        ]
         types = {element["LINGUISTIC_TYPE_ID"]: element.end for element in self.root.every("LINGUISTIC_TYPE")}
         place = max([place, *types.values()])
-        for kind in sorted({OURS + tier.kind for tier in new.values()} - types.keys()):
+        for kind in sorted({tier.type for tier in added} - types.keys()):
             names = {"CONSTRAINTS": _TYPES[kind], "GRAPHIC_REFERENCES": "false"}
             names |= {"LINGUISTIC_TYPE_ID": kind, "TIME_ALIGNABLE": "false"}
             edits.append((place, place, f"\n    {tag('LINGUISTIC_TYPE', names)}"))

@@ -58,7 +58,7 @@ class Element:
         return " ".join(self.characters().split())
 
 
-def parse_xml(data: bytes, where: str, root: str) -> Element:
+def parse_elements(data: bytes, where: str, root: str) -> Element:
     """Parse an XML file whose outermost element has the name `root`; `where` names it in errors."""
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise DataError(f"{where}:1: expected UTF-8, got UTF-16; save the file as UTF-8")

@@ -14,7 +14,7 @@ from crossfill.data.field_files import (
     Element,
     FieldSentence,
     edited,
-    parse_xml,
+    parse_elements,
     removal,
     sentence_of,
     space_before,
@@ -40,7 +40,7 @@ class FlexText:
         Labels are items of the type `label`, else of that of the `task`.
         """
         self.data, self.where, self.label = data, where, label or task
-        root = parse_xml(data, where, "document")
+        root = parse_elements(data, where, "document")
         phrases = list(root.every("interlinear-text", "paragraphs", "paragraph", "phrases", "phrase"))
         forms = Counter(
             item["lang"]

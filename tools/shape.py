@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "crossfill"
 
 CEILINGS = {
-    "lines": 24650,
-    "files": 172,
+    "lines": 25250,
+    "files": 174,
     "public names defined twice": 0,
     "module names used twice": 1,
     "functions over 7 parameters": 1,

@@ -44,6 +44,9 @@ def build(folder: Path) -> None:
     wolof = [list(zip(s.words, s.labels, strict=True)) for s in grid[Cell("pos", grid.languages[0])][0].test]
     lines = [" ".join(word for word, _ in sentence) for sentence in wolof]
     files |= {"in.conllu": conllu(*wolof), "pool.conllu": conllu(*wolof), "in.bio": bio(*wolof)}
+    half = [[(word, label if i % 2 else "_") for i, (word, label) in enumerate(sentence)] for sentence in wolof]
+    named = grid[Cell("ner", grid.languages[0])][0].train
+    files |= {"half.bio": bio(*half), "names.bio": bio(*[list(zip(s.words, s.labels, strict=True)) for s in named])}
     files |= {"words.txt": "\n".join(lines) + "\n", "text.txt": " ".join(lines) + "\n"}
     files |= {"talk.eaf": elan({"ANA": wolof[:2], "BEN": wolof[2:]}), "story.flextext": flex(wolof)}
     write(folder, files)

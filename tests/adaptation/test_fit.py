@@ -85,7 +85,9 @@ def test_words_left_out_are_predicted_by_heads_that_never_saw_them() -> None:
         out = examples.words_of([sentence])
         others = examples.words_of([i for i in range(6) if i != sentence])
         problem = PosteriorProblem(
-            fit.problem.prior, Categorical(examples.labels[others]), fit.problem.matrix.take(others)
+            fit.problem.prior,
+            Categorical.of(examples.labels[others], len(generated.mean)),
+            fit.problem.matrix.take(others),
         )
         expected = fit.problem.matrix.take(out).times(problem.mode().mean)
         torch.testing.assert_close(fit.leave_out_logits[out], expected, atol=0.05, rtol=0.02)

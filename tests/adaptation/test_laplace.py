@@ -97,7 +97,7 @@ def test_evidence_is_close_to_quadrature(between: float) -> None:
         torch.tensor([[0.4], [-0.1]], dtype=torch.float64), torch.zeros(0, 2, 1).double(), torch.zeros(1).double()
     )
     found = laplace(
-        PosteriorProblem(prior.widened(between), Categorical(labels), DesignMatrix.plain(features))
+        PosteriorProblem(prior.widened(between), Categorical.of(labels, 2), DesignMatrix.plain(features))
     ).evidence
 
     gap = torch.linspace(-8, 8, 20001, dtype=torch.float64) * (2 * between) ** 0.5 + 0.5
@@ -111,15 +111,17 @@ def test_evidence_is_close_to_quadrature(between: float) -> None:
 def test_mode_has_no_slope_and_no_labels_leave_the_prior() -> None:
     prior, features, labels = some_prior(), noise(9, N_FEATURES), torch.arange(9) % N_LABELS
     theta = (
-        laplace(PosteriorProblem(prior, Categorical(labels), DesignMatrix.plain(features)))
+        laplace(PosteriorProblem(prior, Categorical.of(labels, N_LABELS), DesignMatrix.plain(features)))
         .posterior.mean.clone()
         .requires_grad_()
     )
     apart = (theta - prior.mean).flatten()
-    loss = Categorical(labels).loss(features @ theta.T) + 0.5 * apart @ torch.linalg.solve(dense(prior), apart)
+    loss = Categorical.of(labels, N_LABELS).loss(features @ theta.T) + 0.5 * apart @ torch.linalg.solve(
+        dense(prior), apart
+    )
     (slope,) = torch.autograd.grad(loss, theta)
     assert float(slope.abs().max()) < 1e-4
-    nothing = laplace(PosteriorProblem(prior, Categorical(labels[:0]), DesignMatrix.plain(features[:0])))
+    nothing = laplace(PosteriorProblem(prior, Categorical.of(labels[:0], N_LABELS), DesignMatrix.plain(features[:0])))
     torch.testing.assert_close(nothing.posterior.mean, prior.mean)
     torch.testing.assert_close(covariance(nothing.posterior), dense(prior))
     assert nothing.evidence == pytest.approx(0.0, abs=1e-9)
@@ -128,13 +130,15 @@ def test_mode_has_no_slope_and_no_labels_leave_the_prior() -> None:
 def test_thousands_of_words_give_the_maximum_likelihood_head() -> None:
     truth, features = noise(N_LABELS, N_FEATURES), noise(20_000, N_FEATURES)
     labels = torch.multinomial((features @ truth.T).softmax(-1), 1, generator=RNG).squeeze(1)
-    found = laplace(PosteriorProblem(some_prior(), Categorical(labels), DesignMatrix.plain(features))).posterior
+    found = laplace(
+        PosteriorProblem(some_prior(), Categorical.of(labels, N_LABELS), DesignMatrix.plain(features))
+    ).posterior
     theta = torch.zeros_like(truth, requires_grad=True)
     optimiser = torch.optim.LBFGS([theta], max_iter=200, line_search_fn="strong_wolfe", tolerance_change=1e-12)
 
     def loss() -> Tensor:
         optimiser.zero_grad()
-        value = Categorical(labels).loss(features @ theta.T) / len(labels)
+        value = Categorical.of(labels, N_LABELS).loss(features @ theta.T) / len(labels)
         value.backward()
         return value
 
@@ -145,12 +149,32 @@ def test_thousands_of_words_give_the_maximum_likelihood_head() -> None:
     assert float(covariance(found).diagonal().sum()) < float(dense(some_prior()).diagonal().sum()) / 2
 
 
+def test_words_without_a_label_leave_the_likelihood() -> None:
+    """Loss, slope, curvature, posterior and evidence are those of the words that have a label."""
+    prior, features, labels = some_prior(), noise(9, N_FEATURES), torch.tensor([0, -1, 2, -1, 1, 0, -1, 2, 1])
+    rows = (labels >= 0).nonzero().squeeze(1)
+    some, logits, direction = Categorical.of(labels, N_LABELS), noise(9, N_LABELS), noise(9, N_LABELS)
+    others = Categorical.of(labels[rows], N_LABELS)
+    expected = torch.nn.functional.cross_entropy(logits, labels, reduction="sum", ignore_index=-1)
+    torch.testing.assert_close(some.loss(logits), expected)
+    torch.testing.assert_close(some.gradient(logits)[rows], others.gradient(logits[rows]))
+    assert not bool(some.gradient(logits)[labels < 0].any())
+    assert not bool(some.hessian_product(logits, direction)[labels < 0].any())
+    for one, other in zip(some.hessians(logits), others.hessians(logits[rows]), strict=True):
+        torch.testing.assert_close(one[rows] if one.dim() == 1 else one, other)
+    found = laplace(PosteriorProblem(prior, some, DesignMatrix.plain(features)))
+    alone = laplace(PosteriorProblem(prior, others, DesignMatrix.plain(features[rows])))
+    torch.testing.assert_close(found.posterior.mean, alone.posterior.mean)
+    torch.testing.assert_close(covariance(found.posterior), covariance(alone.posterior))
+    assert found.evidence == pytest.approx(alone.evidence)
+
+
 @pytest.mark.parametrize("n_words", [3, 30])
 def test_curvature_is_exact_with_two_labels_and_takes_cues_for_independent(n_words: int) -> None:
     logits, places = noise(n_words, 2), torch.tensor([0, 1, 1])
     given, values = noise(n_words, N_FEATURES), noise(2)
     matrix = DesignMatrix(given, torch.tensor([0, 0, 2]), places, values)
-    curvature = Curvature.of(matrix, *Categorical(torch.zeros(n_words, dtype=torch.long)).hessians(logits))
+    curvature = Curvature.of(matrix, *Categorical.of(torch.zeros(n_words, dtype=torch.long), 2).hessians(logits))
     units = torch.eye(2 * (N_FEATURES + 2), dtype=torch.float64).unflatten(1, (2, N_FEATURES + 2))
     found = (curvature.power(units, 1.0) - units).flatten(1)
     x = torch.cat([given, torch.zeros(n_words, 2, dtype=torch.float64)], 1)

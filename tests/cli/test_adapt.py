@@ -68,9 +68,39 @@ def test_adapt_twice_and_undo(made: tuple[Path, Path, Grid, Cell], tmp_path: Pat
     assert not crossfill.load(tmp_path / "two").adapted
 
 
+def test_words_without_a_label_are_said_and_not_learnt_from_or_scored(
+    made: tuple[Path, Path, Grid, Cell], tmp_path: Path
+) -> None:
+    model, data, grid, cell = made
+    corpus = grid[cell][0].train[:3]
+    open_words = [(s.words, tuple(label if i % 2 else "_" for i, label in enumerate(s.labels))) for s in corpus]
+    (tmp_path / "a.bio").write_text(bio(*[list(zip(*one, strict=True)) for one in open_words]))
+    n_all, n_labelled = corpus.n_words, sum(len(words) // 2 for words, _ in open_words)
+    given = ["--cell", cell, "--unlabelled", "_", "--out", tmp_path / "new"]
+    code, told = run("adapt", model, tmp_path / "a.bio", *given)
+    assert code == 0, told
+    assert f"{n_all - n_labelled} of {n_all} words have no label" in told
+    assert f"(3 new, {n_labelled} labels)" in told
+    tagger, part = crossfill.load(tmp_path / "new"), data / cell.task / cell.language / "test.bio"
+    whole = tagger.evaluate(grid.where(lambda other: other == cell))[0]
+    lines = part.read_text().splitlines(keepends=True)
+    part.write_text(
+        "".join(f"{line.split()[0]}\t_\n" if i % 3 == 0 and line.strip() else line for i, line in enumerate(lines))
+    )
+    (part.parent / "columns.txt").write_text("unlabelled=_\n")
+    try:
+        code, told = run("evaluate", tmp_path / "new", data)
+        n_open = sum(i % 3 == 0 and bool(line.strip()) for i, line in enumerate(lines))
+        assert f"{cell}: {n_open} of {whole.n_words} words have no label; scores are of the others" in told
+    finally:
+        part.write_text("".join(lines))
+        (part.parent / "columns.txt").unlink()
+
+
 @pytest.mark.parametrize(
     ("case", "message"),
     [
+        ("open", "got words without a label"),
         ("empty", "empty file"),
         ("label", "unknown label 'NONSENSE'"),
         ("test", "test data"),
@@ -87,12 +117,14 @@ def test_bad_input_leaves_the_model_as_it_was(
     good = sentences(grid, cell, "train", 0, 2)
     texts = {
         "empty": "\n",
+        "open": "a\t?\n\n",
         "label": good.replace(good.split()[1], "NONSENSE", 1),
         "test": sentences(grid, cell, "test", 0, 2),
     }
     file = tmp_path / ("a.pdf" if case == "ending" else "a.bio")
     file.write_text(texts.get(case, good))
     given: list[object] = [file, "--cell", "pos/xxx" if case == "cell" else cell, "--data", data]
+    given += ["--unlabelled", "?"] if case == "open" else []
     if case == "undo":
         given = ["--undo", "--cell", cell]
     if case == "out":

@@ -13,18 +13,18 @@ from crossfill.data.layout import find_sources
 from crossfill.data.readers import read_corpus
 from crossfill.data.reading import ReadingHints
 from crossfill.data.writers import WRITERS, convert_folder
-from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.sentence import UNLABELLED, Corpus, Sentence
 
 pytest.importorskip("spacy")
 
 WITH_OFFSETS = set(WRITERS) - {".bio"}
 PAIRS = list(product(WRITERS, WRITERS))
 LABELS = {
-    "ner": ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"],
+    "ner": ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", UNLABELLED],
     "chunk": ["O", "B-NP", "I-NP"],
-    "pos": ["NOUN", "VERB", "PROPN", "_"],
+    "pos": ["NOUN", "VERB", "PROPN", UNLABELLED],
     "feats:Case": ["Nom", "Acc", "_"],
-    "deprel": ["nsubj", "root", "_"],
+    "deprel": ["nsubj", "root", UNLABELLED],
     "senses": ["per-1", "loc|2", "a=b"],
 }
 SURE = {"ner": "B-PER", "chunk": "B-NP", "pos": "NOUN", "feats:Case": "Nom", "deprel": "root", "senses": "per-1"}
@@ -48,7 +48,7 @@ def corpus(task: str, drawn: Parts) -> Corpus:
     made = []
     for part in [*drawn, [("mooy", 0, False), ("Dakar", -1, True)]]:
         labels = [SURE[task] if i < 0 else LABELS[task][i % len(LABELS[task])] for _, i, _ in part]
-        if task == "pos" and set(labels) == {"_"}:
+        if task in ("pos", "ner") and set(labels) == {UNLABELLED}:
             labels[0] = SURE[task]  # spaCy has no difference between words without a label and documents without
         strict = iob2(labels) if task in ("ner", "chunk") else labels
         made.append(Sentence(tuple(w for w, _, _ in part), tuple(strict), tuple(space for *_, space in part)))
@@ -64,7 +64,7 @@ def write(folder: Path, grid: Grids, suffix: str) -> dict[tuple[str, str], Corpu
         made[task, split] = corpus(task, drawn)
         path = folder / task.replace(":", "_") / "wol" / f"{split}{suffix}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(WRITERS[suffix](made[task, split], task, LABELS[task]))
+        path.write_bytes(WRITERS[suffix](made[task, split], task, [label for label in LABELS[task] if label]))
     return made
 
 

@@ -106,11 +106,12 @@ def test_sentences_that_cannot_be_learned_from_are_left_out(places):
     assert labelled_sentences(document("Awa dem na Dakar. Mu ngi ci.", places), LAYER, NER) == []
 
 
-def test_tags_are_learned_where_every_word_has_one():
+def test_tags_are_learned_and_other_words_stay_open():
     text = "Awa dem. Awa dem."
     places = [(0, 3, "NOUN"), (4, 7, "VERB"), (7, 8, "PUNCT"), (9, 12, "NOUN")]
-    (found,) = labelled_sentences(document(text, places, POS_LAYER), POS_LAYER, TAGS)
-    assert found.labels == ("NOUN", "VERB", "PUNCT")
+    first, second = labelled_sentences(document(text, places, POS_LAYER), POS_LAYER, TAGS)
+    assert first.labels == ("NOUN", "VERB", "PUNCT")
+    assert second.labels == ("NOUN", "", "")
     both = labelled_sentences(document(text, places, POS_LAYER), POS_LAYER, Task("pos", ("_", *TAGS.labels)))
     assert both[1].labels == ("NOUN", "_", "_")
 

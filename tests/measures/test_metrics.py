@@ -43,6 +43,26 @@ def random_pairs(n: int, n_labels: int = len(LABELS), shortest: int = 0):
         yield gold, np.where(rng.random(len(gold)) < 0.5, gold, other), lengths
 
 
+@pytest.mark.parametrize("task", [NER, POS, CASE])
+def test_words_without_a_gold_label_are_left_out_and_end_sentences(task: Task):
+    for gold, predicted, lengths in random_pairs(100, len(task.labels), shortest=1):
+        known = np.random.default_rng(len(gold)).random(len(gold)) < 0.7
+        ends = np.zeros(len(gold), dtype=bool)
+        ends[np.cumsum(lengths) - 1] = True
+        pieces, size = [], 0
+        for is_known, is_end in zip(known, ends, strict=True):
+            size += is_known
+            if size and (is_end or not is_known):
+                pieces.append(size)
+                size = 0
+        some = Labelling(np.where(known, gold, -1), predicted, task, lengths)
+        cut = Labelling(gold[known], predicted[known], task, np.array(pieces, dtype=np.int64))
+        assert some.scores() == pytest.approx(cut.scores())
+        assert some.by_label() == cut.by_label()
+        assert some.counts().shape == (len(lengths), 3)
+        np.testing.assert_array_equal(some.counts().sum(0), cut.counts().sum(0))
+
+
 def test_span_f1_equals_a_naive_loop_and_so_do_counts_and_types():
     for gold, predicted, lengths in random_pairs(200):
         pairs = zip(sentences(gold, lengths), sentences(predicted, lengths), strict=True)

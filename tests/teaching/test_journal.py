@@ -23,7 +23,7 @@ from crossfill.teaching.journal import Accepted, Estimated, Journal, Learned, Re
 NER, POS = Cell("ner", "wol"), Cell("pos", "wol")
 SENTENCES = {
     NER: Sentence(("#", "Ndar Géej", "!", "𞤀𞤣"), ("O", "B-LOC", "O", "B-LOC"), (True, False, True, True)),
-    POS: Sentence(("#", "Ndar Géej", "!", "𞤀𞤣"), ("_", "NOUN", "PUNCT", "NOUN"), (True, False, True, True)),
+    POS: Sentence(("#", "Ndar Géej", "!", "𞤀𞤣"), ("", "NOUN", "PUNCT", "NOUN"), (True, False, True, True)),
 }
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from crossfill.config import LatentConfig, ObjectiveConfig
 from crossfill.grid.cells import Cell
 from crossfill.methods.factorized.posteriors import VARIANCE_FLOOR, LowRankPosterior
 from crossfill.model import Divergence
+from crossfill.prediction.predict import predict
 from crossfill.training.elbo import KlWeight, log_likelihood, negative_elbo, schedule, total_divergence
 from crossfill.training.loop import Trainer
 from tests.scenarios import SEEN, SMALL, labelled, small_model
@@ -83,6 +85,26 @@ def test_elbo_lies_below_an_importance_sampled_evidence():
     error = 4 * likelihoods.std() / math.sqrt(n_samples)
     assert elbo + error < log_evidence
     assert log_evidence < 0
+
+
+def test_words_without_a_label_leave_the_objective():
+    """The likelihood is a naive loop over labelled words, and words are counted with a label only."""
+    cell = Cell("pos", "aaa")
+    model, data = small_model("pf-lr"), labelled(cell, [3, 4, 2])
+    some = replace(data, labels=torch.where(torch.arange(9) % 3 == 1, -1, data.labels))
+    ((head, _),) = model.heads.training_draw([cell], 2)
+    logs = head.log_probabilities(data.inputs.features).detach()
+    naive = [sum(float(logs[v, n, y]) for n, y in enumerate(some.labels.tolist()) if y >= 0) for v in range(2)]
+    torch.testing.assert_close(log_likelihood(logs, some.labels), torch.tensor(naive, dtype=torch.float64))
+    trainer = Trainer(model, {cell: some}, {cell: some}, SMALL)
+    assert trainer.sampler.n_words == 6
+    assert trainer.sampler.draw(0)[0].expected_words == pytest.approx(4 * 6 / 3)
+    probabilities = predict(model, data.inputs, cell, 0).probabilities.numpy()
+    measured = trainer.validate()
+    nlls = [-math.log(probabilities[n, y]) for n, y in enumerate(some.labels.tolist()) if y >= 0]
+    assert measured.nll["pos"] == pytest.approx(float(np.mean(nlls)))
+    right = [probabilities[n].argmax() == y for n, y in enumerate(some.labels.tolist()) if y >= 0]
+    assert measured.scores["pos"] == pytest.approx(float(np.mean(right)))
 
 
 @pytest.mark.parametrize("prior", ["tied", "untied"])

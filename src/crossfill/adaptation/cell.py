@@ -44,7 +44,8 @@ class CellCalibration(NamedTuple):
 def calibrate_cell(fit: Fit, task: Task, calibration: TaskCalibration | None = None) -> CellCalibration:
     """Calibrate a cell on its sentences left out in turn; `calibration` is that of its task."""
     of_task = 1.0 if calibration is None else calibration.temperature
-    temperature = shrunk_temperature(fit.leave_out_logits.log_softmax(-1).numpy(), fit.examples.labels.numpy(), of_task)
+    labels, logs = fit.examples.labels, fit.leave_out_logits.log_softmax(-1)
+    temperature = shrunk_temperature(logs[labels >= 0].numpy(), labels[labels >= 0].numpy(), of_task)
     return CellCalibration(temperature / of_task, offset_shift(fit, task, rule_for(calibration, "metric")))
 
 

@@ -109,10 +109,11 @@ class Curve:
                 scratch = self._score(predict_with(parameters, alone.known, self.test), scratch_rule)
         plug_in = predict_with(mean.unsqueeze(0), known, self.test)
         adapted = self._score(plug_in, rule)
-        return CurvePoint(len(few), draw, len(few.labels), adapted, scratch, *self._calibration(plug_in), *of_draws)
+        return CurvePoint(len(few), draw, few.n_labelled, adapted, scratch, *self._calibration(plug_in), *of_draws)
 
     def _calibration(self, probabilities: Float[np.ndarray, "words labels"]) -> tuple[float, float]:
-        gold = self.test.labels.numpy()
+        known = self.test.labels.numpy() >= 0
+        gold, probabilities = self.test.labels.numpy()[known], probabilities[known]
         bins = uncertainty.reliability(probabilities.max(-1), probabilities.argmax(-1) == gold)
         return uncertainty.nll(probabilities, gold), bins.error()
 

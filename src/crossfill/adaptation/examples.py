@@ -28,12 +28,18 @@ class Examples:
     cues: Int[Tensor, "words cues"]
     """The cues of each word (`crossfill.encoders.cues`); sentences and pairs have none."""
     labels: Int[Tensor, "words"]
+    """Places among the task's labels; −1 for a word without a label."""
     lengths: Int[Tensor, "sentences"]
     hashes: tuple[str, ...]
     """A hash of the words of each sentence."""
 
     def __len__(self) -> int:
         return len(self.hashes)
+
+    @property
+    def n_labelled(self) -> int:
+        """Words that have a label."""
+        return int((self.labels >= 0).sum())
 
     @classmethod
     def of(cls, model: Model, cell: Cell, corpus: Corpus, inventory: Inventory | None = None) -> "Examples":

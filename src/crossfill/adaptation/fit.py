@@ -130,7 +130,7 @@ def adjusted(
     if not variances.spread:
         return variances
     few = _first(examples)
-    matrix, likelihood = DesignMatrix.of(few, known), Categorical(few.labels)
+    matrix, likelihood = DesignMatrix.of(few, known), Categorical.of(few.labels, len(generated.mean))
     logs = [point * variances.spread for point in POINTS]
     evidences = []
     for log in logs:
@@ -217,7 +217,8 @@ class Fit:
     @cached_property
     def problem(self) -> PosteriorProblem:
         prior = self.variances.prior(self.generated, self.known)
-        return PosteriorProblem(prior, Categorical(self.examples.labels), DesignMatrix.of(self.examples, self.known))
+        likelihood = Categorical.of(self.examples.labels, len(prior.mean))
+        return PosteriorProblem(prior, likelihood, DesignMatrix.of(self.examples, self.known))
 
     @cached_property
     def trust(self) -> float:

@@ -40,7 +40,8 @@ class AddedTask:
         task, examples = cells[0].task, joined(made.examples for made in cells)
         zero = torch.zeros(len(task.labels), examples.features.shape[1] + 1, dtype=torch.float64)
         prior = SCALES_FROM_SCRATCH.variances(examples).prior(HeadPrior.at(zero), NOTHING_KNOWN)
-        problem = PosteriorProblem(prior, Categorical(examples.labels), DesignMatrix.of(examples, NOTHING_KNOWN))
+        likelihood = Categorical.of(examples.labels, len(task.labels))
+        problem = PosteriorProblem(prior, likelihood, DesignMatrix.of(examples, NOTHING_KNOWN))
         return cls(task, laplace(problem).posterior)
 
 

@@ -104,33 +104,41 @@ class Likelihood(ABC):
 
 @dataclass(frozen=True)
 class Categorical(Likelihood):
-    """p(y | s) = softmax(s)_y, with Λ = diag(p) − p pᵀ."""
+    """−Σ_y t_y ln softmax(s)_y, with Λ = w (diag(p) − p pᵀ) and w = Σ_y t_y.
 
-    labels: Int[Tensor, "words"]
+    The targets t of a labelled word are one for its label. A word without a label has none at all: it leaves the
+    likelihood.
+    """
+
+    targets: Float[Tensor, "words labels"]
+
+    @classmethod
+    def of(cls, labels: Int[Tensor, "words"], n_labels: int) -> "Categorical":
+        """The likelihood of these labels, −1 for none."""
+        return cls(functional.one_hot(labels.clamp(min=0), n_labels) * (labels >= 0).double()[:, None])
 
     def take(self, words: Int[Tensor, "chosen"]) -> "Categorical":
-        return Categorical(self.labels[words])
+        return Categorical(self.targets[words])
 
     def loss(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, ""]:
-        return functional.cross_entropy(logits, self.labels, reduction="sum")
+        return -(self.targets.to(logits) * logits.log_softmax(-1)).sum()
 
     def gradient(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, "words labels"]:
-        """p − e_y."""
-        gradient = logits.softmax(-1)
-        gradient[torch.arange(len(gradient)), self.labels] -= 1
-        return gradient
+        """w p − t."""
+        targets = self.targets.to(logits)
+        return targets.sum(-1, keepdim=True) * logits.softmax(-1) - targets
 
     def hessian_product(
         self, logits: Float[Tensor, "words labels"], direction: Float[Tensor, "words labels"]
     ) -> Float[Tensor, "words labels"]:
-        p = logits.softmax(-1)
-        return p * (direction - (p * direction).sum(-1, keepdim=True))
+        p, weights = logits.softmax(-1), self.targets.to(logits).sum(-1, keepdim=True)
+        return weights * p * (direction - (p * direction).sum(-1, keepdim=True))
 
     def hessians(
         self, logits: Float[Tensor, "words labels"]
     ) -> tuple[Float[Tensor, "labels labels"], Float[Tensor, "words"]]:
-        p = logits.softmax(-1)
-        return p.sum(0).diag() - p.T @ p, 1 - (p**2).sum(-1)
+        p, weights = logits.softmax(-1), self.targets.to(logits).sum(-1)
+        return (weights @ p).diag() - p.T @ (weights[:, None] * p), weights * (1 - (p**2).sum(-1))
 
 
 TOLERANCE, APPROXIMATE_TOLERANCE = 1e-11, 1e-5

@@ -149,5 +149,5 @@ def _check(tensors: dict[str, Tensor], hashes: Iterable[str], labels: int, n_fea
             raise ValueError(f"{name}: expected finite numbers")
     if int(tensors["lengths"].sum()) != n_words or bool((tensors["lengths"] < 1).any()):
         raise ValueError("lengths: expected the words of every sentence")
-    if n_words and not 0 <= int(tensors["labels"].min()) <= int(tensors["labels"].max()) < labels:
-        raise ValueError(f"labels: expected 0 to {labels - 1}")
+    if n_words and not -1 <= int(tensors["labels"].min()) <= int(tensors["labels"].max()) < labels:
+        raise ValueError(f"labels: expected −1 (none) to {labels - 1}")

@@ -1,5 +1,6 @@
 """`crossfill adapt` and `crossfill add-language`: a better cell from a few sentences, a new language from text."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,12 @@ def adapt(
     data: Annotated[
         Path | None, Option(help="Data folder: refuse sentences that are in its test data of the language.")
     ] = None,
+    unlabelled: Annotated[
+        list[str] | None, Option(help="Label of words that nobody has labelled; repeatable. [default: none, _ or ?]")
+    ] = None,
+    spans_partial: Annotated[
+        bool, Option("--spans-partial", help="Only some spans are marked: a word in none may be in one.")
+    ] = False,
 ) -> None:
     """Adapt a cell to a few labelled sentences, in addition to those it was adapted to before; or undo that."""
     from crossfill.adaptation.storage import remove_adapted, save_adapted
@@ -40,7 +47,7 @@ def adapt(
         remove_adapted(folder, target)
         typer.echo(f"{folder}: {target} is as it was before it was adapted")
         return
-    corpus = _read(labelled, target)
+    corpus = _read(labelled, target, unlabelled or (), spans_partial)
     if data is not None:
         _check_unseen(corpus, target, data)
     known, before = tagger.model.inventory.tasks, tagger.adapted.get(target)
@@ -55,20 +62,24 @@ def adapt(
         labels = f"{len(adapted.task.labels)} labels: {', '.join(adapted.task.labels)}"
         typer.echo(f"{target.task} is a new task (the model has {', '.join(known)}), of {labels}", err=True)
     typer.echo(
-        f"{folder}: {target} {adapted} ({n_new} new, {int(adapted.examples.lengths.sum())} labels); "
+        f"{folder}: {target} {adapted} ({n_new} new, {adapted.examples.n_labelled} labels); "
         f"{len(adapted.known)} cues learnt, "
         f"prior variance τ² {adapted.variances.weights:.2g}, temperature × {adapted.calibration.temperature:.2f}"
     )
 
 
-def _read(path: Path, cell: "Cell") -> "Corpus":
+def _read(path: Path, cell: "Cell", unlabelled: Sequence[str], spans_partial: bool) -> "Corpus":
     from crossfill.data.folder import read_file
     from crossfill.errors import DataError
 
-    corpus = read_file(path, cell).corpus
-    if not len(corpus):
-        raise DataError(f"{path}: expected labelled sentences, got an empty file")
-    return corpus
+    reading = read_file(path, cell, unlabelled, spans_partial)
+    if not reading.corpus.label_counts():
+        got = "words without a label" if len(reading.corpus) else "an empty file"
+        raise DataError(f"{path}: expected labelled sentences, got {got}")
+    for message in reading.messages(str(path), cell):
+        if message.level in ("warning", "note"):
+            typer.echo(f"{message.level}: {message}", err=True)
+    return reading.corpus
 
 
 def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path) -> None:

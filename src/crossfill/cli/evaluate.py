@@ -60,6 +60,9 @@ def evaluate(
     with ProgressBar(QUIET.get()) as bars:
         update = bars.add("Evaluating corpora", n_corpora)
         results = scoring.evaluate(tagger.model, grid, tagger.config, tagger.calibration, alpha, update)
+    for result in (result for result in results if result.unlabelled):
+        n_open, n_all = result.unlabelled, result.unlabelled + result.n_words
+        typer.echo(f"{result.cell}: {n_open:,} of {n_all:,} words have no label; scores are of the others", err=True)
     report = as_report(results) | {"samples": tagger.config.prediction.samples}
     if tagger.model.inventory.units:
         report["units"] = dict(tagger.model.inventory.units)

@@ -92,7 +92,7 @@ def read_to_train(data: Path, options: "ReadOptions", silent: bool = False) -> "
 
 def _label_counts(grid: "Grid", task: str) -> Counter[str]:
     corpora = (c for cell in grid.cells if cell.task == task for splits in grid[cell] for c in splits.parts.values())
-    return sum((corpus.labels.counts() for corpus in corpora), Counter())
+    return sum((corpus.label_counts() for corpus in corpora), Counter())
 
 
 def _as_json(data: Path, grid: "Grid", problems: "Sequence[Message]") -> dict[str, Any]:

@@ -84,9 +84,9 @@ class TokenTable:
                 )
         elif self.header and len(first) == width:
             self._follow_header(first, task)
-        words, tags = [row[self.word] for row in rows], [row[self.tag] for row in rows]
+        words, tags = [row[self.word] for row in rows], [row[self.tag] for row in rows if row[self.tag]]
         self.tags = set(tags)
-        if all(map(_INTEGER.fullmatch, self.tags)):
+        if tags and all(map(_INTEGER.fullmatch, self.tags)):
             self.names = hints.labels
             if not self.names:
                 shown = ", ".join(sorted(self.tags, key=lambda number: (len(number), number))[:4])
@@ -152,7 +152,8 @@ class TokenTable:
             if problem and on_bad_line is not None:
                 on_bad_line(bad, problem)
             elif words and words[0] != "-DOCSTART-":
-                yield Sentence(tuple(words), tuple(self.names[int(tag)] for tag in tags) if self.names else tuple(tags))
+                named = (self.names[int(tag)] if tag else tag for tag in tags)
+                yield Sentence(tuple(words), tuple(named) if self.names else tuple(tags))
 
     def _is_comment(self, row: Row) -> bool:
         """Tell whether a line that begins with #, before the first word of a sentence, is a comment or a header."""
@@ -173,9 +174,7 @@ class TokenTable:
         tag = row[self.tag]
         if not row[self.word]:
             return "expected a word before the tag, got nothing; remove the line or write the word"
-        if not tag:
-            return "expected a tag after the word, got nothing; write the tag"
-        if self.names and not (tag.isascii() and tag.isdigit() and int(tag[:9]) < len(self.names)):
+        if tag and self.names and not (tag.isascii() and tag.isdigit() and int(tag[:9]) < len(self.names)):
             return f"expected a number from 0 to {len(self.names) - 1}, got '{tag[:20]}'; complete the list of labels"
         return ""
 
@@ -224,10 +223,11 @@ def without_prefix(words: Column) -> tuple[Column, str]:
 
 
 def split_columns(line: str, tabs: bool) -> Row:
-    """Split a line into its columns, separated by tabs or by spaces."""
+    """Split a line into its columns, separated by tabs or by spaces; a word and a tab have an empty tag."""
     stripped = line.rstrip(" \t")
     if tabs:
-        return [column.strip(" ") for column in stripped.split("\t")]
+        columns = [column.strip(" ") for column in stripped.split("\t")]
+        return [*columns, ""] if len(columns) == 1 and "\t" in line else columns
     return [column for column in stripped.replace("\t", " ").split(" ") if column]
 
 

@@ -8,7 +8,7 @@ from crossfill.data.labels import UPOS, is_ner
 from crossfill.data.reading import MOST_WORDS, OnBadLine, ReadingHints, check_printable
 from crossfill.data.segmentation import TextSpan, spans_of, tags_of
 from crossfill.errors import DataError, missing_package
-from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.sentence import UNLABELLED, Corpus, Sentence
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -49,6 +49,10 @@ def render(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
     tokens, vocab = _spacy()
     attribute, packed = attribute_of(task, labels), tokens.DocBin(_ATTRIBUTES)
     for sentence in corpus:
+        if UNLABELLED in sentence.labels and attribute not in ("pos", "dep", "ents"):
+            raise DataError(
+                f"expected a label of every word of {task} in a DocBin, got some without; write .bio instead"
+            )
         values = ["" if label == "_" else label for label in sentence.labels]
         if attribute == "morph":
             values = [f"{task.removeprefix('feats:')}={value}" if value else "" for value in values]
@@ -96,8 +100,9 @@ def _labels(document: "Doc", task: str) -> list[str]:
         return [token.dep_.partition(":")[0] or "_" for token in document]
     if task == "pos" and any(token.pos for token in document):
         return [token.pos_ or "_" for token in document]
-    if is_ner(task) and all(token.ent_iob or not token.text.strip() for token in document):
-        return [f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O" for token in document]
+    if is_ner(task) and any(token.ent_iob for token in document):  # 0 is spaCy's way of saying that nobody knows
+        tags = (f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O" for token in document)
+        return [tag if token.ent_iob else UNLABELLED for tag, token in zip(tags, document, strict=True)]
     if (name := next((name for name in (task, "sc") if name in document.spans), None)) is not None:
         bounds = [(token.idx, token.idx + len(token)) for token in document]
         spans = [TextSpan(span.start_char, span.end_char, span.label_) for span in document.spans[name]]

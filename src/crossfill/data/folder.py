@@ -13,7 +13,7 @@ from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, find_sources
 from crossfill.data.messages import Level, Message
 from crossfill.data.readers import READERS, VERSION, Reading, read_corpus
-from crossfill.data.reading import decode, find_hints, unpacked
+from crossfill.data.reading import NO_HINTS, ReadingHints, decode, find_hints, unpacked
 from crossfill.data.segmentation import split_text
 from crossfill.data.splits import capped, eighty_ten_ten, separate_evaluation_text
 from crossfill.errors import DataError, unknown, unreadable
@@ -215,10 +215,22 @@ def read_sources(
                 yield source, cell, reading
 
 
-def _read_source(source: SourceFile, task: str, where: str, root: Path, store: Path | None = None) -> Reading:
-    """Read a file, or take what was read from the cache in `store` if the file has not changed since."""
+def _read_source(
+    source: SourceFile,
+    task: str,
+    where: str,
+    root: Path,
+    store: Path | None = None,
+    more: ReadingHints = NO_HINTS,
+) -> Reading:
+    """Read a file, or take what was read from the cache in `store` if the file has not changed since.
+
+    `more` says of words without a label what the hints next to the file may also say.
+    """
     try:
         hints = replace(find_hints(source.path, root, task), language=source.language)
+        open_words = {"unlabelled": more.unlabelled or hints.unlabelled, "partial": more.partial or hints.partial}
+        hints = replace(hints, **open_words)
         state = corpus_cache.file_state(source.path)
         key = (VERSION, source.suffix, str(source.packed), task, repr(hints))
         entry = None if store is None else corpus_cache.entry_path(store, source.path, *key)
@@ -234,15 +246,19 @@ def _read_source(source: SourceFile, task: str, where: str, root: Path, store: P
     return reading
 
 
-def read_file(path: Path, cell: Cell) -> Reading:
-    """Read a single file of labelled sentences, by its ending."""
+def read_file(path: Path, cell: Cell, unlabelled: Sequence[str] = (), spans_partial: bool = False) -> Reading:
+    """Read a single file of labelled sentences, by its ending.
+
+    `unlabelled` and `spans_partial` say which words nobody has labelled, as columns.txt next to the file may.
+    """
     packed = path.suffix.lower() == ".gz"
     suffix = (path.with_suffix("") if packed else path).suffix.lower()
     if suffix not in READERS:
         raise DataError(f"{path}: " + unknown("ending", suffix, filter(None, READERS)))
     absolute = path.absolute()
     source = SourceFile(absolute, cell.task, cell.language, cell.task, "whole", absolute.parent, suffix)
-    return _read_source(source, cell.task, str(path), absolute.parent)
+    more = ReadingHints(unlabelled=tuple(unlabelled), partial=spans_partial)
+    return _read_source(source, cell.task, str(path), absolute.parent, more=more)
 
 
 def _as_message(error: DataError) -> Message:
@@ -253,7 +269,7 @@ def _as_message(error: DataError) -> Message:
 
 def _unusable(name: str, task: str, files: Files, root: Path) -> tuple[Level, str] | None:
     """Say why the files of a corpus cannot be used together, if they cannot."""
-    if not any(reading.corpus.labels.distinct() - {"_"} for _, reading in files):
+    if not any(set(reading.corpus.label_counts()) - {"_"} for _, reading in files):
         return "note", f"{name} has no labels for {task}: left out"
     if len({source.split == "whole" for source, _ in files}) == 2:
         paths = ", ".join(sorted(str(source.path.relative_to(root)) for source, _ in files))

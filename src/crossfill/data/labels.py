@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Literal
 
 from crossfill.errors import DataError
+from crossfill.grid.sentence import UNLABELLED
 
 Scheme = Literal["IOB2", "IOB1", "IO", "BIOES", "BILOU", "BMES", "mixed", "none"]
 """How a corpus encodes spans; `mixed`: IOB2 with spans that begin with I- or stray labels; `none`: plain labels."""
@@ -28,6 +29,14 @@ def task_name(text: str) -> str:
 def is_ner(task: str) -> bool:
     """Tell whether a task's name says that it labels named entities: `ner`, `ner_news`."""
     return "ner" in re.split(r"[^a-z]+", task.lower())
+
+
+def unlabelled_marks(task: str) -> frozenset[str]:
+    """Return the labels that mean that nobody has labelled a word, unless the user names others.
+
+    In tasks that are not known here `_` and `?` may be labels like others.
+    """
+    return frozenset("_?") if task in _COLUMNS or is_ner(task) else frozenset()
 
 
 class LabelColumn:
@@ -83,17 +92,19 @@ def recased(counts: Mapping[str, int], task: str) -> dict[str, str]:
 def iob2(tags: Sequence[str]) -> list[str]:
     """Rewrite the tags of a sentence in strict IOB2: a span begins with B- and continues with I- of the same type.
 
-    Spans are read as conlleval does, which covers IOB1, IOB2, IO, BIOES, BILOU and BMES alike.
+    Spans are read as conlleval does, which covers IOB1, IOB2, IO, BIOES, BILOU and BMES alike. A word without a label
+    may be in a span that goes on after it.
     """
-    strict, inside = [], None
+    strict, inside, unknown = [], None, False
     for tag in tags:
         parts = split_tag(tag)
         if parts is None:
             strict.append(tag)
-            inside = None
+            inside, unknown = None, tag == UNLABELLED
             continue
         prefix, kind = parts
-        begins = prefix in _BEGINS or inside != kind
+        begins = prefix in _BEGINS or (inside != kind and not unknown)
+        unknown = False
         strict.append(("B" if begins else "I") + (f"-{kind}" if kind else ""))
         inside = None if prefix in _ENDS else kind
     return strict
@@ -105,10 +116,10 @@ def scheme(sentences: Iterable[Sequence[str]]) -> Scheme:
     for tags in sentences:
         previous = None
         for tag in tags:
-            prefix, kind = split_tag(tag) or ("" if tag == "O" else "label", None)
+            prefix, kind = split_tag(tag) or ("" if tag in ("O", UNLABELLED) else "label", None)
             seen[prefix] += 1
-            seen[f"{prefix} begins"] += kind is not None and previous != kind
-            previous = kind
+            seen[f"{prefix} begins"] += kind is not None and previous not in (kind, UNLABELLED)
+            previous = kind if tag != UNLABELLED else UNLABELLED
     if seen["label"]:
         return "none" if seen["label"] > sum(seen[prefix] for prefix in "BIESLUM") else "mixed"
     if seen["L"] or seen["U"]:

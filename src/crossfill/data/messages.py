@@ -105,14 +105,14 @@ def check_grid(grid: Grid) -> list[Message]:
 
 def _odd_labels(cell: Cell, splits: Splits) -> Iterable[str]:
     """Find labels seen only in dev or test, labels that are no parts of speech, and missing ones."""
-    known = splits.training.labels.distinct()
+    known = set(splits.training.label_counts())
     for name in ("dev", "test"):
-        counts = splits.parts[name].labels.counts()
+        counts = splits.parts[name].label_counts()
         new = sorted(set(counts) - known)
         if new and splits.training is not splits.test and splits.training is not EMPTY:
             n, unit = sum(counts[label] for label in new), splits.parts[name].unit
             yield f"{_listed(new)} only in {name} ({n:,} {unit if n == 1 else f'{unit}s'})"
-    labels = sum((corpus.labels.counts() for corpus in splits.parts.values()), Counter())
+    labels = sum((corpus.label_counts() for corpus in splits.parts.values()), Counter())
     others = {label: n for label, n in labels.items() if label not in UPOS and label != "_"}
     share = sum(others.values()) / max(1, labels.total())
     if cell.task == "pos" and share > MOST_OTHER_LABELS:

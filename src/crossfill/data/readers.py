@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 from crossfill.data import bio, conllu, docbin, eaf, flextext, records, table_corpora
-from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag
+from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag, unlabelled_marks
 from crossfill.data.messages import Level, Message
 from crossfill.data.reading import NO_HINTS, FileNotes, Note, ReadingHints, decode, unpacked
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
-from crossfill.grid.sentence import Column, Corpus, Sentence
+from crossfill.grid.sentence import UNLABELLED, Column, Corpus, Sentence
 from crossfill.grid.task import Unit
 
-VERSION = "9"  # to be raised when the same bytes would be read differently, so that older cache entries are ignored
+VERSION = "10"  # to be raised when the same bytes would be read differently, so that older cache entries are ignored
 _SHOWN_WORDS = 8
 
 
@@ -60,12 +60,12 @@ def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable
         corpus = Corpus.from_sentences(parse(data, where, task, hints, notes))
         changes: tuple[tuple[Level, str], ...] = ()
         if names := dict(hints.names):
-            others = sorted(corpus.labels.distinct() - {*names, *names.values(), "_", "O"})
+            others = sorted(corpus.labels.distinct() - {*names, *names.values(), "_", "O", UNLABELLED})
             corpus = replace(corpus, labels=corpus.labels.map(lambda label: names.get(label, label)))
             if others:
                 shown = f"{', '.join(others[:6])}{' …' if others[6:] else ''}"
                 changes = (("warning", f"labels that the table of labels does not name stay as they are: {shown}"),)
-        reading = labelled(corpus, task)
+        reading = labelled(corpus, task, hints)
         notes_of_file = notes.checked(len(corpus))
         return replace(reading, changes=changes + reading.changes, notes=notes_of_file, columns=notes.columns)
 
@@ -75,13 +75,16 @@ def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable
 def _parse_conllu(data: bytes, where: str, task: str, _: ReadingHints, notes: FileNotes) -> Iterable[Sentence]:
     """Read words with labels from the column that the task names, or from MISC under its name (`NER=B-PER`).
 
-    In MISC, where `data convert` writes what has no column, words without a tag are in no span.
+    In MISC, where `data convert` writes what has no column, words without a tag are in no span, and `NER=?` has no
+    label.
     """
     named = LabelColumn.names(task)
     column = LabelColumn(task if named else f"misc:{task.upper()}")
     sentences = [sentence.sentence(column) for sentence in conllu.parse(data, where, notes)]
+    if not named:
+        sentences = [replace(s, labels=tuple(UNLABELLED if tag == "?" else tag for tag in s.labels)) for s in sentences]
     tags = [tag for sentence in sentences for tag in sentence.labels]
-    distinct = set(tags) - {"_"}
+    distinct = set(tags) - {"_", UNLABELLED}
     if sentences and not named and not distinct:
         raise DataError(
             f"{where}: expected a task that names a CoNLL-U column (pos, xpos, deprel, feats:Case, misc:NER), got "
@@ -109,13 +112,18 @@ def _parse_columns(data: bytes, where: str, task: str, hints: ReadingHints, note
     return table.sentences(notes)
 
 
-def labelled(corpus: Corpus, task: str) -> Reading:
-    """Bring a corpus into its normal form: span tags of any scheme and case become IOB2, words NFC without prefix."""
+def labelled(corpus: Corpus, task: str, hints: ReadingHints) -> Reading:
+    """Bring a corpus into its normal form: span tags of any scheme and case become IOB2, words NFC without prefix.
+
+    Labels that mean that nobody has labelled the word become `UNLABELLED`.
+    """
     if corpus.unit is not Unit.WORD or not len(corpus.labels):
         return composed_reading(corpus)
     changes: list[tuple[Level, str]] = []
-    upper = recased(corpus.labels.counts(), task)
-    labels = corpus.labels.map(lambda tag: upper.get(tag, tag)) if upper else corpus.labels
+    marks = frozenset(hints.unlabelled) or unlabelled_marks(task)
+    given = _without(corpus.labels, marks - {"O"})
+    upper = recased({tag: n for tag, n in given.counts().items() if tag}, task)
+    labels = given.map(lambda tag: upper.get(tag, tag)) if upper else given
     values = list(labels)
     tags = [values[start:end] for start, end in pairwise(corpus.offsets.tolist())]
     kind = scheme(tags)
@@ -128,12 +136,21 @@ def labelled(corpus: Corpus, task: str) -> Reading:
         changes = [("warning", "suspicious scheme: some tags fit no scheme, read as conlleval would")]
     if upper:
         changes.append(("note", "tags rewritten in upper case"))
+    if hints.partial or "O" in marks:
+        labels = _without(labels, frozenset("O"))
+    if n_open := labels.counts()[UNLABELLED]:
+        changes.append(("note", f"{n_open:,} of {len(labels):,} words have no label: not learnt from, not scored"))
     composed = composed_reading(corpus)
     words, prefix = bio.without_prefix(composed.corpus.words)
     changes += composed.changes
     if prefix:
         changes.append(("note", f"prefix {prefix} taken off every word"))
     return Reading(Corpus(words, labels, corpus.spaces, corpus.offsets), tuple(changes))
+
+
+def _without(labels: Column, marks: frozenset[str]) -> Column:
+    """Take labels for none that mean none."""
+    return labels.map(lambda tag: UNLABELLED if tag in marks else tag) if marks & labels.distinct() else labels
 
 
 def composed_reading(corpus: Corpus) -> Reading:

@@ -49,6 +49,10 @@ class ReadingHints:
     """The column of sentences, or the two of pairs, by name or counted from 1; none where they are not named."""
     label: str = ""
     """The column of the labels of sentences or pairs."""
+    unlabelled: tuple[str, ...] = ()
+    """Labels that mean that nobody has labelled the word; without any, those that are usual in the task."""
+    partial: bool = False
+    """Whether only some spans are marked, so that a word in none may be in one."""
 
 
 NO_HINTS = ReadingHints()
@@ -99,16 +103,21 @@ def _renamings(rows: Sequence[str], where: str) -> tuple[tuple[str, str], ...]:
 def _named_columns(path: Path, where: str) -> ReadingHints:
     text = " ".join(line for line in decode(path.read_bytes(), where) if not line.startswith("#")).strip()
     pairs = dict(re.findall(r"(\w+)\s*=\s*([^\s,;=]+)", text))
+    marks, spans = pairs.pop("unlabelled", None), pairs.pop("spans", None)
+    hints = ReadingHints(unlabelled=(marks,) if marks else (), partial=spans == "partial")
+    if not pairs and (marks or hints.partial):
+        return hints
     columns = [pairs[name] for names in _COLUMNS if {*names} == pairs.keys() for name in names]
-    if columns and len({*columns}) == len(columns):
+    if columns and len({*columns}) == len(columns) and spans in (None, "partial"):
         *texts, last = columns
         if "word" not in pairs:
-            return ReadingHints(texts=tuple(texts), label=last)
+            return replace(hints, texts=tuple(texts), label=last)
         if all(re.fullmatch("[1-9][0-9]?", column) for column in columns):
-            return ReadingHints(int(texts[0]), int(last))
+            return replace(hints, word=int(texts[0]), tag=int(last))
     raise DataError(
         f"{where}: expected two columns, counted from 1, as word=1 tag=2; or those of sentences or pairs, as "
-        f"text=1 label=2 or premise=1 hypothesis=2 label=3; got '{text[:40]}'"
+        "text=1 label=2 or premise=1 hypothesis=2 label=3; with unlabelled=_ or spans=partial where words have no "
+        f"label; got '{text[:40]}'"
     )
 
 
@@ -150,7 +159,7 @@ def check_printable(sentence: Sentence) -> Sentence:
     """Return the sentence if its words and labels can be written in columns of text; else raise an error."""
     for name, values in (("word", sentence.words), ("label", sentence.labels)):
         for value in values:
-            if not value or _NOT_IN_COLUMNS.search(value):
+            if (not value and name == "word") or _NOT_IN_COLUMNS.search(value):
                 raise DataError(
                     f"expected every {name} as text without tabs and line ends, got {value[:40]!r}; correct it"
                 )

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from crossfill.data.reading import FileNotes, ReadingHints, check_printable, decode
 from crossfill.data.segmentation import TextSpan, cut_with_spans, sentences_with_spans, spans_of, split_words
 from crossfill.errors import DataError
-from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.sentence import UNLABELLED, Corpus, Sentence
 from crossfill.grid.task import Unit
 
 TEXT_NAMES = ("text", "sentence", "utterance", "utt", "review", "tweet", "question", "content")
@@ -77,7 +77,7 @@ def render_json(corpus: Corpus, task: str, labels: Collection[str] = ()) -> byte
         values: dict[str, Any] = dict(as_row(sentence))
         if sentence.unit is Unit.WORD:
             values = {"text": sentence.text, "words": sentence.words, "offsets": sentence.offsets}
-            values["labels"] = sentence.labels
+            values["labels"] = [label or None for label in sentence.labels]
             if spans := spans_of(sentence.labels, sentence.offsets):
                 values["spans"] = [span._asdict() for span in spans]
         lines.append(json.dumps(values | {"task": task}, ensure_ascii=False) + "\n")
@@ -110,7 +110,7 @@ def _sentences(record: dict[str, Any], task: str, hints: ReadingHints, split: li
         return []
     words: Any = next((record[name] for name in WORD_NAMES if isinstance(record.get(name), list)), None)
     lists = (record[name] for name in tag_names(task) if isinstance(record.get(name), list))
-    labels = next((tags for tags in lists if all(type(tag) in (str, int) for tag in tags)), None)
+    labels = next((tags for tags in lists if all(isinstance(tag, str | int | None) for tag in tags)), None)
     if labels is not None and words is not None and all(isinstance(word, str) for word in words):
         offsets = word_offsets(record, len(words)) or []
         spaces = record.get("spaces") or [*(after[0] > before[1] for before, after in pairwise(offsets)), True]
@@ -172,8 +172,8 @@ def read_words(words: Any, tags: Any, spaces: Any, names: Sequence[str]) -> Sent
         raise DataError("expected words as strings, got others; correct them")
     labels = []
     for tag in tags:
-        if isinstance(tag, str):
-            labels.append(tag)
+        if isinstance(tag, str | None):
+            labels.append(tag or UNLABELLED)
         elif type(tag) is int and 0 <= tag < len(names):
             labels.append(names[tag])
         elif type(tag) is int and not names:

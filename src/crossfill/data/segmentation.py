@@ -148,9 +148,9 @@ def tags_of(bounds: Sequence[Bounds], spans: Sequence[TextSpan], text: str) -> t
 def spans_of(tags: Sequence[str], bounds: Sequence[Bounds]) -> list[TextSpan]:
     """Return the spans that IOB2 tags of words stand for."""
     spans: list[TextSpan] = []
-    for tag, (start, end) in zip(tags, bounds, strict=True):
+    for previous, tag, (start, end) in zip(("", *tags), tags, bounds, strict=False):
         prefix, kind = split_tag(tag) or ("O", "")
-        if prefix == "I" and spans:
+        if prefix == "I" and spans and split_tag(previous):
             spans[-1] = spans[-1]._replace(end=end)
         elif prefix != "O":
             spans.append(TextSpan(start, end, kind))

@@ -158,7 +158,7 @@ def render_parquet(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
     if corpus.unit is Unit.WORD:
         columns: dict[str, tuple[str, list[Any]]] = {
             "tokens": ("string", [list(s.words) for s in corpus]),
-            f"{task}_tags": ("label", [[numbers[label] for label in s.labels] for s in corpus]),
+            f"{task}_tags": ("label", [[numbers.get(label) for label in s.labels] for s in corpus]),
             "spaces": ("bool", [list(s.spaces) or [True] * len(s) for s in corpus]),
         }
         kinds = {kind: arrow.list_(of) for kind, of in kinds.items()}

@@ -13,7 +13,7 @@ from crossfill.data.readers import Reading
 from crossfill.errors import DataError, unknown
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Grid
-from crossfill.grid.sentence import Corpus
+from crossfill.grid.sentence import UNLABELLED, Corpus
 from crossfill.grid.task import Unit
 
 Writer = Callable[[Corpus, str, Collection[str]], bytes]
@@ -42,7 +42,9 @@ def render_conllu(corpus: Corpus, task: str, labels: Collection[str] = ()) -> by
                 raise DataError(
                     f"expected labels without spaces and | in CoNLL-U, got '{label[:40]}'; write .bio instead"
                 )
-            conllu.write_label(row, column, label)
+            if label == UNLABELLED and task.startswith("feats:"):
+                raise DataError("expected a label of every word in FEATS, where _ means none; write .bio instead")
+            conllu.write_label(row, column, label or ("?" if column.key else "_"))
         sentences.append(conllu.ConlluSentence((), rows))
     return conllu.render(sentences).encode()
 
@@ -89,7 +91,7 @@ def convert(source: Path, out: Path, cell: Cell) -> Reading:
         raise DataError(f"{out}: expected no file of that name; name another, or remove it")
     reading = read_file(source, cell)
     corpus = reading.corpus
-    write_atomically(out, writer(out.suffix, corpus.unit)(corpus, cell.task, corpus.labels.distinct()))
+    write_atomically(out, writer(out.suffix, corpus.unit)(corpus, cell.task, set(corpus.label_counts())))
     return reading
 
 
@@ -110,7 +112,7 @@ def convert_folder(
     labels: dict[str, set[str]] = defaultdict(set)
     for source, cell, reading in read_sources(sources, tuple(map(task_name, tasks)), root, problems):
         problems += reading.messages(str(source.path.relative_to(root)), cell)
-        labels[cell.task] |= reading.corpus.labels.distinct()
+        labels[cell.task] |= set(reading.corpus.label_counts())
         path = out / f"{_place(source, cell.task, names[source])}{suffix}"
         parts[path, cell.task].append(reading.corpus)
     if errors := [str(problem) for problem in problems if problem.level == "error"]:

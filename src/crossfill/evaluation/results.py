@@ -64,6 +64,8 @@ class CellResult:
     """None if the task is not calibrated."""
     left_out: int = 0
     """Sentences of the corpus that were left out because their text is evaluated elsewhere (`data.crossing`)."""
+    unlabelled: int = 0
+    """Words of these sentences that have no label, and count nowhere here."""
 
     @property
     def score(self) -> float:

@@ -79,8 +79,9 @@ def evaluate_corpus(
         rule = rule_for(calibration and calibration.of(cell.task, n_samples), settings.decision, cell=decision)
         chosen = rule.choose(prediction.probabilities.cpu().numpy(), lengths, task)
         labellings.append(Labelling(gold, chosen, task, lengths))
-    confidence = averaged.confidence.cpu().numpy()
-    correct = averaged.labels.cpu().numpy() == gold
+    known = gold >= 0  # words that have a label: nothing else is scored
+    confidence = averaged.confidence.cpu().numpy()[known]
+    correct = (averaged.labels.cpu().numpy() == gold)[known]
     bins = uncertainty.reliability(confidence, correct)
     task_calibration = calibration.of(cell.task, settings.samples) if calibration is not None else None
     return CellResult(
@@ -88,7 +89,8 @@ def evaluate_corpus(
         corpus=name,
         seen=cell in model.seen,
         n_sentences=len(corpus),
-        n_words=len(gold),
+        n_words=int(known.sum()),
+        unlabelled=int((~known).sum()),
         plug_in=measure(plug_in, labellings[0]),
         averaged=measure(averaged, labellings[1]),
         by_label=labellings[0].by_label(),
@@ -115,25 +117,28 @@ def _predict_both(
 
 
 def measure(prediction: Prediction, labelling: Labelling) -> dict[str, float]:
-    """Compute every measure of a prediction and of the labels chosen by it, by name."""
-    probabilities = prediction.probabilities.cpu().numpy()
-    likeliest, confidence = prediction.labels.cpu().numpy(), prediction.confidence.cpu().numpy()
-    gold, correct = labelling.gold, likeliest == labelling.gold
+    """Compute every measure of a prediction and of the labels chosen by it, by name; of words that have a label."""
+    likeliest, known = prediction.labels.cpu().numpy(), labelling.gold >= 0
+    probabilities, confidence = (
+        prediction.probabilities.cpu().numpy()[known],
+        prediction.confidence.cpu().numpy()[known],
+    )
+    gold, correct = labelling.gold[known], (likeliest == labelling.gold)[known]
     return labelling.scores() | {
-        "argmax": score(gold, likeliest, labelling.task, labelling.lengths),
+        "argmax": score(labelling.gold, likeliest, labelling.task, labelling.lengths),
         "nll": uncertainty.nll(probabilities, gold),
         "brier": uncertainty.brier(probabilities, gold),
         "ece": uncertainty.reliability(confidence, correct).error(),
         "ece_adaptive": uncertainty.reliability(confidence, correct, adaptive=True).error(),
         "aurc": uncertainty.aurc(confidence, correct),
-        "entropy": float(prediction.entropy.mean()),
-        "mutual_information": float(prediction.mutual_information.mean()),
+        "entropy": float(prediction.entropy.cpu().numpy()[known].mean()),
+        "mutual_information": float(prediction.mutual_information.cpu().numpy()[known].mean()),
     }
 
 
 def measure_sets(prediction: Prediction, gold: LabelIds, calibration: TaskCalibration, alpha: float) -> SetResult:
-    """Measure coverage and size of label sets, and NLL and ECE with the temperature."""
-    probabilities = prediction.probabilities.cpu().numpy()
+    """Measure coverage and size of label sets, and NLL and ECE with the temperature, of words that have a label."""
+    probabilities, gold = prediction.probabilities.cpu().numpy()[gold >= 0], gold[gold >= 0]
     sets = calibration.sets(probabilities, alpha)
     sizes = sets.sum(-1)
     coverage, set_size, single = sets[np.arange(len(gold)), gold].mean(), sizes.mean(), (sizes == 1).mean()

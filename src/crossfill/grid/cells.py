@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, PlainSerializer
 
 from crossfill.errors import DataError, unknown
-from crossfill.grid.sentence import EMPTY, Column, Corpus
+from crossfill.grid.sentence import EMPTY, UNLABELLED, Column, Corpus
 from crossfill.grid.task import Task, Unit
 
 
@@ -119,12 +119,13 @@ class Inventory:
         self.language_index(cell.language)
 
     def label_ids(self, task: str, labels: Column) -> np.ndarray:
+        """Look up the place of every label among those of the task; −1 for a word without a label."""
         rows = {label: i for i, label in enumerate(self.task(task).labels)}
-        ids = labels.positions_in(rows)
+        ids = labels.positions_in(rows | {UNLABELLED: len(rows)})
         if (missing := np.flatnonzero(ids < 0)).size:
             problem = unknown("label", labels[int(missing[0])], rows)
             raise DataError(f"{task}: {problem}; correct it, or train a model with it")
-        return ids
+        return np.where(ids < len(rows), ids, -1)
 
 
 class Grid:
@@ -163,7 +164,7 @@ class Grid:
         for cell, corpora in self.corpora.items():
             for splits in corpora:
                 for corpus in filter(len, splits.parts.values()):
-                    labels[cell.task] |= corpus.labels.distinct()
+                    labels[cell.task] |= set(corpus.label_counts())
                     if units.setdefault(cell.task, corpus.unit) is not corpus.unit:
                         raise DataError(
                             f"{cell}: expected labels of {units[cell.task]}s, as in other corpora of {cell.task}; got "

@@ -15,6 +15,8 @@ import numpy as np
 from crossfill.errors import DataError
 from crossfill.grid.task import Unit
 
+UNLABELLED = ""
+"""The label of a word that nobody has labelled: it may be any. Nothing is learnt from it, and it is not scored."""
 _LINE_BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 
 
@@ -27,7 +29,7 @@ class Sentence:
 
     words: tuple[str, ...]
     labels: tuple[str, ...] = ()
-    """One label per word, or one in all for other units; none at all for unlabelled text."""
+    """One label per word, `UNLABELLED` where it is unknown, or one in all for other units; none at all for text."""
     spaces: tuple[bool, ...] = ()
     """Whether a space follows each word; empty when one follows every word."""
     source: str = field(default="", compare=False, repr=False)
@@ -284,6 +286,12 @@ class Corpus(Sequence[Sentence]):
     def n_labels(self) -> int:
         """Labels that it has, or would have: one for each word, sentence or pair."""
         return self.n_words if self.unit is Unit.WORD else len(self)
+
+    def label_counts(self) -> Counter[str]:
+        """How often each label occurs, without words that have none."""
+        counts = self.labels.counts()
+        del counts[UNLABELLED]
+        return counts
 
     def text(self) -> "Corpus":
         """Take the sentences as encoders read them: no labels, those of pairs one by one, first and second in turn."""

@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -10,7 +11,7 @@ from xml.etree import ElementTree
 from crossfill.data.labels import split_tag
 from crossfill.data.segmentation import Bounds, TextSpan, cut_at_spans, cut_with_spans
 from crossfill.errors import DataError
-from crossfill.grid.sentence import Sentence
+from crossfill.grid.sentence import UNLABELLED, Sentence
 from crossfill.grid.task import Task, TaskKind
 from crossfill.prediction.tagging import Tagging
 
@@ -51,14 +52,14 @@ def regions(tagging: Tagging, single_words: bool = False) -> Iterator[Region]:
 def labelled_sentence(text: str, bounds: Sequence[Bounds], spans: Sequence[TextSpan], task: Task) -> Sentence | None:
     """Label the words of a sentence by the spans that annotators marked in its text.
 
-    A word in which a span begins or ends is cut there. None if words have no label where each needs one; DataError if
-    spans overlap or have no word.
+    A word in which a span begins or ends is cut there. Where each word needs a label, one without a mark stays open;
+    none if all do. DataError if spans overlap or have no word.
     """
     tagged = cut_with_spans(text, cut_at_spans(bounds, spans), spans)
     if task.kind is TaskKind.SPANS:
         return tagged
-    labels = [label for tag in tagged.labels if (label := tag[2:] or task.absent)]
-    return Sentence(tagged.words, tuple(labels), tagged.spaces) if len(labels) == len(tagged) else None
+    labels = tuple(tag[2:] or task.absent or UNLABELLED for tag in tagged.labels)
+    return replace(tagged, labels=labels) if any(labels) else None
 
 
 def parse_xml(text: str, what: str, most_characters: int = MOST_CHARACTERS) -> ElementTree.Element:

@@ -91,9 +91,9 @@ class Document:
 def labelled_sentences(document: Document, layer: Layer, task: Task) -> list[Sentence]:
     """Read the sentences of a document that are annotated, with the labels of a layer.
 
-    A sentence without annotations may be one that nobody has looked at, so it is left out. So are, in tasks that label
-    every word, sentences with words that have none; and sentences with labels that the task does not have, with
-    annotations that overlap, or with one that goes on in the next sentence.
+    A sentence without annotations may be one that nobody has looked at, so it is left out. So are sentences with labels
+    that the task does not have, with annotations that overlap, or with one that goes on in the next sentence. In tasks
+    that label every word, those without an annotation stay open.
     """
     types = set(types_of(task.labels))
     spans = sorted(TextSpan(a.begin, a.end, str(getattr(a, layer.feature))) for a in document.annotations(layer))

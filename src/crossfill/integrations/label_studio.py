@@ -88,7 +88,7 @@ def labelled_sentences(
 ) -> list[Sentence]:
     """Read the sentences of an annotated task, with the labels of its regions; sentences that a region joins are one.
 
-    In tasks that label every word, sentences with words that have no label are left out.
+    In tasks that label every word, a word without a region stays open, and sentences of such words are left out.
     """
     places = Utf16Places(text)
     types = {name: label for label in types_of(task.labels) if (name := labelling.named(label))}

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from crossfill.grid.task import Task, TaskKind
 
 LabelIds = Int[np.ndarray, "words"]
-"""The label of each word, sentence or pair, as its position among the task's labels."""
+"""The label of each word, sentence or pair, as its position among the task's labels; −1 for a word without a label."""
 Lengths = Int[np.ndarray, "sentences"]
 """Labels of each sentence or pair: its words, or one."""
 Probabilities = Float[np.ndarray, "words labels"]
@@ -20,7 +20,10 @@ Probabilities = Float[np.ndarray, "words labels"]
 
 @dataclass(frozen=True)
 class Labelling:
-    """Gold and predicted labels of a corpus, as indices into the task's labels."""
+    """Gold and predicted labels of a corpus, as indices into the task's labels.
+
+    Words without a gold label are not scored: both sides have none there, so that spans end before such a word.
+    """
 
     gold: LabelIds
     predicted: LabelIds
@@ -31,17 +34,19 @@ class Labelling:
     def scores(self) -> dict[str, float]:
         """Compute all metrics of the task by name, and its headline metric as `score`; each from 0 to 1."""
         labels, absent = self.task.labels, self.task.absent
+        gold, predicted = self._labelled()
         if self.task.kind is TaskKind.SPANS:
+            masked = self._masked()
             scores = {
-                "span_f1": span_f1(self.gold, self.predicted, labels, self.lengths),
-                "lenient_f1": span_f1(self.gold, self.predicted, labels, self.lengths, lenient=True),
-                "token_f1": token_f1(self.gold, self.predicted, null=labels.index("O")),
-                "published_f1": published_f1(self.gold, self.predicted, labels),
+                "span_f1": span_f1(self.gold, masked, labels, self.lengths),
+                "lenient_f1": span_f1(self.gold, masked, labels, self.lengths, lenient=True),
+                "token_f1": token_f1(gold, predicted, null=labels.index("O")),
+                "published_f1": published_f1(gold, predicted, labels),
             }
         else:
-            scores = {"accuracy": accuracy(self.gold, self.predicted), "macro_f1": macro_f1(self.gold, self.predicted)}
+            scores = {"accuracy": accuracy(gold, predicted), "macro_f1": macro_f1(gold, predicted)}
             if absent is not None:
-                scores["token_f1"] = token_f1(self.gold, self.predicted, null=labels.index(absent))
+                scores["token_f1"] = token_f1(gold, predicted, null=labels.index(absent))
         return {"score": scores[self.task.metric], **scores}
 
     def counts(self) -> Int[np.ndarray, "sentences 3"]:
@@ -52,16 +57,16 @@ class Labelling:
             size = (len(self.gold) + 1) * len(span_types(labels))
             places = [sentence[items // size] for items in self._spans()]
         else:
-            null = -1 if absent is None else labels.index(absent)
-            right = (self.gold == self.predicted) & (self.gold != null)
-            places = [sentence[chosen] for chosen in (right, self.gold != null, self.predicted != null)]
+            null, predicted = -1 if absent is None else labels.index(absent), self._masked()
+            counted, guessed = (~np.isin(ids, (-1, null)) for ids in (self.gold, predicted))
+            places = [sentence[chosen] for chosen in ((self.gold == predicted) & counted, counted, guessed)]
         return np.stack([np.bincount(place, minlength=len(self.lengths)) for place in places], axis=1)
 
     def by_label(self) -> dict[str, float]:
         """Compute F1 of each span type, or of each tag, that occurs in gold or prediction."""
         labels = self.task.labels
         if self.task.kind is not TaskKind.SPANS:
-            hits, n_gold, n_predicted = _tag_counts(self.gold, self.predicted, len(labels))
+            hits, n_gold, n_predicted = _tag_counts(*self._labelled(), len(labels))
             names = labels
         else:
             names = span_types(labels)
@@ -72,8 +77,16 @@ class Labelling:
         return {name: f1(right, real, guessed) for name, right, real, guessed in rows if real + guessed}
 
     def _spans(self) -> list[Int[np.ndarray, "spans"]]:
-        gold, predicted = (spans(ids, self.task.labels, self.lengths) for ids in (self.gold, self.predicted))
+        gold, predicted = (spans(ids, self.task.labels, self.lengths) for ids in (self.gold, self._masked()))
         return [np.intersect1d(gold, predicted), gold, predicted]
+
+    def _masked(self) -> LabelIds:
+        """What is predicted of words that have a gold label; −1 for others."""
+        return np.where(self.gold < 0, -1, self.predicted)
+
+    def _labelled(self) -> tuple[LabelIds, LabelIds]:
+        """The gold and the predicted labels of words that have a gold label."""
+        return self.gold[self.gold >= 0], self.predicted[self.gold >= 0]
 
 
 def score(gold: LabelIds, predicted: LabelIds, task: Task, lengths: Lengths) -> float:
@@ -123,8 +136,9 @@ def spans(ids: LabelIds, labels: Sequence[str], lengths: Lengths, lenient: bool 
     if not len(ids) or not types:
         return np.empty(0, dtype=np.int64)
     rows = {name: i for i, name in enumerate(types)}
-    type_of = np.array([rows[label[2:]] if label != "O" else -1 for label in labels])[ids]
-    inside, begins = (np.array([label.startswith(prefix) for label in labels])[ids] for prefix in ("I-", "B-"))
+    names = (*labels, "O")  # the last is also that of −1: a word without a label is in no span
+    type_of = np.array([rows[label[2:]] if label != "O" else -1 for label in names])[ids]
+    inside, begins = (np.array([label.startswith(prefix) for label in names])[ids] for prefix in ("I-", "B-"))
     opens = type_of >= 0 if lenient else begins
     breaks = np.ones(len(ids) + 1, dtype=bool)  # before each word: whether a new segment starts here
     breaks[1:-1] = ~inside[1:] | (type_of[1:] != type_of[:-1])

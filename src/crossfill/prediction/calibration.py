@@ -59,13 +59,12 @@ class TaskCalibration:
     @classmethod
     def of(cls, cells: Sequence[Sample], task: Task) -> "TaskCalibration":
         """Calibrate on the words of these cells, which the models that predicted them did not train on."""
-        probabilities, gold = (np.concatenate(parts) for parts in list(zip(*cells, strict=True))[:2])
+        labelled = [(one.probabilities[one.gold >= 0], one.gold[one.gold >= 0]) for one in cells]
+        probabilities, gold = (np.concatenate(parts) for parts in zip(*labelled, strict=True))
         pairs = pair_shares(cells, task)
-        levels, weights = np.arange(LEVELS + 1) / LEVELS, _weights([len(sample.gold) for sample in cells])
+        levels, weights = np.arange(LEVELS + 1) / LEVELS, _weights([len(of_cell) for _, of_cell in labelled])
         confidences = _quantiles(probabilities.max(-1), np.concatenate(weights), levels)
-        scores = [
-            np.append(1.0 - sample.probabilities[np.arange(len(sample.gold)), sample.gold], 1.0) for sample in cells
-        ]
+        scores = [np.append(1.0 - given[np.arange(len(right)), right], 1.0) for given, right in labelled]
         thresholds = _quantiles(np.concatenate(scores), np.concatenate(_weights(list(map(len, scores)))), levels)
         return cls(
             len(gold),

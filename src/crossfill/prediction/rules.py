@@ -68,11 +68,15 @@ class Sample(NamedTuple):
 
 
 def count_pairs(gold: LabelIds, lengths: Lengths, n_labels: int) -> Float[np.ndarray, "previous labels"]:
-    """Count how often each label follows each, and in the last row how often it begins a sentence."""
+    """Count how often each label follows each, and in the last row how often it begins a sentence.
+
+    Pairs with a word without a label count for none.
+    """
     counts = np.zeros((n_labels + 1, n_labels))
     before = np.append(n_labels, gold[:-1])
     before[(np.cumsum(lengths) - lengths)[lengths > 0]] = n_labels
-    np.add.at(counts, (before, gold), 1.0)
+    known = (before >= 0) & (gold >= 0)
+    np.add.at(counts, (before[known], gold[known]), 1.0)
     return counts
 
 
@@ -81,8 +85,8 @@ def pair_shares(cells: Sequence[Sample], task: Task) -> PairTable:
     if task.kind is TaskKind.VALUES or task.unit is not Unit.WORD or not cells:
         return ()
     n = len(task.labels)
-    weighted = (count_pairs(sample.gold, sample.lengths, n) * CELL_WORDS / max(1, len(sample.gold)) for sample in cells)
-    pairs = sum(weighted, np.full((n + 1, n), 0.5))
+    tables = (count_pairs(sample.gold, sample.lengths, n) for sample in cells)
+    pairs = sum((table * CELL_WORDS / max(1, table.sum()) for table in tables), np.full((n + 1, n), 0.5))
     return tuple(map(tuple, (pairs / pairs.sum()).round(9).tolist()))
 
 

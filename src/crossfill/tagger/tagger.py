@@ -172,7 +172,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         target = self.cell_to_adapt(cell)
         before, inventory = self.adapted.get(target), self.model.inventory
         if target.task not in inventory.tasks:
-            task = Task(target.task, tuple(sorted(labelled.labels.distinct())), labelled.unit)
+            task = Task(target.task, tuple(sorted(labelled.label_counts())), labelled.unit)
             inventory = with_tasks(inventory, [task])
         examples = Examples.of(self.model, target, labelled, inventory)
         examples = before.examples + examples if before else examples

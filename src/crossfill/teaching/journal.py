@@ -29,7 +29,7 @@ from typing import Any
 from crossfill.errors import DataError, unknown
 from crossfill.files import locked
 from crossfill.grid.cells import Cell
-from crossfill.grid.sentence import Corpus, Sentence, on_one_line
+from crossfill.grid.sentence import UNLABELLED, Corpus, Sentence, on_one_line
 from crossfill.grid.task import Task, TaskKind, Unit
 from crossfill.grid.text_keys import text_key
 from crossfill.teaching.estimate import Score
@@ -277,7 +277,10 @@ def append_on_disk(path: Path, content: bytes) -> None:
 
 
 def check_sentence(cell: Cell, sentence: Sentence, task: Task) -> None:
-    """Refuse a sentence whose words are not all labelled with the task's labels, or that no file can hold."""
+    """Refuse a sentence with other labels than the task's, or with none at all, or that no file can hold.
+
+    Words may be left open (`UNLABELLED`).
+    """
     if task.unit is not Unit.WORD:
         raise DataError(
             f"{cell}: expected a task that labels words, got one that labels {task.unit}s; write them into a file, one "
@@ -287,13 +290,19 @@ def check_sentence(cell: Cell, sentence: Sentence, task: Task) -> None:
         raise DataError(f"{cell}: expected a sentence with words, got none")
     if len(sentence.labels) != len(sentence):
         raise DataError(f"{cell}: expected {len(sentence)} labels, one per word, got {len(sentence.labels)}")
+    if not any(sentence.labels):
+        raise DataError(f"{cell}: expected a label of one word at least, got none")
     for word in sentence.words:
         if not word.strip() or on_one_line(word) != word or any("\ud800" <= letter <= "\udfff" for letter in word):
             raise DataError(f"{cell}: expected words without tabs and line breaks, got {word[:40]!a}")
     for before, label in zip(("O", *sentence.labels), sentence.labels, strict=False):
-        if label not in task.labels:
+        if label not in (*task.labels, UNLABELLED):
             raise DataError(f"{cell}: " + unknown("label", label, task.labels))
-        if task.kind is TaskKind.SPANS and label.startswith("I-") and before[2:] != label[2:]:
+        if (
+            task.kind is TaskKind.SPANS
+            and label.startswith("I-")
+            and before not in (UNLABELLED, f"B-{label[2:]}", label)
+        ):
             raise DataError(f"{cell}: expected B-{label[2:]} at the start of a span (IOB2), got {label} after {before}")
 
 

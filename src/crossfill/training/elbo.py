@@ -31,11 +31,11 @@ class Draw(NamedTuple):
     cell: Cell
     sentences: np.ndarray
     expected_words: float
-    """Mean number of words in such a batch; dividing by it, not by the actual number, keeps the loss unbiased."""
+    """Mean number of labelled words in such a batch; dividing by it, not by their number, keeps the loss unbiased."""
 
 
 class CellSize(NamedTuple):
-    """Numbers of training sentences and words of a seen cell."""
+    """Numbers of training sentences and labelled words of a seen cell."""
 
     sentences: int
     words: int
@@ -67,7 +67,7 @@ class CellSampler:
 
     @property
     def n_words(self) -> int:
-        """N, the training words in seen cells."""
+        """N, the labelled training words in seen cells."""
         return sum(size.words for size in self.sizes.values())
 
     @property
@@ -127,9 +127,9 @@ class Objective(NamedTuple):
 def log_likelihood(
     log_probabilities: Float[Tensor, "samples words labels"], labels: Int[Tensor, "words"]
 ) -> Float[Tensor, "samples"]:
-    """Compute Σ log p(y | x, θ⁽ᵛ⁾) over the words, for each sample."""
-    index = labels.expand(len(log_probabilities), -1).unsqueeze(-1)
-    return log_probabilities.gather(-1, index).squeeze(-1).sum(-1)
+    """Compute Σ log p(y | x, θ⁽ᵛ⁾) over the words that have a label, for each sample."""
+    index = labels.clamp(min=0).expand(len(log_probabilities), -1).unsqueeze(-1)
+    return log_probabilities.gather(-1, index).squeeze(-1).masked_fill(labels < 0, 0.0).sum(-1)
 
 
 def total_divergence(divergences: Sequence[Divergence], probability: Callable[[Scope], float]) -> Float[Tensor, ""]:

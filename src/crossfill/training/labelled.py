@@ -22,6 +22,7 @@ class Labelled:
     inputs: Inputs
     """Sentences; those of a pair one after the other."""
     labels: Int[Tensor, "labels"]
+    """Places among the task's labels; −1 for a word without a label."""
     unit: Unit = Unit.WORD
     """What the labels are of."""
 
@@ -29,6 +30,11 @@ class Labelled:
     def lengths(self) -> Int[Tensor, "sentences"]:
         """Labels of each sentence or pair: one for each word, or one in all."""
         return self.inputs.lengths if self.unit is Unit.WORD else torch.ones_like(self.labels)
+
+    @property
+    def n_labelled(self) -> int:
+        """Words, sentences or pairs that have a label."""
+        return int((self.labels >= 0).sum())
 
     def __len__(self) -> int:
         """Count sentences or pairs."""

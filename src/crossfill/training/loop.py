@@ -99,7 +99,7 @@ class Trainer:
         self.processes = processes or Processes(config.training)
         self.model, self.train_data, self.dev_data, self.config, self.out = model, train, dev, config, out
         model.to(self.processes.device)
-        sizes = {cell: CellSize(len(data), len(data.labels)) for cell, data in train.items()}
+        sizes = {cell: CellSize(len(data), data.n_labelled) for cell, data in train.items()}
         settings = config.training
         self.sampler = CellSampler(sizes, settings, config.objective.cell_sampling)
         self.kl_weight = KlWeight(config.objective, self.sampler.n_words, self.sampler.n_batches, settings.steps)
@@ -160,9 +160,9 @@ class Trainer:
             cell, data = cells[i], self.dev_data[cells[i]]
             predicted = predict(self.model, data.inputs, cell, n_samples=0)
             task, lengths = self.model.inventory.task(cell.task), data.lengths.numpy()
-            gold = data.labels.numpy()
+            gold, known = data.labels.numpy(), data.labels.numpy() >= 0
             values[i, 0] = score(gold, predicted.labels.cpu().numpy(), task, lengths)
-            values[i, 1] = uncertainty.nll(predicted.probabilities.cpu().numpy(), gold)
+            values[i, 1] = uncertainty.nll(predicted.probabilities.cpu().numpy()[known], gold[known])
         totals = self.processes.total(values.flatten()).reshape(-1, 2)
         return Validation(*(_means(cells, column.tolist()) for column in totals.T))
 

@@ -55,6 +55,13 @@ def test_the_path_of_a_sentence_goes_through_modules_that_there_are():
         importlib.import_module(f"crossfill.{name}")
 
 
+def test_pages_are_short():
+    words = {path.name: len(path.read_text(encoding="utf-8").split()) for path in (ROOT / "docs").glob("*.md")}
+    assert sum(words.values()) <= 22_000
+    assert words["results.md"] <= 3_000
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
 def test_links_of_the_readme_lead_to_files():
     links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(links) > 10

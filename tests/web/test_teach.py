@@ -1,6 +1,7 @@
 """The operations of teaching: order, tags, what is kept, and who may change anything."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -230,3 +231,38 @@ def test_sentences_are_not_kept_in_the_model_folder(tmp_path: Path):
         with pytest.raises(ConfigError, match="expected a folder outside of the model's"):
             check_apart(inside, tmp_path)
     check_apart(tmp_path.parent / "other", tmp_path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a limit of the size of files stands for the full disk")
+def test_a_full_disk_is_said_and_nothing_is_acknowledged_that_is_not_whole(teacher: Teacher, taught: TestClient):
+    import resource
+
+    accept(taught, LINES[0])
+    journal, before = teacher.folder / "pos-wol.bio", (teacher.folder / "pos-wol.bio").read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 40, limits[1]))
+    try:
+        values = {"words": LINES[1].split(), "labels": ["NOUN"] * len(LINES[1].split())}
+        assert post(taught, "accept", 507, **values)["error"] == "not_saved"
+        assert post(taught, "text", 507, text=" ".join(["Ndar"] * 40))["error"] == "not_saved"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert journal.read_bytes() == before
+    assert (progress(taught)["sentences"], progress(taught)["waiting"]) == (1, 0)
+    accept(taught, LINES[1])
+    assert len(Teacher(teacher.tagger, teacher.folder).active(CELL)) == 2
+
+
+def test_damaged_files_do_not_keep_a_server_from_starting_and_are_named(teacher: Teacher, taught: TestClient):
+    for line in LINES[:3]:
+        accept(taught, line)
+    post(taught, "text", text=LINES[4])
+    journal, waiting = (teacher.folder / f"pos-wol{ending}" for ending in (".bio", ".waiting.jsonl"))
+    journal.write_bytes(journal.read_bytes().replace(b"Dafa", b"Daf\xff"))
+    waiting.write_bytes(b'{"words": ["\xff"], "spaces": [true]}\n' + b"[" * 100_000 + b"\n" + waiting.read_bytes())
+    again = Teacher(teacher.tagger, teacher.folder)
+    assert [entry.sentence.words for entry in again.active(CELL)] == [tuple(line.split()) for line in LINES[:2]]
+    assert again.queue(CELL).waiting(()) == 1
+    assert [problem.partition(": ")[0] for problem in again.damage] == [f"{journal}:14"]
+    assert again.progress(CELL)["problem"] == again.damage[0]
+    again.close()

@@ -1,32 +1,35 @@
 r"""The journal of a cell: every sentence that was accepted for it, in a file that only grows; and what it amounts to.
 
 One file per cell, such as `ner-wol.bio` (a word, a tab, a label), in blocks that a blank line ends. The first line of a
-block is a comment: a word for what happened, a tab, and a JSON object with its details:
+block is a comment: a word for what happened, a tab, a JSON object with its details, a tab, and a checksum:
 
-    # accepted	{"id": "3f9a2c71", "who": "anna", "when": "2026-11-18T01:20:11Z", "words": 2, "glued": [0]}
+    # accepted	{"id": "3f9a2c71", "who": "anna", "when": "2026-11-18T01:20:11Z", "words": 2, "glued": [0]}	8d1fe02b
     Dakar	B-LOC
     !	O
 
-    # withdrawn	{"id": "3f9a2c71", "who": "anna", "when": "…"}
-    # learned	{"number": 1, "when": "…"}
-    # estimated	{"number": 1, "score": {"value": …, "low": …, "high": …}}
-    # returned	{"number": 1, "who": "anna", "when": "…"}
+    # withdrawn	{"id": "3f9a2c71", "who": "anna", "when": "…"}	…
+    # learned	{"number": 1, "when": "…"}	…
+    # estimated	{"number": 1, "score": {"value": …, "low": …, "high": …}}	…
+    # returned	{"number": 1, "who": "anna", "when": "…"}	…
 
-An entry of an annotation tool has its `source` there, too. `glued` are the words that no space follows. What was
-appended is on disk, and any number of processes may append to one file: each holds a lock, and first reads what others
-have written.
+An entry of an annotation tool has its `source` there, too. `glued` are the words that no space follows. The checksum is
+the CRC-32 of this entry and all before it. What was appended is on disk, and any number of processes may append to one
+file: each holds a lock, and first reads what others have written.
+
+A file whose end is damaged counts up to its last whole entry. Reading leaves it as it is; whoever appends first moves
+the rest to a file of the same name that ends in `.damaged`.
 """
 
 import json
 import os
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
-from crossfill.errors import DataError, unknown
+from crossfill.errors import CrossfillError, DataError, OutputError, unknown
 from crossfill.files import locked
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import UNLABELLED, Corpus, Sentence, on_one_line
@@ -95,18 +98,29 @@ class Journal:
 
     def __init__(self, folder: Path, cell: Cell) -> None:
         self.path = folder / f"{cell.task.replace(':', '=')}-{cell.language}.bio"
+        self.damage = ""
+        """What is wrong with the file, and from where on it does not count; empty if all of it does."""
         self._end = 0  # of what was read
+        self._sum = 0  # its checksum
 
     def append(self, *entries: Entry) -> list[Entry]:
         """Write entries, and return all that are new since the last call: those of other processes, then these."""
-        before = self._end
+        before = self._end, self._sum
         try:
             with self._open() as file:
                 others = self._read(file)
-                append_on_disk(self.path, "".join(map(_render, entries)).encode())
-                self._end = file.seek(0, os.SEEK_END)
-        except DataError:
-            self._end = before  # what others wrote will be read again
+                file.seek(self._end)
+                if rest := file.read():
+                    append_on_disk(self.path.with_name(f"{self.path.name}.damaged"), rest)
+                    file.truncate(self._end)
+                content, total = b"" if self._ends_blank(file) else b"\n\n", self._sum
+                for entry in entries:
+                    block, total = _render(entry, total)
+                    content += block
+                append_on_disk(self.path, content)
+                self._end, self._sum = file.seek(0, os.SEEK_END), total
+        except CrossfillError:
+            self._end, self._sum = before  # what others wrote will be read again
             raise
         return [*others, *entries]
 
@@ -124,58 +138,70 @@ class Journal:
             with locked(lock, wait=True), self.path.open("a+b", buffering=0) as file:
                 yield file
         except OSError as error:
-            raise DataError(f"{self.path}: expected a file that can be written; {error.strerror}") from None
+            raise _not_written(self.path, error) from None
 
     def _read(self, file: Any) -> list[Entry]:
-        """Read on from where reading ended; remove a block that a process left unfinished when it was killed."""
+        """Read on from where reading ended, up to the last whole entry."""
+        entries, self.damage, place = [], "", 0
+        if file.seek(0, os.SEEK_END) < self._end:
+            raise OutputError(f"{self.path}: expected the file that was read before, found a shorter one; start again")
         file.seek(self._end)
-        blocks, blank, rest = file.read().rpartition(b"\n\n")
-        whole = (blocks + blank).decode()
-        entries = [
-            self._parse(match[0], whole.count("\n", 0, match.start()) + 1) for match in re.finditer(r"(?:.+\n)+", whole)
-        ]
-        if rest.strip():
-            try:
-                if not rest.endswith(b"\n"):
-                    raise ValueError
-                entries.append(self._parse(rest.decode(), 1))
-                os.write(file.fileno(), b"\n")  # someone's editor has removed the last blank line
-            except (DataError, ValueError):
-                os.ftruncate(file.fileno(), self._end + len(blocks + blank))
-        self._end = file.seek(0, os.SEEK_END)
+        content = file.read()
+        for block in content.split(b"\n\n"):
+            if block.strip(b"\n"):
+                try:
+                    entry, self._sum = _parse(block.strip(b"\n"), self._sum)
+                except (KeyError, TypeError, ValueError, AttributeError, DataError) as error:
+                    file.seek(0)
+                    line = file.read(self._end + place).count(b"\n") + 1
+                    self.damage = (
+                        f"{self.path}:{line}: expected an entry of a journal; {type(error).__name__}: {error}; what is "
+                        f"from here on does not count, and will be kept in {self.path.name}.damaged"
+                    )
+                    break
+                entries.append(entry)
+            place += len(block) + 2
+        self._end += min(place, len(content))
         return entries
 
-    def _parse(self, block: str, line: int) -> Entry:
-        first, *rows = block.strip("\n").split("\n")
-        try:
-            name, details = first.removeprefix("# ").split("\t", 1)
-            kind, values = _KINDS[name], json.loads(details)
-            if kind is Accepted:
-                n_words, glued = values.pop("words"), values.pop("glued")
-                words, labels = zip(*(row.split("\t") for row in rows), strict=True)
-                if len(words) != n_words:
-                    raise ValueError(f"expected {n_words} words, got {len(words)}")
-                values["sentence"] = Sentence(
-                    words, labels, tuple(i not in glued for i in range(n_words)) if glued else ()
-                )
-            if kind is Estimated:
-                values["score"] = Score(**values["score"])
-            return kind(**values)
-        except (KeyError, TypeError, ValueError, AttributeError, DataError) as error:
-            raise DataError(
-                f"{self.path}:{line}: expected an entry of a journal; {type(error).__name__}: {error}; restore "
-                "the file, or move it out of the folder"
-            ) from None
+    def _ends_blank(self, file: Any) -> bool:
+        file.seek(max(0, self._end - 2))
+        return file.read() in (b"", b"\n\n")
 
 
-def _render(entry: Entry) -> str:
-    values, rows = {name: value for name, value in asdict(entry).items() if value is not None}, ""
+def _parse(block: bytes, before: int) -> tuple[Entry, int]:
+    """Read an entry, and the checksum of all up to it; an error if that is not the one written."""
+    first, *rows = block.decode().split("\n")
+    head, _, written = first.rpartition("\t")
+    total = _checksum(head, rows, before)
+    if written != f"{total:08x}":
+        raise ValueError("its checksum is wrong")
+    name, details = head.removeprefix("# ").split("\t")
+    kind, values = _KINDS[name], json.loads(details)
+    if kind is Accepted:
+        n_words, glued = values.pop("words"), values.pop("glued")
+        words, labels = zip(*(row.split("\t") for row in rows), strict=True)
+        values["sentence"] = Sentence(words, labels, tuple(i not in glued for i in range(n_words)) if glued else ())
+    if kind is Estimated:
+        values["score"] = Score(**values["score"])
+    return kind(**values), total
+
+
+def _render(entry: Entry, before: int) -> tuple[bytes, int]:
+    """Write an entry, and the checksum of all up to it."""
+    values, rows = {name: value for name, value in asdict(entry).items() if value is not None}, []
     if isinstance(entry, Accepted):
         sentence = entry.sentence
         del values["sentence"]
         values |= {"words": len(sentence), "glued": [i for i, space in enumerate(sentence.spaces) if not space]}
-        rows = "".join(f"{word}\t{label}\n" for word, label in zip(sentence.words, sentence.labels, strict=True))
-    return f"# {type(entry).__name__.lower()}\t{json.dumps(values, ensure_ascii=False)}\n{rows}\n"
+        rows = [f"{word}\t{label}" for word, label in zip(sentence.words, sentence.labels, strict=True)]
+    head = f"# {type(entry).__name__.lower()}\t{json.dumps(values, ensure_ascii=False)}"
+    total = _checksum(head, rows, before)
+    return "\n".join([f"{head}\t{total:08x}", *rows, "", ""]).encode(), total
+
+
+def _checksum(head: str, rows: Sequence[str], before: int) -> int:
+    return crc32("\n".join([head, *rows]).encode(), before)
 
 
 @dataclass(frozen=True)
@@ -244,7 +270,10 @@ class JournalState:
 
     def at(self, number: int) -> CellState:
         """Find the state of this number."""
-        return next(state for state in self.states if state.number == number)
+        for state in self.states:
+            if state.number == number:
+                return state
+        raise DataError(f"expected a state from 0 to {len(self.states) - 1}, got {number}")
 
     def _remove(self, name: str | None) -> None:
         self.by_text = {key: entry for key, entry in self.by_text.items() if entry.id != name}
@@ -261,7 +290,8 @@ def append_on_disk(path: Path, content: bytes) -> None:
         with path.open("ab", buffering=0) as file:
             start = file.seek(0, os.SEEK_END)
             try:
-                file.write(content)
+                while content:
+                    content = content[file.write(content) :]  # a disk that gets full takes only a part
                 os.fsync(file.fileno())
             except OSError:
                 file.truncate(start)
@@ -273,7 +303,14 @@ def append_on_disk(path: Path, content: bytes) -> None:
             finally:
                 os.close(folder)
     except OSError as error:
-        raise DataError(f"{path}: expected a file that can be written; {error.strerror}; nothing was saved") from None
+        raise _not_written(path, error) from None
+
+
+def _not_written(path: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"{path}: expected a file that can be written; {error.strerror or error}; nothing was saved: make room, or "
+        "correct the permissions, and try again"
+    )
 
 
 def check_sentence(cell: Cell, sentence: Sentence, task: Task) -> None:

@@ -45,9 +45,9 @@ class SentenceQueue:
         self._order: list[str] = []  # keys, most worth annotating first
         self._order_of: tuple[str, Strategy, Cost, int] | None = None  # what that was computed from
         self._changed = threading.Condition()
-        for line in self.path.read_text(encoding="utf-8").split("\n") if self.path.exists() else ():
+        for line in self.path.read_bytes().split(b"\n") if self.path.exists() else ():
             # half a line, of a process that was killed, was never acknowledged
-            with suppress(ValueError, KeyError, TypeError, DataError):
+            with suppress(ValueError, KeyError, TypeError, RecursionError, DataError):
                 values = json.loads(line)
                 sentence = Sentence(tuple(map(str, values["words"])), (), tuple(map(bool, values["spaces"])))
                 self._sentences[text_key(sentence)] = sentence

@@ -110,6 +110,11 @@ class Teacher:
             if number := taught.refresh().current:  # what was learned before is learned again
                 self._begin(taught, number)
 
+    @property
+    def damage(self) -> list[str]:
+        """What is wrong with the journals."""
+        return [taught.journal.damage for taught in self._taught.values() if taught.journal.damage]
+
     def accept(
         self,
         cell: str | Cell,
@@ -193,9 +198,7 @@ class Teacher:
         with self._lock:
             if self.busy(taught.cell):
                 raise DataError(f"{taught.cell}: expected a cell that is not being adapted; wait a moment")
-            if number not in [state.number for state in taught.refresh().states]:
-                last = len(taught.state.states) - 1
-                raise DataError(f"{taught.cell}: expected a state from 0 to {last}, got {number}")
+            taught.refresh().at(number)  # an error if there is none
             taught.write(Returned(number, who, _now()))
             self._begin(taught, number)
 
@@ -227,7 +230,7 @@ class Teacher:
                 "busy": self.busy(taught.cell),
                 "every": self.every,
                 "estimate": taught.estimate,
-                "problem": taught.problem,
+                "problem": taught.problem or taught.journal.damage or None,
             }
 
     def save_model(self, cell: str | Cell) -> Path:

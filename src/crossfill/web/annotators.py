@@ -27,7 +27,7 @@ from crossfill.web.settings import ServeSettings
 Labelled = tuple[str, list[Sentence], str | None]
 """Who labelled sentences, the sentences, and the annotation that they are from, as the journal names it."""
 _TAGGING = BODY_PROBLEMS | problems(404)
-_LEARNING = _TAGGING | problems(403, 409)
+_LEARNING = _TAGGING | problems(403, 409, 507)
 ConfigField = Annotated[str, Field(description="The project's labelling configuration, as XML.")]
 OneOrMore = BeforeValidator(lambda value: value if isinstance(value, list) else [] if value is None else [value])
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from crossfill import __version__
-from crossfill.errors import CrossfillError
+from crossfill.errors import CrossfillError, OutputError
 
 
 class Answer(BaseModel):
@@ -41,6 +41,7 @@ _KINDS = {
     499: ("gone", "The client went away"),
     500: ("failure", "The server failed"),
     503: ("unavailable", "No answer in time, or the server is stopping"),
+    507: ("not_saved", "The disk is full, or cannot be written: nothing was kept"),
 }
 """The name of each problem, and what it means."""
 _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "5"}}
@@ -73,7 +74,7 @@ def answer_problems(app: FastAPI) -> None:
 
     @app.exception_handler(CrossfillError)
     async def on_bad_input(_: Request, error: CrossfillError) -> Response:
-        return problem_response(ApiError(422, str(error)))
+        return problem_response(ApiError(507 if isinstance(error, OutputError) else 422, str(error)))
 
     @app.exception_handler(RequestValidationError)
     async def on_bad_values(_: Request, error: RequestValidationError) -> Response:

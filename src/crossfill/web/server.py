@@ -44,6 +44,8 @@ def serve(
     if settings.teach is not None:
         check_apart(settings.teach, folder)
         teacher = Teacher(tagger, settings.teach, settings.learn_every, folder)
+        for damage in teacher.damage:
+            log("warning", "damaged", problem=damage)
     app = build_app(tagger, settings, shown_name(folder), tagger.card.examples, teacher)
     listening = _listen(settings.host, settings.port)
     finish = int(settings.timeout) + 10

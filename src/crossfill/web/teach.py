@@ -21,7 +21,7 @@ from crossfill.web.problems import BODY_PROBLEMS, check_size, problems
 from crossfill.web.request_queue import RequestQueue
 
 RECENT = 20  # corrected sentences that an answer shows
-_LOOKS = problems(401, 421, 422, 429, 503)
+_LOOKS = problems(401, 421, 422, 429, 503, 507)
 
 
 Name = Annotated[str, Field(max_length=MOST_NAME, description="Who corrects, for the journal.")]
@@ -82,7 +82,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
     tagger, limits = teacher.tagger, queue.settings
 
     def operation(path: str, summary: str) -> Any:
-        return app.post(f"/api/teach/{path}", summary=summary, responses=BODY_PROBLEMS | problems(403))
+        return app.post(f"/api/teach/{path}", summary=summary, responses=BODY_PROBLEMS | problems(403, 507))
 
     def example(**values: Any) -> Any:
         return Body(examples=[{"cell": str(tagger.cells[0]), **values}])

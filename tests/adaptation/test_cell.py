@@ -101,6 +101,7 @@ def test_methods_that_vote_are_refused() -> None:
 def test_files_come_back_whole_and_can_be_removed(tmp_path: Path) -> None:
     model = small_model()
     made = adapted_to(model, examples(5))
+    (tmp_path / checkpoint.WEIGHTS).write_bytes(b"of this model")
     path = save_adapted(tmp_path, made)
     assert path == adapted_path(tmp_path, CELL)
     found = load_adapted(tmp_path, model)[CELL]
@@ -119,20 +120,49 @@ def test_files_come_back_whole_and_can_be_removed(tmp_path: Path) -> None:
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     model = small_model()
     made = adapted_to(model, examples(2))
+    (tmp_path / checkpoint.WEIGHTS).write_bytes(b"of this model")
     path = save_adapted(tmp_path, made)
     tensors, notes = checkpoint.read_tensors(path)
     for changed in (
         {"mean": tensors["mean"][:, 1:]},
         {"scale": tensors["scale"] * float("nan")},
+        {"scale": -tensors["scale"]},
+        {"curvature/feature_values": -tensors["curvature/feature_values"]},
         {"labels": tensors["labels"] + 7},
         {"lengths": tensors["lengths"] + 1},
     ):
         checkpoint.write_tensors(path, tensors | changed, notes)
         with pytest.raises(CheckpointError, match=next(iter(changed))):
             load_adapted(tmp_path, model)
+    for wrong in (float("nan"), float("inf"), -1.0):
+        for values in (
+            *({"variances": notes["variances"] | {name: wrong}} for name in ("weights", "bias", "spread", "share")),
+            {"variances": notes["variances"] | {"cues": [wrong, 0, 0, 0, 0]}},
+            {"temperature": wrong},
+        ):
+            checkpoint.write_tensors(path, tensors, notes | values)
+            with pytest.raises(CheckpointError, match="expected (finite )?numbers"):
+                load_adapted(tmp_path, model)
+    for values in ({"shift": float("nan")}, {"evidence": float("inf")}, {"variances": {"none_label": 99}}):
+        more = {"variances": notes["variances"] | values["variances"]} if "variances" in values else values
+        checkpoint.write_tensors(path, tensors, notes | more)
+        with pytest.raises(CheckpointError, match="expected (finite numbers|0 to 3)"):
+            load_adapted(tmp_path, model)
     checkpoint.write_tensors(path, tensors, notes | {"cell": "pos/xxx"})
     with pytest.raises((CheckpointError, DataError), match="xxx"):
         load_adapted(tmp_path, model)
+
+
+def test_a_cell_of_another_model_is_refused(tmp_path: Path) -> None:
+    model = small_model()
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / checkpoint.WEIGHTS).write_bytes(name.encode())
+        path = save_adapted(tmp_path / name, adapted_to(model, examples(2)))
+        assert CELL in load_adapted(tmp_path / name, model)
+    path.write_bytes(adapted_path(tmp_path / "one", CELL).read_bytes())
+    with pytest.raises(CheckpointError, match=r"got one of another model; delete it"):
+        load_adapted(tmp_path / "other", model)
 
 
 def test_draws_of_an_adapted_head_have_a_share_of_the_covariance() -> None:

@@ -79,6 +79,12 @@ def test_a_file_that_changes_after_the_plan_is_noticed(name: str, change: str, t
     write(changed[change]) if change in changed else path.write_bytes(b"")
     with pytest.raises(DataError, match=r"the file has changed|expected a Parquet file|expected gzip"):
         items(shards)
+    write(words)
+    reading = read_shard(shards_of(path, shards[0].form)[0], "wol", "words", lambda *_: None)
+    next(reading)
+    write(changed[change]) if change in changed else path.write_bytes(b"")
+    with pytest.raises(DataError, match=r"the file has changed|expected a Parquet file"):
+        list(reading)
 
 
 def test_parquet_and_files_in_gzip(tmp_path: Path):

@@ -1,5 +1,8 @@
 """`crossfill adapt`: a better cell, undone again; bad input leaves the model as it was."""
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,7 +38,7 @@ def run(*given: object) -> tuple[int, str]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("[!.]*")) if path.is_file()}
 
 
 def test_adapt_twice_and_undo(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:
@@ -156,3 +159,23 @@ def test_a_language_with_nothing_but_text_is_added(made: tuple[Path, Path, Grid,
     assert code != 0
     assert "tags already" in told
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "swe.txt"]
+
+
+def test_two_at_once_learn_the_sentences_of_both(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:
+    model, _, grid, cell = made
+    shutil.copytree(model, tmp_path / "model")
+    commands = []
+    for i in range(3):
+        (tmp_path / f"{i}.bio").write_text(sentences(grid, cell, "train", 3 * i, 3 * i + 3))
+        commands.append(["adapt", str(tmp_path / "model"), str(tmp_path / f"{i}.bio"), "--cell", str(cell)])
+    processes = [subprocess.Popen([sys.executable, "-m", "crossfill", *command]) for command in commands]
+    assert [process.wait(120) for process in processes] == [0, 0, 0]
+    assert str(crossfill.load(tmp_path / "model").adapted[cell]) == "adapted, 9 sentences"
+
+
+def test_a_folder_that_is_no_model_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.bio").write_text("a\tO\n")
+    code, message = run("adapt", tmp_path / "typo", tmp_path / "a.bio", "--cell", "ner/wol")
+    assert code == 1
+    assert "there is no folder" in message
+    assert not (tmp_path / "typo").exists()

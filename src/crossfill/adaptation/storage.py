@@ -1,12 +1,16 @@
 """Adapted cells on disk: one safetensors file each, in the folder `adapted` of a model folder.
 
 Tensors: `features`, `cues` and `labels` of words, `lengths` of sentences; `known`, the cues that the cell has learnt;
-`mean`, `factor`, `scale` and `curvature/…` of the posterior. Notes (JSON): format, cell, labels, unit, hash of each
-sentence, variances, temperature, shift, evidence, date. Loading executes nothing, and every shape and value is checked.
+`mean`, `factor`, `scale` and `curvature/…` of the posterior. Notes (JSON): format, cell, labels, unit, a hash of the
+model's weights and of each sentence, variances, temperature, shift, evidence, date. Loading executes nothing, and every
+shape and value is checked.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from hashlib import file_digest
 from pathlib import Path
 
 from torch import Tensor
@@ -18,17 +22,34 @@ from crossfill.adaptation.fit import CellVariances
 from crossfill.adaptation.gaussian import Curvature, HeadPosterior
 from crossfill.encoders.cues import KINDS
 from crossfill.errors import CheckpointError
+from crossfill.files import locked
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task, Unit
 from crossfill.model import Model
 
-FORMAT = 7
+FORMAT = 8
 _CURVATURE = ("label_values", "label_vectors", "feature_values", "feature_vectors", "cue_values")
 
 
 def adapted_path(folder: Path, cell: Cell) -> Path:
     """The file of an adapted cell."""
     return folder / checkpoint.ADAPTED / f"{cell.task.replace(':', '=')}-{cell.language}.safetensors"
+
+
+@contextmanager
+def changing_adapted(folder: Path) -> Iterator[None]:
+    """Wait for other processes that change adapted cells of a model folder, and have them wait until the block ends."""
+    checkpoint.read_description(folder)
+    try:
+        with locked(folder / checkpoint.ADAPTED / checkpoint.LOCK, wait=True):
+            yield
+    except OSError as error:
+        raise CheckpointError(f"{folder}: expected a model folder that can be written; {error.strerror}") from None
+
+
+def _weights_digest(folder: Path) -> str:
+    with (folder / checkpoint.WEIGHTS).open("rb") as file:
+        return file_digest(file, "blake2b").hexdigest()[:32]
 
 
 def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
@@ -48,6 +69,7 @@ def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
     notes = {
         "format": FORMAT,
         "cell": str(adapted.cell),
+        "weights": _weights_digest(folder),
         "labels": list(adapted.task.labels),
         "unit": str(adapted.task.unit),
         "hashes": list(examples.hashes),
@@ -80,19 +102,23 @@ def load_adapted(folder: Path, model: Model) -> dict[Cell, AdaptedCell]:
     """The adapted cells of a model folder, checked against the model."""
     found: dict[Cell, AdaptedCell] = {}
     labels = {name: task.labels for name, task in model.inventory.tasks.items()}
-    for path in sorted((folder / checkpoint.ADAPTED).glob("*.safetensors")):
-        made = _load(path, model)
+    paths = sorted((folder / checkpoint.ADAPTED).glob("*.safetensors"))
+    weights = _weights_digest(folder) if paths else ""
+    for path in paths:
+        made = _load(path, model, weights)
         if labels.setdefault(made.cell.task, made.task.labels) != made.task.labels:
             raise CheckpointError(f"{path}: expected the labels of other adapted cells of {made.cell.task}; delete it")
         found[made.cell] = made
     return found
 
 
-def _load(path: Path, model: Model) -> AdaptedCell:
+def _load(path: Path, model: Model, weights: str) -> AdaptedCell:
     tensors, notes = checkpoint.read_tensors(path)
     try:
         if notes["format"] != FORMAT:
             raise ValueError(f"expected format {FORMAT}, got {notes['format']}; adapt the cell again")
+        if notes["weights"] != weights:
+            raise ValueError("expected a cell adapted with the weights of this folder, got one of another model")
         cell, labels = Cell.parse(notes["cell"]), tuple(map(str, notes["labels"]))
         model.inventory.language_index(cell.language)
         known = model.inventory.tasks.get(cell.task)
@@ -108,6 +134,8 @@ def _load(path: Path, model: Model) -> AdaptedCell:
         curvature = Curvature(*(tensors[f"curvature/{name}"].double() for name in _CURVATURE))
         mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))
         variances = CellVariances(**(notes["variances"] | {"cues": tuple(notes["variances"]["cues"])}))
+        calibration = CellCalibration(float(notes["temperature"]), float(notes["shift"]))
+        _check_values(variances, calibration, float(notes["evidence"]), len(labels))
         return AdaptedCell(
             cell=cell,
             task=Task(cell.task, labels, unit),
@@ -115,7 +143,7 @@ def _load(path: Path, model: Model) -> AdaptedCell:
             known=tensors["known"],
             posterior=HeadPosterior(mean, factor, scale, curvature, variances.share),
             variances=variances,
-            calibration=CellCalibration(float(notes["temperature"]), float(notes["shift"])),
+            calibration=calibration,
             evidence=float(notes["evidence"]),
             date=str(notes["date"]),
         )
@@ -145,9 +173,20 @@ def _check(tensors: dict[str, Tensor], hashes: Iterable[str], labels: int, n_fea
     for name, shape in shapes.items():
         if tuple(tensors[name].shape) != shape:
             raise ValueError(f"{name}: expected {shape}, got {tuple(tensors[name].shape)}")
-        if not bool(tensors[name].isfinite().all()):
-            raise ValueError(f"{name}: expected finite numbers")
+        lowest = 0.0 if name == "scale" or name.endswith("_values") else -math.inf  # widths and eigenvalues
+        if not bool((tensors[name].isfinite() & (tensors[name] >= lowest)).all()):
+            raise ValueError(f"{name}: expected finite numbers{', none below 0' if lowest == 0 else ''}")
     if int(tensors["lengths"].sum()) != n_words or bool((tensors["lengths"] < 1).any()):
         raise ValueError("lengths: expected the words of every sentence")
     if n_words and not -1 <= int(tensors["labels"].min()) <= int(tensors["labels"].max()) < labels:
         raise ValueError(f"labels: expected −1 (none) to {labels - 1}")
+
+
+def _check_values(variances: CellVariances, calibration: CellCalibration, evidence: float, n_labels: int) -> None:
+    widths = (variances.weights, variances.bias, *variances.cues, variances.spread, variances.share)
+    if len(variances.cues) != len(CellVariances(0, 0).cues) or not all(0 <= width < math.inf for width in widths):
+        raise ValueError(f"variances: expected numbers of 0 or more, got {widths}")
+    if variances.none_label not in (None, *range(n_labels)):
+        raise ValueError(f"none_label: expected 0 to {n_labels - 1}, got {variances.none_label}")
+    if not (0 < calibration.temperature < math.inf and math.isfinite(calibration.shift) and math.isfinite(evidence)):
+        raise ValueError(f"expected finite numbers and a temperature above 0, got {calibration}, evidence {evidence}")

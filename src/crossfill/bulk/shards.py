@@ -102,33 +102,47 @@ def read_shard(
 
 
 def _records(shard: Shard) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
-    """Yield the rows of a shard, or its lines or blocks of lines, each with its number, if its bytes are as planned."""
+    """Yield the rows of a shard, or its lines or blocks of lines, each with its number.
+
+    Its bytes have to be as planned, before and after they are read: the file may change meanwhile.
+    """
     with Path(shard.file).open("rb") as file:
-        n_bytes, digest, _ = _contents(file)
-        if (n_bytes, digest) != (shard.bytes, shard.digest):
-            raise DataError(
-                f"{shard.file}: expected the {shard.bytes:,} bytes that were there when the run began, got others "
-                f"({n_bytes:,} bytes): the file has changed; run the command again with --force"
-            )
-        if shard.form == "parquet":
-            with opened_parquet(file, shard.file) as table:
-                rows = (row for part in table.iter_batches() for row in part.to_pylist())
-                for number, row in enumerate(rows, start=1):
-                    yield number, json.loads(json.dumps(row, default=str))  # dates as text, as JSON lines have them
-            return
-        packed = shard.file.endswith(".gz")
-        if shard.form in FIELD_TEXTS:
-            yield 1, unpacked(file.read(), shard.file, packed)
-            return
-        lines = _lines(BytesIO(unpacked(file.read(), shard.file, packed)) if packed else file)
-        first, record = 1, []
-        for number, line in enumerate(lines, start=1):
-            record.append(line)
-            if shard.form not in ("conllu", "bio") or not line.strip():  # in these, records end at a blank line
-                yield first, b"".join(record)
-                first, record = number + 1, []
-        if record:
+        _check_unchanged(file, shard)
+        yield from _rows(file, shard) if shard.form == "parquet" else _blocks(file, shard)
+        file.seek(0)
+        _check_unchanged(file, shard)
+
+
+def _check_unchanged(file: BufferedIOBase, shard: Shard) -> None:
+    n_bytes, digest, _ = _contents(file)
+    if (n_bytes, digest) != (shard.bytes, shard.digest):
+        raise DataError(
+            f"{shard.file}: expected the {shard.bytes:,} bytes that were there when the run began, got others "
+            f"({n_bytes:,} bytes): the file has changed; run the command again with --force"
+        )
+
+
+def _rows(file: BufferedIOBase, shard: Shard) -> Iterator[tuple[int, dict[str, Any]]]:
+    with opened_parquet(file, shard.file) as table:
+        rows = (row for part in table.iter_batches() for row in part.to_pylist())
+        for number, row in enumerate(rows, start=1):
+            yield number, json.loads(json.dumps(row, default=str))  # dates as text, as JSON lines have them
+
+
+def _blocks(file: BufferedIOBase, shard: Shard) -> Iterator[tuple[int, bytes]]:
+    packed = shard.file.endswith(".gz")
+    if shard.form in FIELD_TEXTS:
+        yield 1, unpacked(file.read(), shard.file, packed)
+        return
+    lines = _lines(BytesIO(unpacked(file.read(), shard.file, packed)) if packed else file)
+    first, record = 1, []
+    for number, line in enumerate(lines, start=1):
+        record.append(line)
+        if shard.form not in ("conllu", "bio") or not line.strip():  # in these, records end at a blank line
             yield first, b"".join(record)
+            first, record = number + 1, []
+    if record:
+        yield first, b"".join(record)
 
 
 def _lines(file: BufferedIOBase) -> Iterator[bytes]:

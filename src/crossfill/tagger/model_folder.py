@@ -100,6 +100,8 @@ def grow_folder(folder: Path, out: Path | None, model: Model, config: Config) ->
     target = copy_folder(folder, out)
     with _copied(target, target) as scratch:
         _save_weights(scratch, model, config)
+        for cell in adapted_cells(model).values():
+            save_adapted(scratch, cell)
         write_card(scratch)
         before = target.parent / f".{target.name}-before-{os.getpid()}"
         target.rename(before)

@@ -141,12 +141,12 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
             {"temperature": wrong},
         ):
             checkpoint.write_tensors(path, tensors, notes | values)
-            with pytest.raises(CheckpointError, match="expected (finite )?numbers"):
+            with pytest.raises(CheckpointError, match=r"expected (finite )?numbers"):
                 load_adapted(tmp_path, model)
     for values in ({"shift": float("nan")}, {"evidence": float("inf")}, {"variances": {"none_label": 99}}):
         more = {"variances": notes["variances"] | values["variances"]} if "variances" in values else values
         checkpoint.write_tensors(path, tensors, notes | more)
-        with pytest.raises(CheckpointError, match="expected (finite numbers|0 to 3)"):
+        with pytest.raises(CheckpointError, match=r"expected (finite numbers|0 to 3)"):
             load_adapted(tmp_path, model)
     checkpoint.write_tensors(path, tensors, notes | {"cell": "pos/xxx"})
     with pytest.raises((CheckpointError, DataError), match="xxx"):

@@ -38,7 +38,9 @@ def run(*given: object) -> tuple[int, str]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("[!.]*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("[!.]*")) if path.is_file()
+    }
 
 
 def test_adapt_twice_and_undo(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def adapt(
+    context: typer.Context,
     model: ModelFolder,
     cell: OneCell,
     labelled: Annotated[
@@ -33,24 +34,15 @@ def adapt(
     ] = False,
 ) -> None:
     """Adapt a cell to a few labelled sentences, in addition to those it was adapted to before; or undo that."""
-    from contextlib import nullcontext
-
-    from crossfill.adaptation.storage import changing_adapted
+    from crossfill.adaptation.storage import changing_adapted, remove_adapted, save_adapted
     from crossfill.errors import DataError
-    from crossfill.tagger.model_folder import find_model
+    from crossfill.tagger.model_folder import copy_folder, find_model
+    from crossfill.tagger.tagger import load
 
     if (labelled is None) != undo:
         raise DataError("expected a file of labelled sentences, or --undo to forget those of before")
-    with changing_adapted(find_model(model)) if out is None else nullcontext():
-        _adapt(model, cell, labelled, out, data)
-
-
-def _adapt(model: Path, cell: str, labelled: Path | None, out: Path | None, data: Path | None) -> None:
-    from crossfill.adaptation.storage import remove_adapted, save_adapted
-    from crossfill.errors import DataError
-    from crossfill.tagger.model_folder import copy_folder
-    from crossfill.tagger.tagger import load
-
+    if out is None:
+        context.with_resource(changing_adapted(find_model(model)))
     tagger = load(model, cache=True)
     target = tagger.cell_to_adapt(cell)
     if labelled is None:

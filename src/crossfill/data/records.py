@@ -65,6 +65,8 @@ def parse_json(data: bytes, where: str, task: str, hints: ReadingHints, notes: F
     if data.lstrip()[:1] == b"[":
         try:
             values = enumerate(json.loads("\n".join(lines)), start=1)
+            if b"\\u" in data:  # halves of surrogate pairs are looked for in text
+                values = ((number, json.dumps(value)) for number, value in values)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{where}: expected a list of JSON objects, got invalid JSON: {error}; fix it") from None
     return read_records(values, task, hints, notes)
@@ -225,8 +227,11 @@ def _annotated(record: dict[str, Any]) -> tuple[str, list[TextSpan]]:
         texts = [value for value in record["data"].values() if isinstance(value, str)]
         text = record["data"].get("text", texts[0] if len(texts) == 1 else None)
         done = [a for a in record["annotations"] if isinstance(a, dict) and not a.get("was_cancelled")]
-        results = ([r for r in a.get("result", ()) if r.get("type", "labels") == "labels"] for a in done)
-        annotations = [sorted(_span(r.get("value")) for r in result) for result in results]
+        results = [a.get("result", []) for a in done]
+        if not all(isinstance(result, list) and all(isinstance(r, dict) for r in result) for result in results):
+            raise DataError('expected the "result" of an annotation as a list of objects, got something else')
+        regions = ([r for r in result if r.get("type", "labels") == "labels"] for result in results)
+        annotations = [sorted(_span(r.get("value")) for r in result) for result in regions]
         if not annotations or any(other != annotations[0] for other in annotations):
             raise DataError(f"expected one annotation of the text, got {len(annotations)}; keep the one to train on")
         spans = annotations[0]
@@ -251,19 +256,18 @@ def _span(value: Any) -> TextSpan:
         value = dict(zip(("start", "end", "label"), value, strict=True))
     if not isinstance(value, dict):
         raise DataError(
-            f"expected a span as start, end and label, got {json.dumps(value)[:40]}; use "
-            '{"start": 0, "end": 5, "label": "PER"}'
+            f'expected a span as start, end and label, got {value!r:.40}; use {{"start": 0, "end": 5, "label": "PER"}}'
         )
     label = next((value[name] for name in _NAMES if value.get(name)), None)
     if isinstance(label, list) and len(label) == 1:
         label = label[0]
     if not isinstance(label, str) or not label or label.split() != [label]:
-        raise DataError(f"expected one label without spaces for a span, got {json.dumps(label)[:40]}; give it one")
+        raise DataError(f"expected one label without spaces for a span, got {label!r:.40}; give it one")
     return TextSpan(_number(value, _STARTS), _number(value, _ENDS), label)
 
 
 def _number(value: dict[str, Any], names: tuple[str, ...]) -> int:
     item = next((value[name] for name in names if name in value), None)
     if type(item) is not int:
-        raise DataError(f"expected {names[0]} as a number of characters, got {json.dumps(item)[:20]}; use an integer")
+        raise DataError(f"expected {names[0]} as a number of characters, got {item!r:.20}; use an integer")
     return item

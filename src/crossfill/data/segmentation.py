@@ -5,7 +5,9 @@ Chinese, Japanese, …) by dictionary.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from crossfill.data.codes import language_tag
@@ -25,6 +27,25 @@ class TextSpan(NamedTuple):
     start: int
     end: int
     label: str
+
+
+class SpanIndex:
+    """The spans of a text by their places, to find those of a sentence without a look at all others."""
+
+    def __init__(self, spans: Iterable[TextSpan]) -> None:
+        self._spans = sorted(spans)
+        self._starts = [span.start for span in self._spans]
+        self._ends = list(accumulate((span.end for span in self._spans), max))  # the last up to each span
+
+    def between(self, start: int, end: int) -> list[TextSpan]:
+        """List the spans that have a part between two places."""
+        some = self._spans[bisect_right(self._ends, start) : bisect_left(self._starts, end)]
+        return [span for span in some if span.end > start]
+
+    def join(self, before: int, after: int) -> bool:
+        """Tell whether a span begins before the first place and ends after the second."""
+        n_begun = bisect_left(self._starts, before)
+        return n_begun > 0 and self._ends[n_begun - 1] > after
 
 
 def split_text(text: str, language: str) -> Iterator[Sentence]:
@@ -90,19 +111,21 @@ def sentences_with_spans(text: str, spans: Sequence[TextSpan], language: str, sp
 
     A word in which a span begins or ends is split there, and added to the list `split`.
     """
-    for bounds in cut_into_sentences(text, language, spans):
-        inside = [span for span in spans if bounds[0][0] < span.end and bounds[-1][1] > span.start]
+    index = SpanIndex(spans)
+    for bounds in cut_into_sentences(text, language, index):
+        inside = index.between(bounds[0][0], bounds[-1][1])
         cut = cut_at_spans(bounds, inside)
-        split += [text[start:end] for start, end in bounds if (start, end) not in cut]
+        whole = {*cut}
+        split += [text[start:end] for start, end in bounds if (start, end) not in whole]
         yield cut_with_spans(text, cut, inside)
 
 
-def cut_into_sentences(text: str, language: str, spans: Sequence[TextSpan]) -> list[list[Bounds]]:
+def cut_into_sentences(text: str, language: str, spans: SpanIndex) -> list[list[Bounds]]:
     """Cut a text into the words of each sentence; sentences that a span joins are one."""
     joined: list[list[Bounds]] = []
     for sentence in split_text(text, language):
         bounds = list(sentence.offsets)
-        if joined and any(span.start < joined[-1][-1][1] and span.end > bounds[0][0] for span in spans):
+        if joined and spans.join(joined[-1][-1][1], bounds[0][0]):
             joined[-1] += bounds
         else:
             joined.append(bounds)
@@ -120,17 +143,17 @@ def cut_at_spans(bounds: Iterable[Bounds], spans: Sequence[TextSpan]) -> list[Bo
     places = sorted({place for span in spans for place in (span.start, span.end)})
     cut = []
     for start, end in bounds:
-        inside = [place for place in places if start < place < end]
+        inside = places[bisect_right(places, start) : bisect_left(places, end)]
         cut += zip([start, *inside], [*inside, end], strict=True)
     return cut
 
 
 def tags_of(bounds: Sequence[Bounds], spans: Sequence[TextSpan], text: str) -> tuple[str, ...]:
     """Tag words in IOB2; an error if spans overlap, hold no word, or begin or end within one."""
-    tags = ["O"] * len(bounds)
+    tags, starts, ends = ["O"] * len(bounds), [start for start, _ in bounds], [end for _, end in bounds]
     for span in sorted(spans):
         shown = f"'{text[span.start : span.end][:40]}' ({span.label}, {span.start} to {span.end})"
-        inside = [i for i, (start, end) in enumerate(bounds) if start < span.end and end > span.start]
+        inside = range(bisect_right(ends, span.start), bisect_left(starts, span.end))
         if not inside:
             raise DataError(f"expected words in the span {shown}, got none; correct its start and end")
         if cut := [text[a:b] for a, b in (bounds[i] for i in inside) if a < span.start or b > span.end]:

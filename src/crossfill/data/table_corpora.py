@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crossfill.data.labels import is_ner
-from crossfill.data.reading import FileNotes, ReadingHints, decode
+from crossfill.data.reading import LARGEST, FileNotes, ReadingHints, decode
 from crossfill.data.records import (
     WORD_NAMES,
     as_row,
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 _FEATURES = b"huggingface"
+_FEW_VALUES, _VALUES_PER_BYTE = 500_000, 20
+"""Most values in a Parquet file: so many, or more if it is large."""
+_ROWS_AT_A_TIME = 1000
 
 
 def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
@@ -127,7 +130,12 @@ def parse_arrow(data: bytes, where: str, task: str, hints: ReadingHints, notes: 
     source = arrow.BufferReader(data)
     if data.startswith(b"PAR1"):
         with opened_parquet(source, where) as file:
-            table = file.read()
+            batches, size = [], 0
+            for batch in file.iter_batches(_ROWS_AT_A_TIME):
+                if (size := size + batch.nbytes) > LARGEST:
+                    raise DataError(f"{where}: expected at most {LARGEST:,} bytes when unpacked, got more; cut it up")
+                batches.append(batch)
+            table = arrow.Table.from_batches(batches, file.schema_arrow)
             table.validate(full=True)
     else:
         with _refusing(where, "an Arrow"):
@@ -137,9 +145,17 @@ def parse_arrow(data: bytes, where: str, task: str, hints: ReadingHints, notes: 
     columns: list[str] = table.column_names
     items = None if {*columns} & {*WORD_NAMES} else item_columns(columns, task, hints)
     label = items.label if items else next((name for name in tag_names(task) if name in columns), "")
-    records = (record for batch in table.to_batches() for record in batch.to_pylist())
+    if len({*columns}) < len(columns):
+        raise DataError(f"{where}: expected columns with different names, got {', '.join(columns)[:80]}; rename them")
     hints = replace(hints, labels=_names_of(table, label) or hints.labels)
-    return read_records(enumerate(records, start=1), task, hints, notes)
+    return read_records(enumerate(_rows(table, where), start=1), task, hints, notes)
+
+
+def _rows(table: "pyarrow.Table", where: str) -> Iterator[dict[str, Any]]:
+    for batch in table.to_batches(_ROWS_AT_A_TIME):
+        with _refusing(where, "an Arrow"):  # some values, such as dates, are none that Python has
+            rows = batch.to_pylist()
+        yield from rows
 
 
 def render_parquet(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
@@ -182,7 +198,7 @@ def _names_of(table: "pyarrow.Table", column: str) -> tuple[str, ...]:
         feature = described["info"]["features"][column]
         feature = feature[0] if isinstance(feature, list) else feature.get("feature", feature)
         names = tuple(feature["names"])
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         return ()
     return names if all(isinstance(name, str) and name for name in names) else ()
 
@@ -194,7 +210,13 @@ def opened_parquet(file: Any, where: str) -> "Iterator[ParquetFile]":
     from pyarrow import parquet
 
     with _refusing(where, "a Parquet"):
-        yield parquet.ParquetFile(file)
+        opened = parquet.ParquetFile(file)
+        groups = (opened.metadata.row_group(i) for i in range(opened.metadata.num_row_groups))
+        n_values = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
+        most = max(_FEW_VALUES, _VALUES_PER_BYTE * file.seek(0, io.SEEK_END))
+        if n_values > most:  # a few bytes can say that a value comes any number of times
+            raise DataError(f"{where}: expected at most {most:,} values in a file of its size, got {n_values:,}")
+        yield opened
 
 
 @contextmanager
@@ -202,7 +224,7 @@ def _refusing(where: str, kind: str) -> Iterator[None]:
     """Say what is wrong with a file that pyarrow cannot read."""
     try:
         yield
-    except (_pyarrow().ArrowException, OSError, ValueError) as error:
+    except (_pyarrow().ArrowException, OSError, ValueError, OverflowError) as error:
         shown = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise DataError(f"{where}: expected {kind} file; {shown}; fetch it again") from None
 

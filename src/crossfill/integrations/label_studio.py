@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossfill.data.segmentation import TextSpan, cut_into_sentences
+from crossfill.data.segmentation import SpanIndex, TextSpan, cut_into_sentences
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task
@@ -93,10 +93,10 @@ def labelled_sentences(
     places = Utf16Places(text)
     types = {name: label for label in types_of(task.labels) if (name := labelling.named(label))}
     ours = [r for r in result if r.get("type") == "labels" and r.get("from_name") == labelling.from_name]
-    spans = [_span(region.get("value"), places, types, text) for region in ours]
+    spans = SpanIndex(_span(region.get("value"), places, types, text) for region in ours)
     sentences = []
     for bounds in cut_into_sentences(text, language, spans):
-        inside = [span for span in spans if bounds[0][0] < span.end and bounds[-1][1] > span.start]
+        inside = spans.between(bounds[0][0], bounds[-1][1])
         sentences.append(labelled_sentence(text, bounds, inside, task))
     return [sentence for sentence in sentences if sentence is not None]
 

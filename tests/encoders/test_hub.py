@@ -3,7 +3,11 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,7 @@ from crossfill.encoders import hub
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.errors import EncoderError
 from crossfill.files import default_cache
+from crossfill.tagger.model_folder import find_model
 from tests.encoders.tiny import bert, gemma
 from tests.own_cache import own_cache as own_cache
 
@@ -148,3 +153,48 @@ def test_an_identity_is_remembered_until_a_file_changes(folder: Path, monkeypatc
     (memory,) = (tmp for tmp in (default_cache() / "encoders").iterdir())
     memory.write_text("half")
     assert reads(age=20) == 1
+
+
+ASK = """
+from crossfill.encoders.hub import find_folder
+from crossfill.errors import CrossfillError
+from crossfill.tagger.model_folder import find_model
+for find in (find_folder, find_model):
+    try:
+        find("me/enc")
+    except CrossfillError as error:
+        print(str(error)[:20])
+"""
+
+
+class Loop(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(302)
+        self.send_header("Location", self.path)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("endpoint", ["redirects", "file:///etc"])
+def test_a_hub_that_is_none_is_said(endpoint: str, tmp_path: Path):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Loop)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}" if endpoint == "redirects" else endpoint
+    environment = os.environ | {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0"}
+    done = subprocess.run([sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, timeout=200)
+    server.shutdown()
+    server.server_close()
+    assert done.stdout == "encoder 'me/enc': ex\nmodel 'me/enc': expe\n", done.stderr
+
+
+@pytest.mark.parametrize("revision", ["../../main", "a/../b", "/etc", "..", "-x", "a b", "\n"])
+def test_a_revision_that_is_a_path_is_refused(revision: str):
+    with pytest.raises(EncoderError, match="expected a branch, a tag or a commit of the hub as revision"):
+        hub.find_folder(f"me/enc@{revision}")
+    with pytest.raises(EncoderError, match="expected a branch, a tag or a commit of the hub as revision"):
+        find_model("me/enc", revision=revision)

@@ -82,10 +82,10 @@ def find_folder(name: str, weights: bool = True) -> Path:
         return path
     from huggingface_hub import snapshot_download
     from huggingface_hub.constants import HF_HUB_CACHE
-    from huggingface_hub.errors import HFValidationError
 
     problem: Exception | None = None
     repository, _, revision = name.partition("@")
+    check_revision(revision)
     wanted = {
         "revision": revision or None,
         "allow_patterns": [f"*{ending}" for ending in READ if weights or ending != ".safetensors"],
@@ -95,7 +95,7 @@ def find_folder(name: str, weights: bool = True) -> Path:
         try:
             folder = Path(snapshot_download(repository, local_files_only=offline, **wanted))
             _check_folder(folder, weights)
-        except (OSError, ValueError, HFValidationError, EncoderError) as error:
+        except Exception as error:  # of any kind, as its place may answer anything
             problem = error
         else:
             return folder
@@ -106,6 +106,12 @@ def find_folder(name: str, weights: bool = True) -> Path:
         f"({command}) and copy that cache here (HF_HOME names its place), or pass the path of a folder with "
         "config.json, model.safetensors and tokenizer.json"
     ) from None
+
+
+def check_revision(revision: str) -> None:
+    """Refuse a revision that no branch, tag or commit can have, such as the path of another cache."""
+    if revision and (not re.fullmatch(r"[\w.][\w./-]*", revision) or ".." in revision):
+        raise EncoderError(f"expected a branch, a tag or a commit of the hub as revision, got '{revision[:60]}'")
 
 
 def is_cached(name: str) -> bool:

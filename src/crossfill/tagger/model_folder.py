@@ -193,6 +193,8 @@ def find_model(name: str | Path, revision: str | None = None, **options: Any) ->
     from huggingface_hub import hf_hub_download, snapshot_download
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
+    hub.check_revision(revision or "")
+
     try:
         description = Path(hf_hub_download(str(name), checkpoint.DESCRIPTION, revision=revision, **options))
         checkpoint.read_description(description.parent)
@@ -204,7 +206,7 @@ def find_model(name: str | Path, revision: str | None = None, **options: Any) ->
         raise CheckpointError(
             f"model '{name}' of the hub: expected a crossfill model, found none: it has no {checkpoint.DESCRIPTION}"
         ) from None
-    except (OSError, ValueError) as error:
+    except Exception as error:  # of any kind, as the hub's place may answer anything
         raise _not_found(str(name), revision, options.get("local_files_only", False), error) from None
     return description.parent
 

@@ -175,3 +175,14 @@ def test_a_missing_extra_is_named(client: TestClient, monkeypatch):
     monkeypatch.setitem(sys.modules, "cassis", None)
     answer = client.post("/inception/ner/wol/predict", json=written(EXCHANGES[0].body))
     assert (answer.status_code, "pip install 'crossfill[inception]'" in answer.json()["message"]) == (422, True)
+
+
+@pytest.mark.parametrize("feature", ["begin", "end", "sofa", "__class__", "no such"])
+def test_a_feature_that_holds_no_label_is_refused(client: TestClient, feature: str):
+    body = {
+        "metadata": {"layer": NAMED_ENTITY, "feature": feature, "anchoringMode": "tokens"},
+        "document": {"xmi": xmi("Awa dem", list(split_text("Awa dem", "wol"))), "userId": "awa"},
+        "typeSystem": type_system(),
+    }
+    answer = client.post("/inception/ner/wol/predict", json=body)
+    assert (answer.status_code, answer.json()["error"]) == (422, "invalid")

@@ -5,7 +5,7 @@ the code: so all names are checked before it may. Offsets count UTF-16 units in 
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import Any
 
-from crossfill.data.segmentation import Bounds, TextSpan, split_text
+from crossfill.data.segmentation import Bounds, SpanIndex, TextSpan, split_text
 from crossfill.errors import ConfigError, DataError, missing_package
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind
@@ -96,12 +96,12 @@ def labelled_sentences(document: Document, layer: Layer, task: Task) -> list[Sen
     that label every word, those without an annotation stay open.
     """
     types = set(types_of(task.labels))
-    spans = sorted(TextSpan(a.begin, a.end, str(getattr(a, layer.feature))) for a in document.annotations(layer))
-    starts, ends = [span.start for span in spans], list(accumulate((span.end for span in spans), max))
+    annotations = document.annotations(layer)
+    spans = SpanIndex(TextSpan(a.begin, a.end, str(getattr(a, layer.feature))) for a in annotations)
     labelled = []
     for sentence in document.sentences:
         start, end = sentence.offsets[0][0], sentence.offsets[-1][1]
-        inside = [s for s in spans[bisect_right(ends, start) : bisect_left(starts, end)] if s.end > start]
+        inside = spans.between(start, end)
         if inside and all(s.label in types and start <= s.start and s.end <= end for s in inside):
             with suppress(DataError):  # overlapping, or without a word
                 labelled.append(labelled_sentence(document.text, sentence.offsets, inside, task))

@@ -50,8 +50,9 @@ class PretrainedConfig(Settings):
     """First layer that `partial` trains: 3 freezes the embeddings and layers 1 and 2, as the joint baseline does."""
     centring: Literal["none", "mean", "standard"] = "none"
     """`mean`: `frozen` subtracts each language's mean vector; `standard`: and divides by its standard deviations."""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """Precision that `frozen` encodes in; bfloat16 is faster on processors with instructions for it."""
+    precision: Literal["float32", "bfloat16", "int8"] = "float32"
+    """Precision that `frozen` encodes in: `bfloat16`, and `int8` on a processor, are faster where it has instructions
+    for them."""
     checkpoint_gradients: bool = False
     """Recompute layers in the backward pass instead of storing them: less memory, a third more time."""
 

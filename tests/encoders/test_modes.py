@@ -140,7 +140,8 @@ def test_gradient_checkpointing_changes_nothing_but_memory(folder: Path):
             torch.testing.assert_close(recomputed.state_dict()[name], tensor, atol=1e-6, rtol=1e-6)
 
 
-def test_bfloat16_stays_near_float32(folder: Path):
+@pytest.mark.parametrize("lower", ["bfloat16", "int8"])
+def test_lower_precisions_stay_near_float32(folder: Path, lower: str):
     corpus = Corpus.from_sentences([Sentence(("fox", "Dakar", "mooy"))])
     one, other = (
         torch.from_numpy(
@@ -150,7 +151,7 @@ def test_bfloat16_stays_near_float32(folder: Path):
             .stored.of(corpus)
             .astype(np.float32)
         )
-        for precision in ("float32", "bfloat16")
+        for precision in ("float32", lower)
     )
     assert 0 < (one - other).abs().max() < 0.2
 

@@ -21,6 +21,7 @@ from crossfill.encoders.base import Encoder, Inputs, expect, ranges
 from crossfill.encoders.cache import FeatureCache
 from crossfill.encoders.features import Dropout
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings
+from crossfill.encoders.quantised import quantise
 from crossfill.encoders.surface import NAMES, Surface, word_buckets, word_forms
 from crossfill.errors import DataError, EncoderError, unknown
 from crossfill.grid.sentence import Corpus
@@ -116,7 +117,10 @@ class StoredVectors:
     def network(self) -> WordEncoder:
         """The network, loaded when the cache lacks a text."""
         precision = torch.bfloat16 if self.config.precision == "bfloat16" else torch.float32
-        return WordEncoder(self.source, self.config, precision).eval().to(self.device)
+        network = WordEncoder(self.source, self.config, precision).eval().to(self.device)
+        if self.config.precision == "int8" and self.device.type == "cpu":
+            quantise(network.network.layers)
+        return network
 
     def _encode(self, corpus: Corpus, report: Report | None = None) -> Iterator[np.ndarray]:
         """Compute the vectors of all words, in one block; `report` is called with the number of words done."""

@@ -62,7 +62,7 @@ def test_without_an_encoder_one_is_chosen_and_nothing_is_fetched(tmp_path: Path,
 def test_steps_follow_the_data():
     """Six passes over the sentences with the compact encoder, within bounds."""
     few = chosen(encoder="compact").config.training
-    assert (few.steps, few.validate_every) == (presets.FEWEST, presets.FEWEST // presets.VALIDATIONS)
+    assert (few.steps, few.validate_every) == (1000, 1000 // presets.VALIDATIONS)
     many = Grid({cell: GRID[cell] * 100 for cell in GRID.cells})
     sentences = sum(len(many.training(cell)) for cell in many.cells)
     steps = choose_settings(many, many.cells, RunRequest(encoder="compact")).config.training.steps

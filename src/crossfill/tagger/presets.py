@@ -21,7 +21,8 @@ STEPS_PER_TASK = 500
 """Training steps over a frozen encoder, for each task."""
 PASSES = {"laptop": 20, "gpu": 3, "demo": 6}
 """Passes over the training sentences: the most over a frozen encoder, the usual number where the encoder trains."""
-FEWEST, MOST = 100, 5000
+FEWEST, MOST = {"laptop": 1000, "gpu": 100, "demo": 1000}, 5000
+"""Steps for small data, where passes would be over too soon (chosen on languages that report nothing), and the most."""
 VALIDATIONS = 8
 
 
@@ -133,7 +134,7 @@ def _fit_to_data(config: Config, preset: str, grid: Grid, seen: Collection[Cell]
     if preset == "laptop":
         ratio = settings.steps / 1000  # methods with a head for every language take more
         usual = min(usual, round(ratio * STEPS_PER_TASK * len({cell.task for cell in seen})))
-    steps = min(MOST, max(FEWEST, usual))
+    steps = min(MOST, max(FEWEST[preset], usual))
     changes: dict[str, Any] = {"training.steps": steps, "training.validate_every": max(1, steps // VALIDATIONS)}
     if preset == "laptop" and grid.inventory.units:
         changes["encoder.sentences"] = "attention"

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from crossfill.encoders.quantised import QuantisedLinear, quantise
+from crossfill.encoders.huggingface import QuantisedLinear, quantise
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -68,6 +68,14 @@ def test_links_of_the_readme_lead_to_files():
     assert [link for link in links if not link.startswith("http") and not (ROOT / link).exists()] == []
 
 
+def test_pages_that_the_code_names_are_there():
+    files = [path for room in ("src", "configs", "benchmarks") for path in (ROOT / room).rglob("*.[py]*")]
+    texts = [path.read_text(encoding="utf-8") for path in files if path.suffix in (".py", ".yaml")]
+    named = {name for text in texts for name in re.findall(r"docs/[\w-]+\.md", text)}
+    assert len(named) > 5
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.name)
 def test_shipped_configs_are_valid(path):
     study = parse_study(read_settings(path), path.name)

@@ -126,7 +126,7 @@ def _default_encoder(preset: str | None) -> tuple[str, str]:
 def _fit_to_data(config: Config, preset: str, grid: Grid, seen: Collection[Cell]) -> Config:
     """Choose steps by tasks over a frozen encoder, by sentences where the encoder trains; validations spread over them.
 
-    Over a frozen encoder the words of a sentence are weighed by attention (docs/results.md, "Topics").
+    Over a frozen encoder the words of a sentence are weighed by attention (docs/results.md).
     """
     settings = config.training
     sentences = sum(len(grid.training(cell)) for cell in seen)

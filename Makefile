@@ -44,12 +44,12 @@ release-check: $(READY)
 	$(BIN)/python tools/release_check.py
 
 # torch first and exactly as pinned: an open range would pull the CUDA build
-$(READY): pyproject.toml constraints.txt hashes.txt
+$(READY): pyproject.toml lock.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet $$(grep '^torch==' constraints.txt)
-	$(BIN)/pip install --quiet --require-hashes --no-deps --requirement hashes.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet $$(grep -o 'torch==.*' lock.txt)
+	$(BIN)/pip install --quiet --require-hashes --no-deps --requirement lock.txt
+	$(BIN)/pip install --quiet --no-deps --editable .
 	touch $(READY)
 
 clean:

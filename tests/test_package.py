@@ -3,7 +3,11 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import crossfill
 
@@ -73,13 +77,19 @@ def test_every_package_is_mirrored_by_tests():
 ROOT = Path(__file__).parents[1]
 
 
-def test_every_pin_but_torch_has_the_hashes_of_its_files():
-    pins = [line for line in (ROOT / "constraints.txt").read_text().split() if not line.startswith("torch==")]
-    entries = (ROOT / "hashes.txt").read_text().replace("\\\n", " ").splitlines()
-    assert [entry.split()[0] for entry in entries] == pins, "run tools/hashes.py"
+def test_the_lock_has_an_exact_version_and_the_hashes_of_every_package_that_developers_need():
+    head, *entries = (ROOT / "lock.txt").read_text().replace("\\\n", " ").splitlines()
+    assert re.search(r" torch==\d+\.\d+\.\d+$", head)
+    locked = set()
     for entry in entries:
-        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", part) for part in entry.split()[1:])
-        assert len(entry.split()) > 1
+        pin, *hashes = re.sub(' ; sys_platform != "win32"', "", entry).split()
+        assert re.fullmatch(r"[\w.-]+==[\w.]+", pin), "run tools/lock.py"
+        assert hashes
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", part) for part in hashes)
+        locked.add(canonicalize_name(pin.partition("==")[0]))
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needs = [*extras["dependencies"], *(need for part in extras["optional-dependencies"].values() for need in part)]
+    assert {canonicalize_name(Requirement(need).name) for need in needs} <= locked | {"torch", "crossfill"}
 
 
 def test_actions_are_named_by_commit():

@@ -187,7 +187,7 @@ def check_under(version: str, folder: Path) -> str:
     below = [path for path in sys.path if path.endswith("site-packages")] or site.getsitepackages()
     (own / "below.pth").write_text("\n".join([str(ROOT / "src"), *below]) + "\n", encoding="utf-8")
     python = str(folder / "bin" / "python")
-    torch = next(line for line in (ROOT / "constraints.txt").read_text().split() if line.startswith("torch=="))
+    torch = next(word for word in (ROOT / "lock.txt").read_text().split() if word.startswith("torch=="))
     (folder / "torch.txt").write_text(torch + "\n", encoding="utf-8")
     install = [python, "-m", "pip", "install", "--quiet", "--constraint", str(folder / "torch.txt")]
     subprocess.run([*install, f"transformers=={version}"], check=True, capture_output=True)

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = {name: needs for name, needs in PROJECT["optional-dependencies"].items() if name not in ("dev", "docs")}
-TORCH = next(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch=="))
+TORCH = next(word for word in (ROOT / "lock.txt").read_text(encoding="utf-8").split() if word.startswith("torch=="))
 HIDDEN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CROSSFILL_CACHE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 NEEDS_EXTRA = {
     "text": ["predict", "model", "text.txt", "--cell", "pos/qaa"],

@@ -236,7 +236,7 @@ def test_killed_and_taken_up_it_gives_the_same_bytes(model: Path, tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install -c constraints.txt '.[ray]'")
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install '.[ray]'")
 def test_ray_gives_the_same_bytes_whoever_is_killed(model: Path, tmp_path: Path):
     text = written(tmp_path / "more", 60, 20)
     subprocess.run(command(model, text, tmp_path / "local"), check=True)

@@ -31,7 +31,7 @@ def test_without_ray_its_extra_is_named():
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip install -c constraints.txt '.[ray]'")
+@pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip install '.[ray]'")
 @pytest.mark.filterwarnings("ignore")
 def test_local_processes_and_ray_agree_and_a_killed_worker_costs_nothing(tmp_path: Path):
     import ray

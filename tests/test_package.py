@@ -1,5 +1,6 @@
 """The package itself: light to import, and honest about its public names."""
 
+import json
 import re
 import subprocess
 import sys
@@ -8,8 +9,10 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from typer.testing import CliRunner
 
 import crossfill
+from crossfill.cli.app import app
 
 CODE = """
 import sys, time
@@ -90,6 +93,18 @@ def test_the_lock_has_an_exact_version_and_the_hashes_of_every_package_that_deve
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needs = [*extras["dependencies"], *(need for part in extras["optional-dependencies"].values() for need in part)]
     assert {canonicalize_name(Requirement(need).name) for need in needs} <= locked | {"torch", "crossfill"}
+
+
+def test_the_image_copies_what_is_there_and_serves():
+    text = (ROOT / "Dockerfile").read_text()
+    copied = [name for line in re.findall(r"^COPY (.*) \S+$", text, re.MULTILINE) for name in line.split()]
+    assert all((ROOT / name).exists() for name in copied)
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {f"!{name}" for name in copied} <= {*ignored}
+    command = json.loads(re.findall(r"^CMD (.*)$", text, re.MULTILINE)[-1])
+    helped = CliRunner().invoke(app, [command[0], "--help"], env={"COLUMNS": "200"}).output
+    assert all(option in helped for option in command if option.startswith("--"))
+    assert re.search(r"^USER crossfill$", text, re.MULTILINE)
 
 
 def test_actions_are_named_by_commit():

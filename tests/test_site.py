@@ -1,5 +1,6 @@
 """The pages that are made from the code, and the check of the built site."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -90,3 +91,12 @@ def test_configs_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.M
     assert shipped(Path("demo.yaml")) == Path("demo.yaml")  # what is there goes before what is shipped
     assert shipped(Path("elsewhere/demo.yaml")) == Path("elsewhere/demo.yaml")
     assert shipped(Path("configs/none.yaml")) == Path("configs/none.yaml")
+
+
+def test_llms_txt_lists_every_page_of_the_navigation_once_a_section(tmp_path: Path):
+    build_site.gather(tmp_path)
+    text = build_site.llms(tmp_path)
+    assert text.startswith("# crossfill\n\n> Fill the empty cells of a task × language grid\n\n## Start\n")
+    linked = set(re.findall(r"\]\(([^)]+)\.html\)", text))
+    assert linked == {name.removesuffix(".md") for name in build_site._entries(build_site.navigation(tmp_path))}
+    assert re.search(r"^- \[.*\]\(adapt\.html\): \w.*$", text, re.MULTILINE)

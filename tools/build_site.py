@@ -5,6 +5,7 @@
 Everything is gathered in a scratch folder, in which Zensical builds strictly; the site takes the place of the old one.
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -30,11 +31,33 @@ def gather(folder: Path) -> None:
 
 def unlisted(folder: Path) -> list[str]:
     """Pages that the navigation lacks, and entries of it that are no pages."""
-    listed = set(_entries(yaml.safe_load((folder / SETTINGS).read_text(encoding="utf-8"))["nav"]))
+    listed = set(_entries(navigation(folder)))
     written = {str(path.relative_to(folder / "docs")) for path in (folder / "docs").rglob("*.md")}
     return [f"{SETTINGS}: nav lacks {name}" for name in sorted(written - listed)] + [
         f"{SETTINGS}: nav has {name}, which is no page" for name in sorted(listed - written)
     ]
+
+
+def navigation(folder: Path) -> list[dict[str, object]]:
+    """The sections of the site and their pages."""
+    return yaml.safe_load((folder / SETTINGS).read_text(encoding="utf-8"))["nav"]
+
+
+def llms(folder: Path) -> str:
+    """List the pages with their first sentence, for programs that read for people (llmstxt.org)."""
+    settings = yaml.safe_load((folder / SETTINGS).read_text(encoding="utf-8"))
+    lines = [f"# {settings['site_name']}", "", f"> {settings['site_description']}"]
+    for section in navigation(folder):
+        for title, pages in section.items():
+            lines += ["", f"## {title}", ""]
+            for name in dict.fromkeys(_entries(pages)):
+                text = (folder / "docs" / name).read_text(encoding="utf-8")
+                heading = next((line[2:] for line in text.splitlines() if line.startswith("# ")), name)
+                paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
+                first = next((one for one in paragraphs if one[:1].isalpha()), "")
+                sentence = re.split(r"(?<=[.:]) ", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", first))[0]
+                lines.append(f"- [{heading}]({name.removesuffix('.md')}.html)" + (f": {sentence}" if sentence else ""))
+    return "\n".join(lines) + "\n"
 
 
 def _entries(nav: object) -> list[str]:
@@ -58,6 +81,7 @@ def main() -> None:
             sys.exit((done.stdout + done.stderr).partition("Traceback")[0])
         shutil.rmtree(site, ignore_errors=True)
         shutil.copytree(folder / "site", site)
+        (site / "llms.txt").write_text(llms(folder), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import crossfill
 from crossfill.adaptation.curves import Curve, random_order
-from crossfill.adaptation.design import MOST, DesignMatrix, lexicon
+from crossfill.adaptation.design import MOST, DesignMatrix, learnt_cues
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import CellVariances
 from crossfill.adaptation.gaussian import HeadPrior
@@ -39,9 +39,9 @@ def test_cues_are_of_forms_and_the_most_frequent_are_learnt() -> None:
     word = numbers[:, 0]
     assert word[0] == word[1] == word[2] != word[3]
     many = torch.cat([torch.arange(2 * MOST), torch.tensor([7, 7])]).unsqueeze(1)
-    assert len(lexicon(many)) == MOST
-    assert 7 in lexicon(many)
-    assert lexicon(many[:0]).tolist() == []
+    assert len(learnt_cues(many)) == MOST
+    assert 7 in learnt_cues(many)
+    assert learnt_cues(many[:0]).tolist() == []
 
 
 def test_cues_are_those_that_a_naive_loop_finds() -> None:
@@ -70,9 +70,9 @@ def test_cues_are_those_that_a_naive_loop_finds() -> None:
     names = {number: cue for cue, number in found.items()}
     counts = Counter(cue for row in expected for cue in row if cue is not None)
     learnt = {cue for cue, n in counts.items() if n > 1 or cue[0] in (Cue.WORD, Cue.SHAPE)}
-    assert {names[number] for number in lexicon(numbers).tolist()} == learnt
+    assert {names[number] for number in learnt_cues(numbers).tolist()} == learnt
     endings = {cue for cue in learnt if cue[0] is Cue.ENDING}
-    assert {names[number] for number in lexicon(numbers, [Cue.ENDING]).tolist()} == endings
+    assert {names[number] for number in learnt_cues(numbers, [Cue.ENDING]).tolist()} == endings
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def dense(matrix: DesignMatrix) -> Tensor:
 def test_inputs_multiply_as_their_dense_matrix_does() -> None:
     numbers = cue_numbers(Column.of(["ba", "bo", "ba", "ba", "bo", "bi"]), np.array([2, 4]))
     examples = Examples(noise(6, 3), numbers, torch.zeros(6).long(), torch.tensor([2, 4]), ("a", "b"))
-    inputs = DesignMatrix.of(examples, lexicon(numbers))
+    inputs = DesignMatrix.of(examples, learnt_cues(numbers))
     scaled = inputs.scaled(noise(4 + len(inputs.values), seed=1))
     theta, slopes = noise(2, 4 + len(inputs.values), seed=2), noise(6, 2, seed=3)
     chosen = torch.tensor([4, 0, 1])
@@ -128,7 +128,7 @@ def test_cues_are_learnt_and_looked_up_as_a_naive_loop_would() -> None:
 
 def test_the_approximate_mode_is_near_the_mode() -> None:
     learnt = some_words(120)
-    known = lexicon(learnt.cues, [Cue.WORD])
+    known = learnt_cues(learnt.cues, [Cue.WORD])
     mean = torch.randn(4, N_FEATURES + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
     prior = CellVariances(0.3, 1.0, (4.0, 0, 0, 0, 0)).prior(HeadPrior.at(mean), known)
     problem = PosteriorProblem(prior, Categorical.of(learnt.labels, 4), DesignMatrix.of(learnt, known))

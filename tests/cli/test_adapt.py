@@ -102,6 +102,33 @@ def test_words_without_a_label_are_said_and_not_learnt_from_or_scored(
         (part.parent / "columns.txt").unlink()
 
 
+def test_a_lexicon_alone_and_beside_sentences(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:
+    model, _, grid, _ = made
+    before = crossfill.load(model)
+    cell = next(cell for cell in before.cells if before.model.inventory.task(cell.task).kind == "spans")
+    kind = next(label[2:] for label in before.model.inventory.task(cell.task).labels if label.startswith("I-"))
+    word, other, *_ = grid[cell][0].train[0].words
+    (tmp_path / "names.tsv").write_text(f"{word}\t{kind}\n{other} {word}\t{kind}\n")
+    code, told = run("adapt", model, "--cell", cell, "--lexicon", tmp_path / "names.tsv", "--out", tmp_path / "listed")
+    assert code == 0, told
+    assert "adapted, 2 listed words" in told
+    after = crossfill.load(tmp_path / "listed")
+    old, new = (tagger.tag([word, other], cell, samples=0).distribution(0) for tagger in (before, after))
+    assert new[f"B-{kind}"] > old[f"B-{kind}"]
+    (tmp_path / "a.bio").write_text(sentences(grid, cell, "train", 0, 3))
+    code, told = run("adapt", tmp_path / "listed", tmp_path / "a.bio", "--cell", cell)
+    assert "adapted, 3 sentences, 2 listed words (3 new" in told
+    assert str(crossfill.load(tmp_path / "listed").adapted[cell]) == "adapted, 3 sentences, 2 listed words"
+    once = crossfill.load(model)
+    once.adapt(grid[cell][0].train[:3], cell, lexicon={word: kind, f"{other} {word}": [kind]})
+    both = (t.tag([word, other], cell, samples=0).probabilities for t in (once, crossfill.load(tmp_path / "listed")))
+    assert abs(next(both) - next(both)).max() < 1e-4
+    (tmp_path / "wrong.tsv").write_text(f"{word}\tNONSENSE\n")
+    code, told = run("adapt", model, "--cell", cell, "--lexicon", tmp_path / "wrong.tsv")
+    assert code != 0
+    assert "wrong.tsv:1: unknown label 'NONSENSE'" in told
+
+
 @pytest.mark.parametrize(
     ("case", "message"),
     [

@@ -17,6 +17,7 @@ from torch import Tensor
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import CellVariances, Fit, default_scales
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
+from crossfill.adaptation.lexicon import Lexicon
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task, TaskKind, Unit
 from crossfill.measures.metrics import score
@@ -44,6 +45,8 @@ class CellCalibration(NamedTuple):
 def calibrate_cell(fit: Fit, task: Task, calibration: TaskCalibration | None = None) -> CellCalibration:
     """Calibrate a cell on its sentences left out in turn; `calibration` is that of its task."""
     of_task = 1.0 if calibration is None else calibration.temperature
+    if not fit.examples.n_labelled:
+        return CellCalibration()
     labels, logs = fit.examples.labels, fit.leave_out_logits.log_softmax(-1)
     temperature = shrunk_temperature(logs[labels >= 0].numpy(), labels[labels >= 0].numpy(), of_task)
     return CellCalibration(temperature / of_task, offset_shift(fit, task, rule_for(calibration, "metric")))
@@ -117,14 +120,17 @@ class AdaptedCell:
     evidence: float
     """ln p(y | X) of the sentences."""
     date: str
+    lexicon: Lexicon | None = None
+    """Listed forms that it was adapted to."""
 
     @property
     def decision(self) -> CellDecision:
         return CellDecision(self.calibration.shift, label_pairs(self.examples, self.task))
 
     def __str__(self) -> str:
-        n = len(self.examples)
-        return f"adapted, {n} sentence{'s' if n > 1 else ''}"
+        n, n_listed = len(self.examples), len(self.lexicon.words.unique()) if self.lexicon else 0
+        parts = [f"{n} sentence{'s' if n > 1 else ''}"] if n else []
+        return ", ".join(["adapted", *parts, *([f"{n_listed:,} listed words"] if n_listed else [])])
 
 
 @torch.no_grad()
@@ -133,19 +139,20 @@ def adapt_cell(
     examples: Examples,
     cell: Cell,
     task: Task,
-    task_calibration: TaskCalibration | None = None,
+    calibration: TaskCalibration | CellCalibration | None = None,
     variances: CellVariances | None = None,
-    calibration: CellCalibration | None = None,
+    lexicon: Lexicon | None = None,
 ) -> AdaptedCell:
-    """Compute the posterior of a cell's head given labelled sentences.
+    """Compute the posterior of a cell's head given labelled sentences, a lexicon, or both.
 
     generated: The prior without any variance between cells (`crossfill.adaptation.heads.generated_prior`).
-    task_calibration: The calibration of the cell's task, which that of the cell is relative to.
+    calibration: That of the cell's task, which the cell's is relative to; or the cell's own, if it need not be
+        computed, which takes most of the time.
     variances: Those of the task; by default the ones for its kind.
-    calibration: That of the cell, if it need not be computed, which takes most of the time.
     """
-    variances = variances or default_scales(generated, task).variances(examples)
-    fit = Fit.of(generated, examples, variances)
+    typical = examples if lexicon is None or len(examples) else lexicon.after(examples)
+    variances = variances or default_scales(generated, task).variances(typical)
+    fit = Fit.of(generated, examples, variances, lexicon)
     posterior, evidence = fit.posterior()
     return AdaptedCell(
         cell=cell,
@@ -154,7 +161,8 @@ def adapt_cell(
         known=fit.known,
         posterior=posterior,
         variances=fit.variances,
-        calibration=calibration or calibrate_cell(fit, task, task_calibration),
+        calibration=calibration if isinstance(calibration, CellCalibration) else calibrate_cell(fit, task, calibration),
         evidence=evidence,
         date=datetime.now(UTC).date().isoformat(),
+        lexicon=lexicon,
     )

@@ -15,7 +15,7 @@ MOST, ONCE = 1024, (Cue.WORD, Cue.SHAPE)
 """Of each kind of cue, at most MOST are learnt: those of the kinds in ONCE, and of others those that occur twice."""
 
 
-def lexicon(cues: Int[Tensor, "words cues"], learnt: Collection[Cue] = tuple(Cue)) -> Int[Tensor, "known"]:
+def learnt_cues(cues: Int[Tensor, "words cues"], learnt: Collection[Cue] = tuple(Cue)) -> Int[Tensor, "known"]:
     """Return the cues of these kinds that a cell learns from its words, in rising order."""
     distinct, counts = cues[cues >= 0].unique(return_counts=True)
     of_kind, chosen = kinds(distinct), []
@@ -28,7 +28,7 @@ def lexicon(cues: Int[Tensor, "words cues"], learnt: Collection[Cue] = tuple(Cue
 def looked_up(
     cues: Int[Tensor, "words cues"], known: Int[Tensor, "known"]
 ) -> tuple[Int[Tensor, "found"], Int[Tensor, "found"]]:
-    """Find the cues that are in a lexicon: the positions of their words, and their places in the lexicon."""
+    """Find the cues that are known: the positions of their words, and their places among those."""
     if not len(known):
         return known.new_zeros(0), known.new_zeros(0)
     place = torch.searchsorted(known, cues).clamp(max=len(known) - 1)

@@ -59,6 +59,12 @@ class Examples:
         with_words = all_of_them.take([i for i, length in enumerate(data.lengths.tolist()) if length])
         return with_words.take(_last(with_words.hashes))
 
+    @classmethod
+    def none(cls, n_features: int) -> "Examples":
+        """No sentence at all."""
+        nothing = torch.zeros(0, dtype=torch.long)
+        return cls(torch.zeros(0, n_features), torch.zeros(0, len(KINDS), dtype=torch.long), nothing, nothing, ())
+
     def __add__(self, other: "Examples") -> "Examples":
         """Both; where both have a sentence, with the labels of the other."""
         new = set(other.hashes)

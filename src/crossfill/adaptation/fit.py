@@ -28,10 +28,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from crossfill.adaptation.design import DesignMatrix, lexicon, looked_up
+from crossfill.adaptation.design import DesignMatrix, learnt_cues, looked_up
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.laplace import Categorical, Laplace, PosteriorProblem, laplace
+from crossfill.adaptation.lexicon import Lexicon
 from crossfill.encoders.cues import Cue, kinds
 from crossfill.grid.task import Task, TaskKind
 from crossfill.model import Classifier, Head
@@ -207,18 +208,29 @@ class Fit:
     """Of the cell."""
     known: Int[Tensor, "known"]
     """The cues that the cell learns."""
+    lexicon: Lexicon | None = None
 
     @classmethod
-    def of(cls, generated: HeadPrior, examples: Examples, variances: CellVariances) -> "Fit":
+    def of(
+        cls, generated: HeadPrior, examples: Examples, variances: CellVariances, lexicon: Lexicon | None = None
+    ) -> "Fit":
         """Prepare a fit; `variances` are those of the task, which the evidence of the sentences adjusts."""
-        known = lexicon(examples.cues, variances.learnt)
-        return cls(generated, examples, adjusted(variances, generated, examples, known), known)
+        known = learnt_cues(examples.cues, variances.learnt)
+        of_cell = adjusted(variances, generated, examples, known)
+        if lexicon is not None:
+            known = torch.cat([learnt_cues(lexicon.after(examples).cues, variances.learnt), lexicon.words]).unique()
+        return cls(generated, examples, of_cell, known, lexicon)
 
     @cached_property
     def problem(self) -> PosteriorProblem:
         prior = self.variances.prior(self.generated, self.known)
         likelihood = Categorical.of(self.examples.labels, len(prior.mean))
-        return PosteriorProblem(prior, likelihood, DesignMatrix.of(self.examples, self.known))
+        if self.lexicon is None:
+            return PosteriorProblem(prior, likelihood, DesignMatrix.of(self.examples, self.known))
+        centre = torch.cat([self.generated.mean, self.lexicon.centre(self.known)], 1)
+        likelihood = Categorical(torch.cat([likelihood.targets, self.lexicon.targets(self.generated.mean)]))
+        matrix = DesignMatrix.of(self.lexicon.after(self.examples), self.known)
+        return PosteriorProblem(replace(prior, mean=centre), likelihood, matrix)
 
     @cached_property
     def trust(self) -> float:
@@ -243,15 +255,16 @@ class Fit:
         """Logits of the words, by heads that were fitted without their sentence."""
         order, n_folds = self.examples.shuffled(), min(len(self.examples), MOST_FOLDS)
         groups = [self.examples.words_of(order[fold::n_folds]) for fold in range(n_folds)]
-        generated = self.problem.matrix.times(self.problem.prior.mean)
-        return generated + self.trust * (self.problem.leave_out_logits(groups) - generated)
+        centre = self.problem.matrix.times(self.problem.prior.mean)
+        moved = centre + self.trust * (self.problem.leave_out_logits(groups) - centre)
+        return moved[: len(self.examples.labels)]
 
     def _moved(self, mode: Float[Tensor, "labels parameters"]) -> Float[Tensor, "labels parameters"]:
         return self.problem.prior.mean + self.trust * (mode - self.problem.prior.mean)
 
 
 NOTHING_KNOWN = torch.zeros(0, dtype=torch.long)
-"""The lexicon of a head that knows no cues."""
+"""The cues of a head that knows none."""
 
 
 def predict_with(

@@ -174,7 +174,7 @@ class PosteriorProblem:
         return self._mode(self._objective, self._approximate)
 
     def leave_out_logits(self, groups: Sequence[Tensor]) -> Float[Tensor, "words labels"]:
-        """The logits of words, near the mode of the posterior without the word's group; every word is in one."""
+        """The logits of words, near the mode of the posterior without the word's group; zero for words in none."""
         logits = torch.zeros_like(self._objective.base)
         for group in groups:
             others = torch.ones(len(logits), dtype=torch.bool)

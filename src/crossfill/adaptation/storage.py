@@ -1,9 +1,9 @@
 """Adapted cells on disk: one safetensors file each, in the folder `adapted` of a model folder.
 
 Tensors: `features`, `cues` and `labels` of words, `lengths` of sentences; `known`, the cues that the cell has learnt;
-`mean`, `factor`, `scale` and `curvature/…` of the posterior. Notes (JSON): format, cell, labels, unit, a hash of the
-model's weights and of each sentence, variances, temperature, shift, evidence, date. Loading executes nothing, and every
-shape and value is checked.
+`mean`, `factor`, `scale` and `curvature/…` of the posterior; `lexicon/…`, the words of listed forms. Notes (JSON):
+format, cell, labels, unit, a hash of the model's weights and of each sentence, variances, temperature, shift, evidence,
+date. Loading executes nothing, and every shape and value is checked.
 """
 
 import math
@@ -13,6 +13,7 @@ from dataclasses import asdict
 from hashlib import file_digest
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from crossfill import checkpoint
@@ -20,6 +21,7 @@ from crossfill.adaptation.cell import AdaptedCell, CellCalibration
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import CellVariances
 from crossfill.adaptation.gaussian import Curvature, HeadPosterior
+from crossfill.adaptation.lexicon import Lexicon
 from crossfill.encoders.cues import KINDS
 from crossfill.errors import CheckpointError
 from crossfill.files import locked
@@ -27,7 +29,8 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task, Unit
 from crossfill.model import Model
 
-FORMAT = 8
+FORMAT = 9
+_LEXICON = ("features", "cues", "allowed")
 _CURVATURE = ("label_values", "label_vectors", "feature_values", "feature_vectors", "cue_values")
 
 
@@ -66,6 +69,8 @@ def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
         "scale": posterior.scale.float(),
     }
     tensors |= {f"curvature/{name}": getattr(posterior.curvature, name).float() for name in _CURVATURE}
+    if adapted.lexicon is not None:
+        tensors |= {f"lexicon/{name}": getattr(adapted.lexicon, name) for name in _LEXICON}
     notes = {
         "format": FORMAT,
         "cell": str(adapted.cell),
@@ -133,6 +138,7 @@ def _load(path: Path, model: Model, weights: str) -> AdaptedCell:
         examples = Examples(*words, tensors["lengths"], hashes)
         curvature = Curvature(*(tensors[f"curvature/{name}"].double() for name in _CURVATURE))
         mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))
+        lexicon = Lexicon(*(tensors[f"lexicon/{name}"] for name in _LEXICON)) if "lexicon/cues" in tensors else None
         variances = CellVariances(**(notes["variances"] | {"cues": tuple(notes["variances"]["cues"])}))
         calibration = CellCalibration(float(notes["temperature"]), float(notes["shift"]))
         _check_values(variances, calibration, float(notes["evidence"]), len(labels))
@@ -146,6 +152,7 @@ def _load(path: Path, model: Model, weights: str) -> AdaptedCell:
             calibration=calibration,
             evidence=float(notes["evidence"]),
             date=str(notes["date"]),
+            lexicon=lexicon,
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
@@ -170,6 +177,12 @@ def _check(tensors: dict[str, Tensor], hashes: Iterable[str], labels: int, n_fea
         "curvature/feature_vectors": (n_features + 1, rank),
         "curvature/cue_values": (len(tensors["known"]),),
     }
+    if "lexicon/cues" in tensors:
+        n_listed = len(tensors["lexicon/cues"])
+        sizes = {"features": n_features, "cues": len(KINDS), "allowed": labels}
+        shapes |= {f"lexicon/{name}": (n_listed, size) for name, size in sizes.items()}
+        if not (tensors["lexicon/allowed"].dtype == torch.bool and bool(tensors["lexicon/allowed"].any(1).all())):
+            raise ValueError("lexicon/allowed: expected a label that each word may have")
     for name, shape in shapes.items():
         if tuple(tensors[name].shape) != shape:
             raise ValueError(f"{name}: expected {shape}, got {tuple(tensors[name].shape)}")

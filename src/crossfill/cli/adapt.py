@@ -32,32 +32,39 @@ def adapt(
     spans_partial: Annotated[
         bool, Option("--spans-partial", help="Only some spans are marked: a word in none may be in one.")
     ] = False,
+    lexicon: Annotated[
+        Path | None, Option(help="Word list: a form, a tab and the labels that it may have on each line; or from FLEx.")
+    ] = None,
 ) -> None:
-    """Adapt a cell to a few labelled sentences, in addition to those it was adapted to before; or undo that."""
+    """Adapt a cell to a few labelled sentences, a word list or both, besides those of before; or undo that."""
     from crossfill.adaptation.storage import changing_adapted, remove_adapted, save_adapted
     from crossfill.errors import DataError
+    from crossfill.grid.sentence import Corpus
     from crossfill.tagger.model_folder import copy_folder, find_model
     from crossfill.tagger.tagger import load
 
-    if (labelled is None) != undo:
-        raise DataError("expected a file of labelled sentences, or --undo to forget those of before")
+    if (labelled is None and lexicon is None) != undo:
+        raise DataError(
+            "expected a file of labelled sentences, a --lexicon or both; or --undo to forget those of before"
+        )
     if out is None:
         context.with_resource(changing_adapted(find_model(model)))
     tagger = load(model, cache=True)
     target = tagger.cell_to_adapt(cell)
-    if labelled is None:
+    if undo:
         folder = copy_folder(model, out)
         remove_adapted(folder, target)
         typer.echo(f"{folder}: {target} is as it was before it was adapted")
         return
-    corpus = _read(labelled, target, unlabelled or (), spans_partial)
+    corpus = Corpus.from_sentences(()) if labelled is None else _read(labelled, target, unlabelled or (), spans_partial)
     if data is not None:
         _check_unseen(corpus, target, data)
     known, before = tagger.model.inventory.tasks, tagger.adapted.get(target)
     try:
-        adapted = tagger.adapt(corpus, target)
+        adapted = tagger.adapt(corpus, target, lexicon)
     except DataError as error:
-        raise DataError(f"{labelled}: {error}") from None
+        where = "" if labelled is None or str(error).startswith(f"{lexicon}:") else f"{labelled}: "
+        raise DataError(f"{where}{error}") from None
     folder = copy_folder(model, out)
     save_adapted(folder, adapted)
     n_new = len(adapted.examples) - (len(before.examples) if before else 0)

@@ -12,10 +12,12 @@ from crossfill.adaptation.cell import AdaptedCell, CellCalibration, adapt_cell
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.heads import adapted_cells, check_test_data, generated_prior, with_adapted, with_tasks
 from crossfill.adaptation.languages import add_language
+from crossfill.adaptation.lexicon import Lexicon
 from crossfill.adaptation.storage import load_adapted
 from crossfill.config import Config
 from crossfill.data.codes import find_cell, find_language_in
 from crossfill.data.labels import task_name
+from crossfill.data.lexicons import read_lexicon
 from crossfill.data.segmentation import split_words
 from crossfill.encoders.hub import first_line
 from crossfill.errors import CheckpointError, ConfigError, DataError
@@ -162,11 +164,16 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         """Draw heads of a cell, the same at every call; 0 gives the head at the posterior means."""
         return draw_head(self.model, cell, n_samples, self.config.prediction.seed)
 
-    def adapt(self, corpus: Corpus | Iterable[Sentence], cell: str | Cell) -> AdaptedCell:
-        """Update the head of a cell with a few labelled sentences, besides those it was adapted to before.
+    def adapt(
+        self,
+        corpus: Corpus | Iterable[Sentence],
+        cell: str | Cell,
+        lexicon: str | Path | Mapping[str, str | Iterable[str]] | None = None,
+    ) -> AdaptedCell:
+        """Update the head of a cell with a few labelled sentences, a lexicon, or both, besides those of before.
 
         A task that the model does not know becomes a new row of its grid, with the labels of these sentences. The
-        change is in memory until `save`.
+        lexicon is a file, or forms with their labels: `{"bank": "NOUN,VERB"}`. The change is in memory until `save`.
         """
         labelled = corpus if isinstance(corpus, Corpus) else Corpus.from_sentences(corpus)
         target = self.cell_to_adapt(cell)
@@ -174,23 +181,39 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         if target.task not in inventory.tasks:
             task = Task(target.task, tuple(sorted(labelled.label_counts())), labelled.unit)
             inventory = with_tasks(inventory, [task])
-        examples = Examples.of(self.model, target, labelled, inventory)
-        examples = before.examples + examples if before else examples
-        adapted = self.adapted_to(examples, target, inventory.task(target.task))
+        task = inventory.task(target.task)
+        listed = before.lexicon if before else None
+        if lexicon is not None:
+            forms = read_lexicon(lexicon if isinstance(lexicon, Mapping) else Path(lexicon), task)
+            new = Lexicon.of(self.model, target, task, forms)
+            listed = listed + new if listed else new
+        if lexicon is None or len(labelled):
+            examples = Examples.of(self.model, target, labelled, inventory)
+            examples = before.examples + examples if before else examples
+        else:
+            examples = before.examples if before else Examples.none(new.features.shape[1])
+        adapted = self.adapted_to(examples, target, task, lexicon=listed)
         self.replace_adapted(target, adapted)
         return adapted
 
     def adapted_to(
-        self, examples: Examples, cell: Cell, task: Task | None = None, calibration: CellCalibration | None = None
+        self,
+        examples: Examples,
+        cell: Cell,
+        task: Task | None = None,
+        calibration: CellCalibration | None = None,
+        lexicon: Lexicon | None = None,
     ) -> AdaptedCell:
-        """Adapt a cell to exactly these sentences, without a change of the tagger; a given `calibration` is kept.
+        """Adapt a cell to exactly these sentences and forms, without a change of the tagger.
+
+        A given `calibration` is kept.
 
         `task` is needed if the model does not know it yet.
         """
         task = task or self.model.inventory.task(cell.task)
         of_task = self.calibration.of(cell.task, 0) if self.calibration else None
         prior = generated_prior(self.model, cell, task)
-        return adapt_cell(prior, examples, cell, task, of_task, calibration=calibration)
+        return adapt_cell(prior, examples, cell, task, calibration or of_task, lexicon=lexicon)
 
     def cell_to_adapt(self, name: str | Cell) -> Cell:
         """Find the cell of this name; it may be of a task that the model does not know, in one of its languages."""

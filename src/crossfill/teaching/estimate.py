@@ -18,6 +18,7 @@ from crossfill.adaptation.cell import shifted
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import NOTHING_KNOWN, Fit, default_scales, predict_with
 from crossfill.adaptation.heads import generated_prior
+from crossfill.adaptation.lexicon import Lexicon
 from crossfill.grid.cells import Cell
 from crossfill.measures.metrics import Labelling
 from crossfill.measures.significance import student_quantile
@@ -62,9 +63,14 @@ class Estimate:
 
 @torch.no_grad()
 def estimate(
-    model: Model, cell: Cell, examples: Examples, rule: Rule, given_up: Callable[[], bool] = lambda: False
+    model: Model,
+    cell: Cell,
+    examples: Examples,
+    rule: Rule,
+    given_up: Callable[[], bool] = lambda: False,
+    lexicon: Lexicon | None = None,
 ) -> Estimate | None:
-    """Estimate a cell's score from its corrected sentences; none if it was given up on the way.
+    """Estimate a cell's score from its corrected sentences and a lexicon; none if it was given up on the way.
 
     `model` is the model before any adaptation, `rule` how the task decides in cells that were not adapted.
     """
@@ -83,8 +89,8 @@ def estimate(
         words, test = examples.words_of(out).numpy(), examples.take(out)
         for place, k in enumerate(budgets):
             mean, known, decision = generated.mean, NOTHING_KNOWN, rule
-            if k:
-                fit = Fit.of(generated, examples.take(others[:k]), variances)
+            if k or lexicon is not None:
+                fit = Fit.of(generated, examples.take(others[:k]), variances, lexicon)
                 mean, known = fit.approximate_mean(), fit.known
                 decision = shifted(rule, fit, task)
             probabilities = predict_with(mean.unsqueeze(0), known, test)

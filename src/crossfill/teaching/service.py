@@ -286,16 +286,16 @@ class Teacher:
                 with self.encoding:
                     taught.encoded[name] = Examples.of(without_adapted(self.tagger.model), taught.cell, corpus)
         examples, before = taught.examples(names), self.tagger.adapted.get(taught.cell)
-        adapted = None
+        adapted, lexicon = taught.before, taught.before.lexicon if taught.before else None
         if examples is not None:
             calibration = before.calibration if before is not None else CellCalibration()
-            adapted = self.tagger.adapted_to(examples, taught.cell, calibration=calibration)
+            adapted = self.tagger.adapted_to(examples, taught.cell, calibration=calibration, lexicon=lexicon)
         with self.encoding, self._lock:  # features and heads of a model belong together
             self.tagger.replace_adapted(taught.cell, adapted)
             taught.serving, taught.problem = number, None
             taught.estimating = self._estimator.submit(self._estimate, taught, number, examples)
         if examples is not None and not taught.again:
-            adapted = self.tagger.adapted_to(examples, taught.cell)
+            adapted = self.tagger.adapted_to(examples, taught.cell, lexicon=lexicon)
             with self.encoding:
                 self.tagger.replace_adapted(taught.cell, adapted)
 
@@ -307,7 +307,7 @@ class Teacher:
         if examples is not None:
             calibration = self.tagger.calibration and self.tagger.calibration.of(taught.cell.task, 0)
             base, rule = without_adapted(self.tagger.model), rule_for(calibration, "metric")
-            result = estimate(base, taught.cell, examples, rule, given_up)
+            result = estimate(base, taught.cell, examples, rule, given_up, taught.before and taught.before.lexicon)
         with self._lock:
             if not given_up():
                 taught.estimate = result

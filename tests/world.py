@@ -47,6 +47,9 @@ def build(folder: Path) -> None:
     half = [[(word, label if i % 2 else "_") for i, (word, label) in enumerate(sentence)] for sentence in wolof]
     named = grid[Cell("ner", grid.languages[0])][0].train
     files |= {"half.bio": bio(*half), "names.bio": bio(*[list(zip(s.words, s.labels, strict=True)) for s in named])}
+    listed = "".join(f"{word}\t{label}\n" for sentence in wolof[:2] for word, label in sentence)
+    kind = next(label[2:] for s in named for label in s.labels if label != "O")
+    files |= {"words.tsv": listed, "places.tsv": f"Ndar\t{kind}\nDakar\t{kind}\n"}
     files |= {"words.txt": "\n".join(lines) + "\n", "text.txt": " ".join(lines) + "\n"}
     files |= {"talk.eaf": elan({"ANA": wolof[:2], "BEN": wolof[2:]}), "story.flextext": flex(wolof)}
     write(folder, files)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from crossfill.adaptation.cell import adapt_cell
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.fit import CellVariances, Fit
+from crossfill.adaptation.fit import CellVariances, Fit, predict_with
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.lexicon import BONUS, WEIGHT, Lexicon
 from crossfill.encoders.cues import KINDS, NONE, cue_numbers
@@ -76,16 +76,16 @@ def test_the_mode_has_no_slope_in_a_naive_objective() -> None:
 
 def test_labels_in_text_win_over_the_lexicon() -> None:
     lexicon, prior = listed(), HeadPrior.at(torch.zeros(3, N_FEATURES + 1, dtype=torch.float64))
-    cell, dem = Cell("pos", "wol"), lexicon.cues[:1]
+    test = sentences(["dem", "xale"], [-1, -1])
 
-    def chosen(n: int) -> int:
+    def chosen(n: int) -> list[str]:
         few = sentences(["dem"] * n, [1] * n) if n else Examples.none(N_FEATURES)
-        made = adapt_cell(prior, few, cell, TASK, variances=VARIANCES, lexicon=lexicon)
-        effects = made.posterior.mean[:, N_FEATURES + 1 :][:, torch.searchsorted(made.known, dem[0, 0])]
-        return int(effects.argmax())
+        made = adapt_cell(prior, few, Cell("pos", "wol"), TASK, variances=VARIANCES, lexicon=lexicon)
+        p = predict_with(made.posterior.mean.unsqueeze(0), made.known, test)
+        return [TASK.labels[i] for i in p.argmax(-1)]
 
-    assert chosen(0) == TASK.labels.index("VERB")
-    assert chosen(20) == TASK.labels.index("NOUN")
+    assert chosen(0) == ["VERB", "NOUN"]
+    assert chosen(4) == ["NOUN", "NOUN"]
 
 
 def test_a_word_that_is_listed_again_has_its_later_labels_and_one_in_two_names_those_of_both() -> None:

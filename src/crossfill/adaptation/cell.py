@@ -45,7 +45,7 @@ class CellCalibration(NamedTuple):
 def calibrate_cell(fit: Fit, task: Task, calibration: TaskCalibration | None = None) -> CellCalibration:
     """Calibrate a cell on its sentences left out in turn; `calibration` is that of its task."""
     of_task = 1.0 if calibration is None else calibration.temperature
-    if not fit.examples.n_labelled:
+    if not _judges(fit.examples, task):
         return CellCalibration()
     labels, logs = fit.examples.labels, fit.leave_out_logits.log_softmax(-1)
     temperature = shrunk_temperature(logs[labels >= 0].numpy(), labels[labels >= 0].numpy(), of_task)
@@ -54,7 +54,7 @@ def calibrate_cell(fit: Fit, task: Task, calibration: TaskCalibration | None = N
 
 def offset_shift(fit: Fit, task: Task, rule: Rule) -> float:
     """The shift of a cell's decisions against the rule of its task; 0 where every word counts."""
-    if task.absent is None:
+    if task.absent is None or not _judges(fit.examples, task):
         return 0.0
     probabilities, examples = fit.leave_out_logits.softmax(-1).numpy(), fit.examples
     return shrunk_shift(Sample(probabilities, examples.labels.numpy(), examples.lengths.numpy()), task, rule)
@@ -67,9 +67,16 @@ def shifted(rule: Rule, fit: Fit, task: Task) -> Rule:
     return replace(rule, offset=rule.offset + offset_shift(fit, task, rule), counts=label_pairs(fit.examples, task))
 
 
+def _judges(examples: Examples, task: Task) -> bool:
+    """Whether labelled words can show errors of both kinds: marked names alone do not say what is no name."""
+    if task.absent is None:
+        return examples.n_labelled > 0
+    return bool((examples.labels == task.labels.index(task.absent)).any())
+
+
 def label_pairs(examples: Examples, task: Task) -> PairTable:
     """Count what follows what in sentences of a task of tags; spans are too few to say."""
-    if task.kind is not TaskKind.TAGS or task.unit is not Unit.WORD:
+    if task.kind is not TaskKind.TAGS or task.unit is not Unit.WORD or not examples.n_labelled:
         return ()
     counts = count_pairs(examples.labels.numpy(), examples.lengths.numpy(), len(task.labels))
     return tuple(map(tuple, counts.tolist()))

@@ -87,7 +87,7 @@ class Lexicon:
         """b a of the effect of each known cue; a word that is listed twice may have the labels of both."""
         places = torch.searchsorted(known, self.words)
         centre = torch.zeros(len(known), self.allowed.shape[1], dtype=torch.float64)
-        return BONUS * centre.index_reduce_(0, places, self.allowed.double(), "amax").T
+        return BONUS * centre.index_add_(0, places, self.allowed.double()).clamp(max=1.0).T
 
     def targets(self, generated: Float[Tensor, "labels features"]) -> Float[Tensor, "words labels"]:
         """w t of each word."""

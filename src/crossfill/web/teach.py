@@ -55,7 +55,7 @@ class AcceptRequest(CellRequest):
     """A sentence with its right labels."""
 
     words: Words = Field(min_length=1)
-    labels: Words = Field(min_length=1, description="One for each word; IOB2 for spans.")
+    labels: Words = Field(min_length=1, description="One for each word, IOB2 for spans; empty: left open.")
     spaces: Annotated[list[bool], Field(fail_fast=True)] | None = Field(
         default=None, description="Whether a space follows each word; by default one follows every word."
     )

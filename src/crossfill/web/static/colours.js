@@ -11,7 +11,7 @@ export const isSpanTask = labels => labels.includes("O") && labels.every(label =
 
 /** The hue of a label, from 0 to 360, or null for those that say that there is nothing. */
 export function hue(label, labels) {
-  if (label === "O" || label === "_") return null;
+  if (!label || label === "O" || label === "_") return null;
   const known = WORD_CLASSES[kind(label)] ?? SPANS[kind(label)];
   if (known !== undefined) return known;
   const kinds = [...new Set(labels.map(kind))];

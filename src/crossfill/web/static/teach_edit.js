@@ -39,11 +39,11 @@ export function spanAt(labels, i) {
   return [from, to];
 }
 
-/** Words from–to get a kind, or `none`. */
+/** Words from–to get a kind, `none`, or nothing at all, which leaves them open. */
 export function relabel(version, from, to, kind, isSpans, none) {
   const labels = [...version.labels], sure = [...version.sure];
   for (let i = from; i <= to; i++) {
-    labels[i] = isSpans && kind !== none ? `${i === from ? "B" : "I"}-${kind}` : kind;
+    labels[i] = isSpans && kind && kind !== none ? `${i === from ? "B" : "I"}-${kind}` : kind;
     sure[i] = null;
   }
   return { ...version, labels: isSpans ? begun(labels) : labels, sure };

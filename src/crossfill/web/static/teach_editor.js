@@ -67,8 +67,8 @@ export class Editor {
     const { now } = this.item, label = now.labels[i], sure = now.sure[i];
     const colour = hue(label, this.labels), doubt = sure === null ? "none" : doubtClass(sure);
     const goesOn = this.isSpans && label.startsWith("I-"), nextGoesOn = this.isSpans && (now.labels[i + 1] ?? "").startsWith("I-");
-    const shown = this.isSpans ? (label.startsWith("B-") ? label.slice(2) : "\u00a0") : label;
-    const told = `${now.words[i]}: ${label === this.none ? "no label" : label}, ${sure === null ? "set by you" : percent(sure)}${doubt === "none" ? "" : ", doubtful"}`;
+    const shown = !label ? "?" : this.isSpans ? (label.startsWith("B-") ? label.slice(2) : "\u00a0") : label;
+    const told = `${now.words[i]}: ${!label ? "left open" : label === this.none ? "no label" : label}, ${sure === null ? "set by you" : percent(sure)}${doubt === "none" ? "" : ", doubtful"}`;
     const classes = ["word", colour === null ? "plain" : "", goesOn ? "goes-on" : "", nextGoesOn ? "to-go-on" : "", sure === null ? "decided" : ""];
     return h("div", {
       role: "option", tabIndex: -1, className: classes.join(" "), "aria-label": told, "data-at": String(i),
@@ -121,7 +121,7 @@ export class Editor {
     let [from, to] = this.range();
     if (this.isSpans && from === to) [from, to] = spanAt(this.item.now.labels, from);
     const words = this.item.now.words.slice(from, to + 1).join(" ");
-    this.edit(relabel(this.item.now, from, to, kind, this.isSpans, this.none), `${words}: ${kind === this.none ? "no label" : kind}`);
+    this.edit(relabel(this.item.now, from, to, kind, this.isSpans, this.none), `${words}: ${!kind ? "left open" : kind === this.none ? "no label" : kind}`);
   }
 
   merge() {
@@ -182,6 +182,7 @@ export class Editor {
   }
 
   labelling(key) {
+    if (key === "?") return () => this.label("");
     const kind = this.none && ["0", "Backspace", "Delete"].includes(key) ? this.none : this.byKey.get(key.toLowerCase());
     return kind === undefined ? null : () => this.label(kind);
   }

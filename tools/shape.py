@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "crossfill"
 
 CEILINGS = {
-    "lines": 25650,
+    "lines": 25900,
     "files": 176,
     "public names defined twice": 0,
     "module names used twice": 1,

@@ -136,7 +136,7 @@ def tag_shard(
     started, computed = time.monotonic(), time.process_time()
     form, distribution = settings["form"], settings["distribution"]
     tagger = _tagger(settings["model"], settings["encoder"])
-    language = tagger.cell(settings["cells"][0]).language
+    language = tagger.target(settings["cells"][0]).language
     bad_records: list[dict[str, str]] = []
 
     def set_aside(line: int, problem: str, text: str) -> None:
@@ -171,7 +171,7 @@ def _tag(
     tagger: Tagger, part: Sequence[tuple[int, Item]], settings: Mapping[str, Any], on_bad_record: OnBadRecord
 ) -> Iterator[tuple[int, Item, tuple[Tagging, ...]]]:
     """Tag items with one pass through the encoder; if it fails, one by one, to set aside those at fault."""
-    cells, options = [tagger.cell(name) for name in settings["cells"]], TaggingOptions(**settings["options"])
+    cells, options = [tagger.target(name) for name in settings["cells"]], TaggingOptions(**settings["options"])
     try:
         tagged = list(tagger.tag_cells((item.sentence for _, item in part), cells, settings["samples"], options))
     except CrossfillError as error:

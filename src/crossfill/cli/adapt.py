@@ -126,7 +126,7 @@ def add_language(
     tagger = load(model, cache=True)
     corpus = read_text([text], code)
     tagger.add_language(code, corpus)
-    folder = grow_folder(model, out, tagger.model, tagger.config)
+    folder = grow_folder(model, out, tagger.model, tagger.config, tagger.profiles)
     cells = ", ".join(str(cell) for cell in tagger.cells if cell.language == code)
     typer.echo(f"{folder}: {language_name(code)}, placed by {len(corpus):,} sentences; {cells} can be tagged now")
     typer.echo("no cell of this language has been seen: expect the lowest scores of all cells")

@@ -32,7 +32,10 @@ DataFolder = Annotated[Path, Argument(help="Folder of corpora: <task>/<language>
 ModelFolder = Annotated[Path, Argument(help="Folder of a trained model, or its name on the hub, as me/tagger.")]
 
 OneCell = Annotated[str, Option("--cell", help="The cell, as ner/wol.")]
-Cells = Annotated[list[str] | None, Option("--cell", help="Cell to tag in, as ner/wol; repeatable.")]
+Cells = Annotated[
+    list[str] | None,
+    Option("--cell", help="Cell to tag in, as ner/wol; repeatable. As ner, each sentence in the language it is in."),
+]
 Tasks = Annotated[list[str] | None, Option("--task", help="Only this task; repeatable. deprel, feats:Case, …")]
 Seed = Annotated[int, Option(min=0, max=MOST_SEED, help="Seed of random splits and subsets of the data.")]
 MaxTrain = Annotated[int | None, Option(min=1, help="Most training sentences per corpus.")]
@@ -77,7 +80,7 @@ def find_cells(tagger: "Tagger", names: Sequence[str] | None) -> "tuple[list[Cel
         raise DataError(
             f"expected a cell to tag in, such as --cell {tagger.cells[0]}; the model has {sides(tagger.cells)}"
         )
-    cells = [tagger.cell(name) for name in names]
+    cells = [tagger.target(name) for name in names]
     units = {cell: tagger.model.inventory.task(cell.task).unit for cell in cells}
     if len(set(units.values())) > 1:
         each = ", ".join(f"{cell} labels {unit}s" for cell, unit in units.items())

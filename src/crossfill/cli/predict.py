@@ -157,8 +157,10 @@ def _print_line(console: "Console", line: "Sequence[tuple[Item, Sequence[Tagging
         text: list[Piece] = []
         several = len(line[0][1]) > 1
         for i, first in enumerate(line[0][1]):
-            text += [(f"{first.cell}  ", "bold")] if several else []
+            text += [(f"{first.cell_asked}  ", "bold")] if several else []
             for item, taggings in line:
+                chosen = taggings[i].languages is not None and item.sentence
+                text += [(f"{taggings[i].cell.language}  ", "bold")] if chosen else []
                 text += [(item.before, ""), *pieces(taggings[i]), (item.after, "")]
             if several and not line[-1][0].after:
                 text.append(("\n", ""))

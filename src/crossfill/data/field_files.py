@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 from crossfill.data.labels import split_tag
 from crossfill.data.reading import FileNotes, check_printable
 from crossfill.errors import DataError
-from crossfill.grid.sentence import Sentence
+from crossfill.grid.sentence import UNLABELLED, Sentence
 from crossfill.grid.task import Unit
 
 _DEEPEST = 100  # elements in elements
@@ -172,7 +172,8 @@ def with_labels(
 ) -> Iterator[Sentence]:
     """Yield the sentences that have labels, of words or of their own; where they are of spans, no label is `O`."""
     distinct = {label for given in labels for label in given}
-    none = "O" if distinct > {""} and all(label in ("", "O") or split_tag(label) for label in distinct) else "_"
+    spans = distinct > {UNLABELLED} and all(label in (UNLABELLED, "O") or split_tag(label) for label in distinct)
+    none = "O" if spans else UNLABELLED
     for one, given in zip(sentences, labels, strict=True):
         if not any(given):
             continue

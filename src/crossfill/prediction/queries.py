@@ -63,7 +63,7 @@ def tag_queries(model: Model, queries: Sequence[Query], head_of: HeadOf) -> list
             cues = model.cues(cell, Corpus.from_text(in_cell)) if cell in model.heads.cue_cells else None
             runs.append(CellWords(part, head_of(cell, first.n_samples), cues))
         prediction = predict_runs(runs, model.heads.vote, first.options.interval)
-        tagged = _decide(group, lengths, task, prediction, model.heads.decisions.get(first.cell, AS_ITS_TASK))
+        tagged = decide(group, lengths, task, prediction, model.heads.decisions.get(first.cell, AS_ITS_TASK))
         taggings |= zip(numbers, tagged, strict=True)
     return [taggings[number] for number in range(len(queries))]
 
@@ -101,7 +101,7 @@ def _grouped(queries: Sequence[Query], alone: Collection[Cell]) -> list[list[int
     return [[number for in_cell in cells.values() for number in in_cell] for cells in groups.values()]
 
 
-def _decide(
+def decide(
     queries: Sequence[Query], lengths: Lengths, task: Task, prediction: Prediction, decision: CellDecision
 ) -> list[Tagging]:
     """Make the tagging of each query from one prediction for all words."""

@@ -119,6 +119,8 @@ class Tagging:
     """Whether a person should check each word, if `abstain` or `min_confidence` was given."""
     bounds: Float[np.ndarray, "2 words labels"] | None = None
     """Lower and upper bound of each probability over the posterior samples, if an `interval` was given."""
+    languages: Mapping[str, float] | None = None
+    """The probabilities of the sentence's languages, the likeliest first, if the model was asked to choose them."""
 
     def __repr__(self) -> str:
         if self.task.unit is not Unit.WORD:
@@ -131,6 +133,11 @@ class Tagging:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def cell_asked(self) -> str:
+        """The cell as it was asked for: without the language if the model chose it."""
+        return str(self.cell) if self.languages is None else self.cell.task
 
     @cached_property
     def label_sets(self) -> tuple[tuple[str, ...], ...]:
@@ -163,6 +170,8 @@ class Tagging:
         Where the task labels sentences or pairs, these are values of one label, always with its distribution.
         """
         values: dict[str, Any] = {"labels": list(self.labels)}
+        if self.languages is not None:
+            values["languages"] = {language: round(p, DIGITS) for language, p in self.languages.items()}
         for name in ("confidence", "entropy", "mutual_information"):
             values[name] = [round(value, DIGITS) for value in getattr(self, name).tolist()]
         if self.task.kind is TaskKind.SPANS:

@@ -23,10 +23,18 @@ from crossfill.grid.cells import Grid
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, save_calibration
+from crossfill.prediction.languages import LanguageProfiles
 from crossfill.tagger.card import describe_data, encoder_origin, load_card_info, save_card_info, write_card
 
 _WANTED = [
-    *(checkpoint.DESCRIPTION, checkpoint.WEIGHTS, checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED),
+    *(
+        checkpoint.DESCRIPTION,
+        checkpoint.WEIGHTS,
+        checkpoint.CALIBRATION,
+        checkpoint.RESULTS,
+        checkpoint.EXPECTED,
+        checkpoint.LANGUAGES,
+    ),
     *(checkpoint.EXAMPLES, checkpoint.ENCODER_SOURCE, checkpoint.CARD, checkpoint.CARD_INFO),
     *(f"{checkpoint.ADAPTED}/*.safetensors", *(f"{checkpoint.ENCODER}/*{end}" for end in READ)),
 ]
@@ -43,7 +51,13 @@ def save_model(
 ) -> None:
     """Write a model folder without its card: settings, weights, adapted cells, calibration, results, encoder files."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (checkpoint.STATE, checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED):
+    for name in (
+        checkpoint.STATE,
+        checkpoint.CALIBRATION,
+        checkpoint.RESULTS,
+        checkpoint.EXPECTED,
+        checkpoint.LANGUAGES,
+    ):
         (folder / name).unlink(missing_ok=True)  # of an earlier model
     shutil.rmtree(folder / checkpoint.ADAPTED, ignore_errors=True)
     _save_weights(folder, model, config)
@@ -92,8 +106,10 @@ def copy_folder(folder: Path, out: Path | None) -> Path:
     return out
 
 
-def grow_folder(folder: Path, out: Path | None, model: Model, config: Config) -> Path:
-    """Write a model folder with other settings and weights, and all else as it is: to `out`, or in its place.
+def grow_folder(
+    folder: Path, out: Path | None, model: Model, config: Config, profiles: LanguageProfiles | None = None
+) -> Path:
+    """Write a model folder with one more language, and all else as it is: to `out`, or in its place.
 
     Settings and weights change together or not at all: the folder is copied, and the copy takes its place.
     """
@@ -102,6 +118,8 @@ def grow_folder(folder: Path, out: Path | None, model: Model, config: Config) ->
         _save_weights(scratch, model, config)
         for cell in adapted_cells(model).values():
             save_adapted(scratch, cell)
+        if profiles is not None:
+            profiles.save(scratch)
         write_card(scratch)
         before = target.parent / f".{target.name}-before-{os.getpid()}"
         target.rename(before)

@@ -25,7 +25,7 @@ def tagged(form: str, item: Item, taggings: Sequence[Tagging], whole: bool, name
 
 def header(taggings: Sequence[Tagging], whole: bool) -> str:
     """Write the comment that names the token columns; the last column of each cell is its label."""
-    names = [name for tagging in taggings for name in (*_numbers(tagging, whole), str(tagging.cell))]
+    names = [name for tagging in taggings for name in (*_numbers(tagging, whole), tagging.cell_asked)]
     return f"# {' '.join([str(taggings[0].task.unit), *names])}\n"
 
 
@@ -40,7 +40,15 @@ def columns(taggings: Sequence[Tagging], whole: bool) -> str:
     for tagging in taggings:
         table += [*_numbers(tagging, whole).values(), tagging.labels]
     lines = ["\t".join(row) + "\n" for row in zip(*table, strict=True)]
-    return "".join(lines) + ("\n" if of_words else "")
+    return "".join([*_languages(taggings), *lines]) + ("\n" if of_words else "")
+
+
+def _languages(taggings: Sequence[Tagging]) -> list[str]:
+    """Write a comment on the language that was chosen for a sentence, and on others that it may be in."""
+    shares = next((tagging.languages for tagging in taggings if tagging.languages is not None), {})
+    return (
+        [f"# language {' '.join(f'{language} {share:.4f}' for language, share in shares.items())}\n"] if shares else []
+    )
 
 
 def _numbers(tagging: Tagging, whole: bool) -> dict[str, list[str]]:
@@ -63,6 +71,8 @@ def values_by_name(taggings: Sequence[Tagging], whole: bool) -> dict[str, list[s
     """Name the labels of each cell after its task, and their confidence and what else was asked for after both."""
     values: dict[str, list[str]] = {}
     for tagging in taggings:
+        if tagging.languages is not None:
+            values["language"] = [tagging.cell.language] * len(tagging)
         task = tagging.cell.task
         if task in values:
             raise DataError(f"expected cells of different tasks for this format, got two of {task}; tag one at a time")
@@ -112,14 +122,15 @@ def conllu(
                 _fill(changed, tagging, word, values, deprel_without_head)
             word += 1
         rows.append(changed)
-    earlier = tuple(f"# {tagging.cell} span " for tagging in taggings)
+    chosen = [line.rstrip() for line in _languages(taggings)]
+    earlier = (*(f"# {tagging.cell} span " for tagging in taggings), *(["# language "] if chosen else []))
     others = [comment for comment in source.comments if not comment.startswith(earlier)]
     spans = [
         f"# {tagging.cell} span {s.start + 1}-{s.end} {s.type} {s.confidence:.4f}"
         for tagging in taggings
         for s in tagging.spans
     ]
-    comments = (*_identified(others, number, source.text), *spans)
+    comments = (*_identified(others, number, source.text), *chosen, *spans)
     return render_conllu([ConlluSentence(comments, rows)])
 
 

@@ -29,6 +29,7 @@ from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Task, Unit
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration
+from crossfill.prediction.languages import UNKNOWN, LanguageProfiles, mixed
 from crossfill.prediction.predict import draw_head
 from crossfill.prediction.queries import HeadOf, Query, tag_queries
 from crossfill.prediction.tagging import Tagging, TaggingOptions
@@ -52,6 +53,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         results: Sequence[CellResult] = (),
         expectations: Expectations | None = None,
         card: CardInfo | None = None,
+        profiles: LanguageProfiles | None = None,
     ) -> None:
         self.model, self.config, self.calibration = model.eval(), config, calibration
         self.results = Results(results)
@@ -60,6 +62,8 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         """Expected scores of unseen cells, where seen cells were held out in turn."""
         self.card = card or CardInfo()
         """What its card says: what it was trained on, and where on the hub it was loaded from."""
+        self.profiles = profiles
+        """How its languages look, by which it chooses the language of a sentence."""
         self._hub_mixin_config = None  # else huggingface_hub writes a config.json of its own into the folder
         self._known = frozenset(self.cells)
 
@@ -74,6 +78,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
             load_results(folder),
             load_expected(folder),
             load_card_info(folder),
+            LanguageProfiles.load(folder),
         )
 
     @property
@@ -95,6 +100,13 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
     def cell(self, name: str | Cell) -> Cell:
         """Find the cell of this name, with a language code of ISO 639, UD or WikiANN: `ner/wol`, `ner/wo`."""
         return find_cell(name, self._known)
+
+    def target(self, name: str | Cell) -> Cell:
+        """Find the cell of this name, to tag in; of a task alone, that of the task in an unknown language: `ner`."""
+        given = name if isinstance(name, Cell) else Cell.parse(name if "/" in name else f"{name}/{UNKNOWN}")
+        if given.language != UNKNOWN or UNKNOWN in self.model.inventory.languages:
+            return self.cell(given)
+        return Cell(self.model.inventory.task(task_name(given.task)).name, UNKNOWN)
 
     def __repr__(self) -> str:
         inventory, encoder = self.model.inventory, Path(self.config.encoder.name).name
@@ -129,7 +141,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         chunk_sentences: int = CHUNK_SENTENCES,
     ) -> Iterator[tuple[Tagging, ...]]:
         """Tag a stream of sentences, each in several cells, with one pass through the encoder."""
-        targets = [self.cell(cell) for cell in cells]
+        targets = [self.target(cell) for cell in cells]
         if not targets:
             raise DataError("expected at least one cell, such as ner/wol; got none")
         units = {self.model.inventory.task(cell.task).unit for cell in targets}
@@ -146,7 +158,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         self, text: Text, cell: str | Cell, samples: int | None = None, options: TaggingOptions | None = None
     ) -> Query:
         """Check what is asked, and make a query for `tag_queries`: a sentence to tag in a cell."""
-        target, options = self.cell(cell), options or TaggingOptions()
+        target, options = self.target(cell), options or TaggingOptions()
         sentence = as_sentence(text, target.language, self.model.inventory.task(target.task).unit)
         n_samples = self.config.prediction.samples if samples is None else samples
         if n_samples < 0:
@@ -157,8 +169,37 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         return Query(sentence, target, n_samples, options, calibration)
 
     def tag_queries(self, queries: Sequence[Query], head_of: HeadOf | None = None) -> list[Tagging]:
-        """Tag each sentence in its own cell, with one pass through the encoder, and heads from `head_of` if given."""
-        return tag_queries(self.model, queries, head_of or self.head) if queries else []
+        """Tag each sentence in its own cell, with one pass through the encoder, and heads from `head_of` if given.
+
+        In a cell of an unknown language, it is tagged in the languages that it is probably in.
+        """
+        if not queries:
+            return []
+        open_ones = [query.cell.language == UNKNOWN for query in queries]
+        shares = [self._shares(query) if is_open else {} for query, is_open in zip(queries, open_ones, strict=True)]
+        asked = []
+        for query, of_languages in zip(queries, shares, strict=True):
+            plain = (
+                query.options if len(of_languages) < 2 else replace(TaggingOptions(), interval=query.options.interval)
+            )
+            in_each = (Cell(query.cell.task, language) for language in of_languages)
+            asked += [self.query(query.sentence, cell, query.n_samples, plain) for cell in in_each] or [query]
+        tagged = iter(tag_queries(self.model, asked, head_of or self.head))
+        return [
+            mixed(self.model, query, of_languages, [next(tagged) for _ in of_languages])
+            if of_languages
+            else next(tagged)
+            for query, of_languages in zip(queries, shares, strict=True)
+        ]
+
+    def _shares(self, query: Query) -> dict[str, float]:
+        """Return the probabilities of the languages of a query's sentence."""
+        if self.profiles is None:
+            known = ", ".join(self.model.inventory.languages[:20])
+            raise DataError(
+                f"{query.cell}: expected a language, as this model has nothing to choose one by; name one of {known}"
+            )
+        return self.profiles.probabilities(query.sentence)
 
     def head(self, cell: Cell, n_samples: int) -> Classifier:
         """Draw heads of a cell, the same at every call; 0 gives the head at the posterior means."""
@@ -243,6 +284,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         code = find_language_in(language, self.model.inventory.languages)
         plain = text if isinstance(text, Corpus) else Corpus.from_text(text)
         self.model = add_language(self.model, self.config, code, plain).eval()
+        self.profiles = self.profiles and self.profiles.with_language(code, plain)
         self._known = frozenset(self.cells)
 
     def status(self, cell: Cell) -> str:
@@ -271,6 +313,8 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         save_model(out, self.model, self.config, self.calibration, self.results, with_encoder)
         if self.expectations is not None:
             save_expected(out, self.expectations)
+        if self.profiles is not None:
+            self.profiles.save(out)
         save_card_info(out, self.card)
         write_card(out)
         return out

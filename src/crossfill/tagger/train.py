@@ -64,12 +64,17 @@ def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:
     """Centre a frozen encoder on each language's unlabelled text, and on the text of its cells, seen or not."""
     if not encoder.is_centred:
         return
+    encoder.centre_on(texts_by_language(grid, seen))
+
+
+def texts_by_language(grid: Grid, seen: Collection[Cell]) -> dict[str, list[Corpus]]:
+    """Collect the text of each language that may be read without labels: unlabelled, and of its cells, seen or not."""
     texts: dict[str, list[Corpus]] = {language: [] for language in grid.inventory.languages}
     for language, text in grid.texts.items():
         texts[language].append(text)
     for cell in grid.cells:
         texts[cell.language].append(readable_text(grid, cell, cell in seen).text())
-    encoder.centre_on(texts)
+    return texts
 
 
 def texts_to_encode(

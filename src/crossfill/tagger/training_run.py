@@ -26,13 +26,14 @@ from crossfill.grid.typology import vectors_beside
 from crossfill.methods.registry import find_method
 from crossfill.model import n_parameters
 from crossfill.prediction.calibration import save_calibration
+from crossfill.prediction.languages import LanguageProfiles
 from crossfill.progress import ProgressBar
 from crossfill.tagger.card import CardInfo, describe_data, write_card
 from crossfill.tagger.crossfit import CANDIDATES, compare_held_out, expect_unseen, folds
 from crossfill.tagger.model_folder import save_results
 from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.tagger import Tagger
-from crossfill.tagger.train import texts_to_encode, train_model
+from crossfill.tagger.train import texts_by_language, texts_to_encode, train_model
 from crossfill.training.loop import Progression
 from crossfill.training.processes import is_first_process, is_only_process, leave
 
@@ -189,6 +190,7 @@ class TrainingRun:
         leave()
         tagger = Tagger(model, config, calibration, card=CardInfo(data=describe_data(self.grid, model.seen)))
         if is_first_process():
+            tagger.profiles = LanguageProfiles.of(texts_by_language(self.grid, self.seen))
             if comparison is not None:
                 tagger.expectations = expect_unseen(model, self.grid, self.unseen, comparison)
             if scored is not None:
@@ -199,6 +201,8 @@ class TrainingRun:
                 if calibration is not None and tagger.expectations is not None:
                     save_calibration(out, calibration)
                     save_expected(out, tagger.expectations)
+                if tagger.profiles is not None:
+                    tagger.profiles.save(out)
                 save_results(out, tagger.results)
                 write_card(out)
         return tagger, progression

@@ -144,7 +144,7 @@ class Engine:
             raise DataError(f"cells: expected at most {MAX_CELLS}, got {len(request.cells)}; ask in parts")
         if samples > limits.max_samples:
             raise DataError(f"samples: expected at most {limits.max_samples}, got {samples}")
-        cells, given = [self.tagger.cell(cell) for cell in request.cells], request.sentences or []
+        cells, given = [self.tagger.target(cell) for cell in request.cells], request.sentences or []
         if not all(word and not word.isspace() for sentence in given for word in sentence):
             raise DataError("sentences: expected words, got an empty one; leave it out")
         work = request.n_characters * len(cells) * max(1, samples)

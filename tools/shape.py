@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "crossfill"
 
 CEILINGS = {
-    "lines": 25900,
+    "lines": 26097,
     "files": 176,
     "public names defined twice": 0,
     "module names used twice": 1,

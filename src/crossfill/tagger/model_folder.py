@@ -23,7 +23,7 @@ from crossfill.grid.cells import Grid
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
 from crossfill.prediction.calibration import Calibration, save_calibration
-from crossfill.prediction.languages import LanguageProfiles
+from crossfill.prediction.language_choice import LanguageProfiles
 from crossfill.tagger.card import describe_data, encoder_origin, load_card_info, save_card_info, write_card
 
 _WANTED = [

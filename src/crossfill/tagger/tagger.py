@@ -29,7 +29,7 @@ from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Task, Unit
 from crossfill.model import Classifier, Model
 from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration
-from crossfill.prediction.languages import UNKNOWN, LanguageProfiles, mixed
+from crossfill.prediction.language_choice import UNKNOWN, LanguageProfiles, mixed
 from crossfill.prediction.predict import draw_head
 from crossfill.prediction.queries import HeadOf, Query, tag_queries
 from crossfill.prediction.tagging import Tagging, TaggingOptions

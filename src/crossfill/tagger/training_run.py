@@ -26,7 +26,7 @@ from crossfill.grid.typology import vectors_beside
 from crossfill.methods.registry import find_method
 from crossfill.model import n_parameters
 from crossfill.prediction.calibration import save_calibration
-from crossfill.prediction.languages import LanguageProfiles
+from crossfill.prediction.language_choice import LanguageProfiles
 from crossfill.progress import ProgressBar
 from crossfill.tagger.card import CardInfo, describe_data, write_card
 from crossfill.tagger.crossfit import CANDIDATES, compare_held_out, expect_unseen, folds

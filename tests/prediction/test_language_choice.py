@@ -12,7 +12,7 @@ from crossfill import checkpoint
 from crossfill.cli.app import app
 from crossfill.errors import CheckpointError, DataError
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.prediction.languages import UNKNOWN, LanguageProfiles
+from crossfill.prediction.language_choice import UNKNOWN, LanguageProfiles
 from crossfill.prediction.tagging import TaggingOptions
 from tests.scenarios import SMALL, small_grid
 

@@ -19,7 +19,7 @@ PACKAGE = "crossfill"
 
 CEILINGS = {
     "lines": 26097,
-    "files": 176,
+    "files": 177,
     "public names defined twice": 0,
     "module names used twice": 1,
     "functions over 7 parameters": 1,

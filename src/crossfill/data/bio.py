@@ -133,7 +133,7 @@ class TokenTable:
         """Yield the words and tags in these columns; a bad line is an error, or costs its sentence."""
         headed = self.header
         for start, rows in self.rows:
-            words, tags, problem, bad = [], [], "", start
+            words, tags, lines, problem, bad = [], [], [], "", start
             if len(rows) > MOST_WORDS:
                 problem = f"expected at most {MOST_WORDS:,} words in a sentence, got {len(rows):,}; put in blank lines"
             for number, row in enumerate(rows, start=start) if not problem else ():
@@ -147,13 +147,14 @@ class TokenTable:
                 else:
                     words.append(row[self.word])
                     tags.append(row[self.tag])
+                    lines.append(number)
             if problem and on_bad_line is None:
                 raise DataError(f"{self.where}:{bad}: {problem}")
             if problem and on_bad_line is not None:
                 on_bad_line(bad, problem)
             elif words and words[0] != "-DOCSTART-":
-                named = (self.names[int(tag)] if tag else tag for tag in tags)
-                yield Sentence(tuple(words), tuple(named) if self.names else tuple(tags))
+                labels = [self.names[int(tag)] if tag else tag for tag in tags] if self.names else tags
+                yield Sentence(tuple(words), tuple(labels), lines=tuple(lines))
 
     def _is_comment(self, row: Row) -> bool:
         """Tell whether a line that begins with #, before the first word of a sentence, is a comment or a header."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crossfill.data.labels import LabelColumn
 from crossfill.data.reading import Block, OnBadLine, blocks, decode
@@ -21,6 +21,8 @@ class ConlluSentence:
     comments: tuple[str, ...]
     rows: list[list[str]]
     """The columns of every line: words, multiword tokens (`1-2`) and empty nodes (`8.1`), as UD defines them."""
+    first: int = field(default=1, compare=False)
+    """The number of its first line in the file, that of a comment if it has any."""
 
     @property
     def words(self) -> list[list[str]]:
@@ -51,7 +53,9 @@ class ConlluSentence:
                 end, space = int(row[0].partition("-")[2]), _space_after(row)
         words = self.words
         labels = tuple(map(label, words))
-        return Sentence(tuple(row[1] for row in words), labels, () if all(spaces) else tuple(spaces))
+        start = self.first + len(self.comments)
+        lines = tuple(start + i for i, row in enumerate(self.rows) if row[0].isdigit())
+        return Sentence(tuple(row[1] for row in words), labels, () if all(spaces) else tuple(spaces), lines=lines)
 
 
 def parse(data: bytes, where: str, on_bad_line: OnBadLine | None = None) -> Iterator[ConlluSentence]:
@@ -71,7 +75,7 @@ def parse_blocks(parts: Iterable[Block], where: str, on_bad_line: OnBadLine | No
         if problem and on_bad_line is not None:
             on_bad_line(number, problem)
         elif rows:
-            yield ConlluSentence(tuple(lines[:n_comments]), rows)
+            yield ConlluSentence(tuple(lines[:n_comments]), rows, start)
 
 
 def render(sentences: Iterable[ConlluSentence]) -> str:

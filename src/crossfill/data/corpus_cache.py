@@ -42,7 +42,7 @@ def load_reading(path: Path, state: str) -> Reading | None:
         for name in ("words", "labels")
     )
     unit = Unit(about["unit"])
-    corpus = Corpus(words, labels, columns["spaces"], columns["offsets"], unit, columns["seconds"])
+    corpus = Corpus(words, labels, columns["spaces"], columns["offsets"], unit, columns["seconds"], columns["lines"])
     changes, notes, said = json.loads(about["reading"])
     return Reading(corpus, tuple(map(tuple, changes)), tuple(map(tuple, notes)), said)
 
@@ -54,6 +54,7 @@ def save_reading(path: Path, state: str, reading: Reading) -> None:
         "spaces": np.ascontiguousarray(corpus.spaces),
         "offsets": np.ascontiguousarray(corpus.offsets, dtype="<i8"),
         "seconds": np.ascontiguousarray(corpus.seconds, dtype="<i8"),
+        "lines": np.ascontiguousarray(corpus.lines, dtype="<i4"),
     }
     for name, column in (("words", corpus.words), ("labels", corpus.labels)):
         # words contain no line ends, so these can separate them; text decoded from UTF-8 has no surrogates

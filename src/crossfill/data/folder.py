@@ -212,7 +212,7 @@ def read_sources(
             except DataError as error:
                 problems.append(_as_message(error))
             else:
-                yield source, cell, reading
+                yield source, cell, replace(reading, corpus=reading.corpus.read_from(str(source.path)))
 
 
 def _read_source(

@@ -145,7 +145,7 @@ def labelled(corpus: Corpus, task: str, hints: ReadingHints) -> Reading:
     changes += composed.changes
     if prefix:
         changes.append(("note", f"prefix {prefix} taken off every word"))
-    return Reading(Corpus(words, labels, corpus.spaces, corpus.offsets), tuple(changes))
+    return Reading(replace(corpus, words=words, labels=labels), tuple(changes))
 
 
 def _without(labels: Column, marks: frozenset[str]) -> Column:

@@ -9,6 +9,7 @@ it: Prodigy (`text`, `spans`, `tokens`, `answer`), Doccano (`text`, `label` or `
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -93,7 +94,8 @@ def read_records(
     for number, record in records:
         split: list[str] = []
         try:
-            sentences = [check_printable(s) for s in _sentences(json_object(record), task, hints, split)]
+            read = _sentences(json_object(record), task, hints, split)
+            sentences = [replace(check_printable(s), lines=(number,) * len(s)) for s in read]
         except DataError as error:
             notes(number, str(error))
             continue

@@ -39,6 +39,8 @@ class Sentence:
     unit: Unit = Unit.WORD
     second: int = 0
     """The number of the word with which the second sentence of a pair begins; 0 unless it is a pair."""
+    lines: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    """The line (or record) of each word in the file that it was read from; empty if it was read from none."""
 
     def __post_init__(self) -> None:
         columns = (("labels", self.labels, self.unit), ("spaces", self.spaces, "word"), ("starts", self.starts, "word"))
@@ -192,6 +194,10 @@ class Corpus(Sequence[Sentence]):
     unit: Unit = Unit.WORD
     seconds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """The number of the word with which the second half of each pair begins."""
+    lines: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    """The line of each word in its file; empty, or 0, where it is not known."""
+    files: Column = field(default_factory=lambda: Column((), np.empty(0, dtype=np.int32)))
+    """The file that each sentence was read from; empty where it is not known."""
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence]) -> "Corpus":
@@ -202,6 +208,8 @@ class Corpus(Sequence[Sentence]):
             raise DataError(f"expected labels in every sentence, got them in {len(labelled)} of {len(every)}")
         unit, spaced = _one_unit(s.unit for s in every), any(s.spaces for s in every)
         spaces = [space for s in every for space in (s.spaces or (True,) * len(s))] if spaced else []
+        placed = any(s.lines for s in every)
+        lines = [line for s in every for line in (s.lines or (0,) * len(s))] if placed else []
         return cls(
             words=Column.of(word for s in every for word in s.words),
             labels=Column.of(label for s in every for label in s.labels),
@@ -209,6 +217,7 @@ class Corpus(Sequence[Sentence]):
             offsets=np.cumsum([0, *map(len, every)], dtype=np.int64),
             unit=unit,
             seconds=np.array([s.second for s in every] if unit is Unit.PAIR else [], dtype=np.int64),
+            lines=np.array(lines, dtype=np.int32),
         )
 
     @classmethod
@@ -226,7 +235,7 @@ class Corpus(Sequence[Sentence]):
         labelled = [corpus for corpus in corpora if len(corpus.labels)]
         if labelled and any(corpus.n_words for corpus in corpora if not len(corpus.labels)):
             raise DataError(f"expected labels in every corpus, got them in {len(labelled)} of {len(corpora)}")
-        spaced = any(len(corpus.spaces) for corpus in corpora)
+        spaced, placed = any(len(corpus.spaces) for corpus in corpora), any(len(corpus.files) for corpus in corpora)
         return cls(
             words=Column.joined([corpus.words for corpus in corpora]),
             labels=Column.joined([corpus.labels for corpus in corpora]),
@@ -234,6 +243,8 @@ class Corpus(Sequence[Sentence]):
             offsets=np.cumsum(np.concatenate([[0], *(corpus.lengths for corpus in corpora)])),
             unit=_one_unit(corpus.unit for corpus in corpora),
             seconds=np.concatenate([corpus.seconds for corpus in corpora]),
+            lines=np.concatenate([corpus.all_lines() for corpus in corpora]) if placed else EMPTY.lines,
+            files=Column.joined([corpus.all_files() for corpus in corpora]) if placed else EMPTY.files,
         )
 
     def __repr__(self) -> str:
@@ -268,7 +279,9 @@ class Corpus(Sequence[Sentence]):
         labels = self.labels.take(labelled) if len(self.labels) else self.labels
         spaces = self.spaces[positions] if len(self.spaces) else self.spaces
         seconds = self.seconds[chosen] if self.unit is Unit.PAIR else self.seconds
-        return Corpus(self.words.take(positions), labels, spaces, offsets, self.unit, seconds)
+        lines = self.lines[positions] if len(self.lines) else self.lines
+        files = self.files.take(chosen) if len(self.files) else self.files
+        return Corpus(self.words.take(positions), labels, spaces, offsets, self.unit, seconds, lines, files)
 
     @property
     def n_words(self) -> int:
@@ -303,6 +316,21 @@ class Corpus(Sequence[Sentence]):
 
     def all_spaces(self) -> np.ndarray:
         return self.spaces if len(self.spaces) else np.ones(self.n_words, dtype=np.bool_)
+
+    def read_from(self, file: str) -> "Corpus":
+        """The corpus with the file that all of its sentences were read from."""
+        return replace(self, files=Column((file,), np.zeros(len(self), dtype=np.int32)))
+
+    def all_lines(self) -> np.ndarray:
+        return self.lines if len(self.lines) else np.zeros(self.n_words, dtype=np.int32)
+
+    def all_files(self) -> Column:
+        return self.files if len(self.files) else Column(("",), np.zeros(len(self), dtype=np.int32))
+
+    def place(self, sentence: int, word: int = 0) -> str:
+        """Say where a word was read from, as `file:line`; empty if it was read from no file."""
+        line = int(self.all_lines()[self.offsets[sentence] + word])
+        return ":".join(filter(None, (self.all_files()[sentence], f"{line or ''}")))
 
     def composed(self) -> "Corpus":
         """Return the corpus with its words in Unicode's composed form (NFC), as vocabularies expect them."""

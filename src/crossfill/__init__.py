@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crossfill.grid.sentence import Sentence as Sentence
     from crossfill.prediction.tagging import Tagging as Tagging
     from crossfill.prediction.tagging import TaggingOptions as TaggingOptions
+    from crossfill.tagger.check import check as check
     from crossfill.tagger.tagger import Tagger as Tagger
     from crossfill.tagger.tagger import load as load
     from crossfill.tagger.training_run import train as train
@@ -26,6 +27,7 @@ _HOMES = {
     "crossfill.grid.cells": ["Cell", "Grid"],
     "crossfill.grid.sentence": ["Corpus", "Sentence"],
     "crossfill.prediction.tagging": ["Tagging", "TaggingOptions"],
+    "crossfill.tagger.check": ["check"],
     "crossfill.tagger.tagger": ["Tagger", "load"],
     "crossfill.tagger.training_run": ["train"],
 }

@@ -15,6 +15,7 @@ from crossfill.cli import (
     adapt,
     annotate,
     cache,
+    check,
     data,
     demo,
     doctor,
@@ -71,7 +72,7 @@ def _root(
 
 
 for command in (
-    *(demo.demo, grid.grid, encode.encode, train.train, adapt.adapt, adapt.add_language, evaluate.evaluate),
+    *(demo.demo, grid.grid, check.check, encode.encode, train.train, adapt.adapt, adapt.add_language, evaluate.evaluate),
     *(predict.predict, predict_files.predict_files, annotate.annotate, export.export),
     *(experiment.experiment, experiment.report, serve.serve, cache.cache, doctor.doctor),
 ):

@@ -31,13 +31,33 @@ PATIENCE = 0.4
 _AT_ONCE = 16
 
 
+def waiting_file(folder: Path, cell: Cell) -> Path:
+    """Name the file of the sentences of a cell that wait."""
+    return folder / f"{cell.task.replace(':', '=')}-{cell.language}.waiting.jsonl"
+
+
+def let_wait(folder: Path, cell: Cell, sentences: Iterable[Sentence]) -> Path:
+    """Let sentences wait with the labels that they have, which are to be looked at in this order; returns the file.
+
+    A server that teaches the cell finds them when it starts.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    append_on_disk(path := waiting_file(folder, cell), "".join(map(_line, sentences)).encode())
+    return path
+
+
+def _line(sentence: Sentence) -> str:
+    values = {"words": sentence.words, "spaces": sentence.spaces} | ({"labels": sentence.labels} if sentence.labels else {})
+    return json.dumps(values, ensure_ascii=False) + "\n"
+
+
 class SentenceQueue:
     """The waiting sentences of a cell; on disk as JSON lines next to the cell's journal."""
 
     def __init__(self, folder: Path, cell: Cell, tagger: Tagger, encoding: threading.Lock, encoder: Executor) -> None:
         """`encoder` is where sentences are encoded, `encoding` the lock of whoever uses the model's encoder."""
         self.cell, self._tagger, self._encoding, self._encoder = cell, tagger, encoding, encoder
-        self.path = folder / f"{cell.task.replace(':', '=')}-{cell.language}.waiting.jsonl"
+        self.path = waiting_file(folder, cell)
         self._sentences: dict[str, Sentence] = {}
         self._features: dict[str, Float[Tensor, "words features"]] = {}
         self._skipped: dict[str, None] = {}
@@ -49,7 +69,8 @@ class SentenceQueue:
             # half a line, of a process that was killed, was never acknowledged
             with suppress(ValueError, KeyError, TypeError, RecursionError, DataError):
                 values = json.loads(line)
-                sentence = Sentence(tuple(map(str, values["words"])), (), tuple(map(bool, values["spaces"])))
+                words, labels = tuple(map(str, values["words"])), tuple(map(str, values.get("labels", ())))
+                sentence = Sentence(words, labels, tuple(map(bool, values["spaces"])))
                 self._sentences[text_key(sentence)] = sentence
 
     def waiting(self, done: Container[str]) -> int:
@@ -69,9 +90,8 @@ class SentenceQueue:
                     f"{self.cell}: expected at most {MOST_SENTENCES:,} sentences and {MOST_WORDS:,} words to wait, got "
                     f"{len(self._sentences) + len(new):,} and {n_words:,}; correct some, or clear what waits"
                 )
-            lines = (json.dumps({"words": s.words, "spaces": s.spaces}, ensure_ascii=False) for s in new.values())
             if new:
-                append_on_disk(self.path, "".join(f"{line}\n" for line in lines).encode())
+                append_on_disk(self.path, "".join(map(_line, new.values())).encode())
             self._sentences |= new
         self._encoder.submit(self._encode)
         return len(new)
@@ -117,7 +137,10 @@ class SentenceQueue:
                 by_key.pop(key, None)
 
     def _ranked(self, strategy: Strategy, cost: Cost, version: str) -> list[str]:
-        """Rank all encoded sentences; the order stays until the cell has learned, or more are encoded."""
+        """Rank all encoded sentences; the order stays until the cell has learned, or more are encoded.
+
+        Those that wait with labels come first, in the order in which they were given.
+        """
         n = len(self._features)
         if self._order_of != (version, strategy, cost, n):
             keys = [key for key in self._sentences if key in self._features]
@@ -127,7 +150,9 @@ class SentenceQueue:
             cues = model.cues(self.cell, Corpus.from_text(sentences))
             prediction = predict_features(model, features, self.cell, settings.samples, settings.seed, cues)
             chosen = choose(Candidates.of(sentences, prediction), len(keys), strategy, cost)
-            self._order, self._order_of = [keys[i] for i in chosen], (version, strategy, cost, n)
+            labelled = [key for key in self._sentences if key in self._features and self._sentences[key].labels]
+            self._order = list(dict.fromkeys([*labelled, *(keys[i] for i in chosen)]))
+            self._order_of = (version, strategy, cost, n)
         return self._order
 
     def _encode(self) -> None:

@@ -58,3 +58,19 @@ def test_words_and_labels_that_are_missing():
 def test_treebanks_are_told_apart():
     grid = Grid({Cell("pos", "tur"): (Splits("imst", train=CLEAN, test=corpus("a/X")), Splits("pud", test=CLEAN))})
     assert [str(p) for p in check_grid(grid)] == ["pos/tur (imst): X only in test (1 word)"]
+
+
+def test_tag_sets_that_differ_are_noticed():
+    def spans(*types: str) -> Splits:
+        return Splits("x", train=corpus(*(f"{kind.lower()}{i}/B-{kind} erwa/O" for i in range(20) for kind in types)))
+
+    assert told(ner_wol=spans("PER", "LOC"), ner_fin=spans("PER", "MISC")) == []
+    assert told(ner_wol=spans("PERSON", "GPE"), ner_fin=spans("PERSON")) == []
+    assert told(ner_wol=spans("PERSON", "GPE"), pos_fin=Splits("x", train=CLEAN)) == []
+    (message,) = told(ner_wol=spans("PERSON", "GPE", "ORG"), ner_fin=spans("PER", "LOC", "ORG"))
+    assert message == (
+        "ner/wol: GPE, PERSON here, LOC, PER in ner/fin: to have one name for each, write them into a file labels.txt "
+        "next to it, one a line: GPE<TAB>LOC, PERSON<TAB>PER"
+    )
+    both = told(ner_wol=spans("Drug"), ner_fin=spans("LOC"))
+    assert both[0].startswith("ner/fin: no label in common with other corpora of ner (LOC): rename them in labels.txt")

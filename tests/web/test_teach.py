@@ -11,8 +11,10 @@ from starlette.testclient import TestClient
 from crossfill.data.readers import read_corpus
 from crossfill.data.reading import NO_HINTS
 from crossfill.errors import ConfigError
+from crossfill.grid.sentence import Sentence
 from crossfill.tagger.annotation import candidates, choose
 from crossfill.tagger.tagger import Tagger, as_sentence, load
+from crossfill.teaching.sentence_queue import let_wait
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.server import check_apart
@@ -266,3 +268,23 @@ def test_damaged_files_do_not_keep_a_server_from_starting_and_are_named(teacher:
     assert [problem.partition(": ")[0] for problem in again.damage] == [f"{journal}:14"]
     assert again.progress(CELL)["problem"] == again.damage[0]
     again.close()
+
+
+def test_sentences_that_wait_with_labels_come_first_and_show_them(model, tmp_path):
+    tagger, folder = load(model), tmp_path / "taught"
+    labels = tagger.model.inventory.task("pos").labels
+    given = [Sentence(("Dafa", "rafet"), (labels[0],) * 2), Sentence(("Ndar", "la"), (labels[1], labels[0]))]
+    let_wait(folder, tagger.cell(CELL), [*given, Sentence(("Lii",), ("no label of the model",))])
+    teacher = Teacher(tagger, folder, 0, model)
+    with TestClient(build_app(tagger, SETTINGS, "tiny", {}, teacher), base_url="http://localhost") as client:
+        post(client, "text", text="\n".join(LINES[:2]))
+        for sentence in given:
+            shown = post(client, "next")["sentence"]
+            assert tuple(shown["words"]) == sentence.words
+            assert tuple(shown["labels"]) == sentence.labels
+            columns = [labels.index(label) for label in sentence.labels]
+            assert shown["confidence"] == [row[i] for row, i in zip(shown["probabilities"], columns, strict=True)]
+            post(client, "accept", words=shown["words"], labels=shown["labels"])
+        unknown = post(client, "next")["sentence"]
+        assert unknown["words"] == ["Lii"]
+        assert unknown["labels"][0] in labels

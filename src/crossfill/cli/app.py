@@ -72,7 +72,16 @@ def _root(
 
 
 for command in (
-    *(demo.demo, grid.grid, check.check, encode.encode, train.train, adapt.adapt, adapt.add_language, evaluate.evaluate),
+    *(
+        demo.demo,
+        grid.grid,
+        check.check,
+        encode.encode,
+        train.train,
+        adapt.adapt,
+        adapt.add_language,
+        evaluate.evaluate,
+    ),
     *(predict.predict, predict_files.predict_files, annotate.annotate, export.export),
     *(experiment.experiment, experiment.report, serve.serve, cache.cache, doctor.doctor),
 ):

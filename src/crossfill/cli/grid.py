@@ -86,7 +86,7 @@ def read_to_train(data: Path, options: "ReadOptions", silent: bool = False) -> "
     grid = reading.checked()
     problems = [p for p in (*reading.problems, *check_grid(grid)) if p.level in BEFORE_TRAINING]
     if not (silent or QUIET.get()):
-        _show_problems(Console(stderr=True, highlight=False), problems)
+        show_problems(Console(stderr=True, highlight=False), problems)
     return grid
 
 
@@ -148,7 +148,7 @@ def _show(data: Path, grid: "Grid", problems: "Sequence[Message]") -> None:
     print_table(console, _labels_table(grid))
     if note := bridge_note(grid.cells):
         console.print(f"{note[0].upper()}{note[1:]}.\n", markup=False)
-    _show_problems(console, problems)
+    show_problems(console, problems)
 
 
 def _matrix(grid: "Grid", tasks: Sequence[str]) -> "Table":
@@ -208,7 +208,7 @@ def _labels_table(grid: "Grid") -> "Table":
     return table
 
 
-def _show_problems(console: "Console", problems: "Sequence[Message]") -> None:
+def show_problems(console: "Console", problems: "Sequence[Message]") -> None:
     """Print all problems by level: each message once, with all its places."""
     from rich.padding import Padding
     from rich.table import Table

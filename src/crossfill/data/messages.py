@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import PurePath
 from typing import Literal
 
-from crossfill.data.labels import UPOS
+from crossfill.data.labels import UPOS, split_tag
 from crossfill.data.splits import LeakageReport
 from crossfill.grid import text_keys
 from crossfill.grid.cells import Cell, Grid, Splits
@@ -21,6 +21,13 @@ MOST_DUPLICATES = 0.05  # largest share, without a warning, of sentences that re
 MOST_OTHER_SCRIPT = 0.1  # of letters outside a cell's main script
 MOST_OTHER_LABELS = 0.1  # of words whose part of speech is none of UD's
 MOST_MISSING = 0.05  # of words that are `_`, as in treebanks distributed without their text
+SAME_KIND = {
+    **dict.fromkeys(("PERSON", "PERS"), "PER"),
+    **dict.fromkeys(("GPE", "LOCATION", "PLACE"), "LOC"),
+    **dict.fromkeys(("ORGANIZATION", "ORGANISATION"), "ORG"),
+    "MISCELLANEOUS": "MISC",
+}
+"""Names of types of spans that mean the same, and the one that most corpora use."""
 _MOST_NAMED = 3  # files of one kind in one folder that are named one by one
 # scripts that count as one because they are used together
 _WRITING = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK", "BOPOMOFO": "CJK", "IDEOGRAPHIC": "CJK"}
@@ -100,7 +107,39 @@ def check_grid(grid: Grid) -> list[Message]:
         if len(scripts_of) > 1:
             shown = "; ".join(f"{', '.join(tasks)} in {script}" for script, tasks in scripts_of.items())
             warnings.append(Message("warning", language, f"different scripts: {shown}"))
+    return [*warnings, *tag_sets(grid)]
+
+
+def tag_sets(grid: Grid) -> list[Message]:
+    """Warn about corpora that name labels in another way than others of their task, and say how to rename them."""
+    warnings = []
+    for task in grid.tasks:
+        corpora = [(cell, splits) for cell in grid.cells if cell.task == task for splits in grid[cell]]
+        sets = [_kinds(splits) for _, splits in corpora]
+        usual = [{SAME_KIND.get(kind.upper(), kind) for kind in kinds} for kinds in sets]
+        for place, (cell, splits) in enumerate(corpora):
+            others = [i for i in range(len(corpora)) if i != place and sets[i]]
+            renamed = {kind: SAME_KIND[kind.upper()] for kind in sorted(sets[place]) if kind.upper() in SAME_KIND}
+            here = [kind for kind, to in renamed.items() if any({kind, to} & sets[i] == {to} for i in others)]
+            where = str(cell) if len(grid[cell]) == 1 else f"{cell} ({splits.name})"
+            if here:
+                lines = ", ".join(f"{kind}<TAB>{renamed[kind]}" for kind in here)
+                there = _listed([str(corpora[i][0]) for i in others if any(renamed[kind] in sets[i] for kind in here)])
+                names = ", ".join(dict.fromkeys(renamed[kind] for kind in here))
+                text = f"{', '.join(here)} here, {names} in {there}: to have one name for each, write them into a file "
+                warnings.append(Message("warning", where, f"{text}labels.txt next to it, one a line: {lines}"))
+            elif sets[place] and others and not any(usual[place] & usual[i] for i in others):
+                text = (
+                    f"no label in common with other corpora of {task} ({_listed(sorted(sets[place]))}): rename them in "
+                )
+                warnings.append(Message("warning", where, f"{text}labels.txt, or give it a task of its own"))
     return warnings
+
+
+def _kinds(splits: Splits) -> set[str]:
+    """Collect the labels of a corpus; of tags of spans, the types."""
+    labels = {label for corpus in splits.parts.values() for label in corpus.labels.distinct()} - {"O", "_", ""}
+    return {(split_tag(label) or ("", label))[1] for label in labels}
 
 
 def _odd_labels(cell: Cell, splits: Splits) -> Iterable[str]:

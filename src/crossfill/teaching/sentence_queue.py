@@ -47,7 +47,9 @@ def let_wait(folder: Path, cell: Cell, sentences: Iterable[Sentence]) -> Path:
 
 
 def _line(sentence: Sentence) -> str:
-    values = {"words": sentence.words, "spaces": sentence.spaces} | ({"labels": sentence.labels} if sentence.labels else {})
+    values = {"words": sentence.words, "spaces": sentence.spaces} | (
+        {"labels": sentence.labels} if sentence.labels else {}
+    )
     return json.dumps(values, ensure_ascii=False) + "\n"
 
 

@@ -12,7 +12,7 @@ from crossfill.data.writers import WRITERS
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.text_keys import text_key
-from crossfill.prediction.tagging import TaggingOptions
+from crossfill.prediction.tagging import DIGITS, Tagging, TaggingOptions
 from crossfill.tagger.annotation import Cost, Strategy
 from crossfill.teaching.journal import MOST_NAME, Accepted
 from crossfill.teaching.service import Teacher
@@ -121,6 +121,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
             (job,) = queue.engine.jobs([sentence], cell, TaggingOptions(interval=INTERVAL))
             (tagging,) = await queue.do(request, queue.batcher.submit(job))
             answer["sentence"] = {"key": key, **words_and_spaces(sentence), **sentence_values(tagging)}
+            answer["sentence"] |= _given(tagging)
         return answer
 
     @operation("clear", "Let nothing wait")
@@ -204,6 +205,16 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
 
 def _answer(**values: Any) -> dict[str, Any]:
     return {"version": __version__, **values}
+
+
+def _given(tagging: Tagging) -> dict[str, Any]:
+    """Show the labels that a sentence came with in place of the model's, and how probable the model finds each."""
+    known, labels = tagging.task.labels, tagging.sentence.labels
+    if not labels or not {*known}.issuperset(labels):
+        return {}
+    columns = [known.index(label) for label in labels]
+    confidence = tagging.probabilities[range(len(labels)), columns]
+    return {"labels": labels, "confidence": [round(float(value), DIGITS) for value in confidence]}
 
 
 def _shown(entry: Accepted) -> dict[str, Any]:

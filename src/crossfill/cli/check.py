@@ -1,0 +1,156 @@
+"""`crossfill check DATA`: the labels that are most likely wrong, and what corpora of a task label differently."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Option
+
+from crossfill.cli.grid import read_showing_progress, show_problems
+from crossfill.cli.options import QUIET, DataFolder, Tasks, check_writable
+from crossfill.cli.output import print_table, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crossfill.data.messages import Message
+    from crossfill.evaluation.label_errors import LabelError
+    from crossfill.tagger.check import Check
+
+_CONTEXT = 4
+"""Words that are shown before and after a word."""
+_MOST_USES = 20
+
+
+def check(
+    data: DataFolder,
+    task: Tasks = None,
+    encoder: Annotated[
+        str | None,
+        Option(help="A pretrained encoder whose features help to tell errors. [default: cues of words only]"),
+    ] = None,
+    most: Annotated[int, Option(min=1, max=2000, help="How many labels to list.")] = 100,
+    teach: Annotated[
+        Path | None,
+        Option(help="Also let their sentences wait, worst first, in this folder of the Teach page (serve --teach)."),
+    ] = None,
+    as_json: Annotated[bool, Option("--json", help="Print JSON lines: one for each label, corpus and form.")] = False,
+) -> None:
+    """Find labels that are probably wrong, and what corpora of a task label differently."""
+    from crossfill.data.folder import ReadOptions
+    from crossfill.data.messages import tag_sets
+    from crossfill.progress import ProgressBar
+    from crossfill.tagger.check import check as check_labels
+
+    if teach is not None:
+        check_writable(teach)
+    grid = read_showing_progress(data, ReadOptions(task or ())).checked()
+
+    def watch(members: "Sequence[Any]") -> "Iterator[Any]":
+        with ProgressBar(QUIET.get()) as bars:
+            update = bars.add("Checking labels", sum(member.corpus.n_words for member in members))
+            done = 0
+            for member in members:
+                update(done, f"words, {member.name}")
+                yield member
+                done += member.corpus.n_words
+
+    found = check_labels(grid, encoder, most=most, watch=watch)
+    problems = tag_sets(grid)
+    if as_json:
+        _print_lines(found, problems)
+    else:
+        _show(data, found, problems)
+    if teach is not None:
+        _let_wait(found.errors, teach)
+
+
+def _let_wait(errors: "Sequence[LabelError]", folder: Path) -> None:
+    """Let the sentences of errors wait in a folder of the Teach page, each once."""
+    from crossfill.grid.cells import Cell
+    from crossfill.grid.sentence import Sentence
+    from crossfill.grid.task import Unit
+    from crossfill.teaching.sentence_queue import let_wait
+
+    sentences: dict[Cell, dict[Sentence, None]] = {}
+    for error in errors:
+        if error.sentence.unit is Unit.WORD:
+            sentences.setdefault(error.cell, {})[error.sentence] = None
+    for cell, waiting in sentences.items():
+        typer.echo(f"{let_wait(folder, cell, waiting)}: {len(waiting):,} sentences wait", err=True)
+
+
+def _print_lines(found: "Check", problems: "Sequence[Message]") -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "kind": "label",
+            "cell": str(error.cell),
+            "corpus": error.corpus,
+            "where": error.where,
+            "word": error.word,
+            "text": error.sentence.words[error.word] if error.sentence.labels[1:] else error.sentence.text,
+            "given": error.given,
+            "expected": error.expected,
+            "surprise": round(error.surprise, 4),
+            "wrong": round(error.wrong, 4),
+            "sentence": error.sentence.text,
+        }
+        for error in found.errors
+    ]
+    for corpus in found.corpora:
+        share = None if corpus.share is None else round(corpus.share, 5)
+        row = {"cell": str(corpus.cell), "corpus": corpus.name, "labels": corpus.labels, "errors": share}
+        rows.append({"kind": "corpus", **row} | ({"problem": corpus.problem} if corpus.problem else {}))
+    rows += [{"kind": "form"} | asdict(use) for use in found.uses]
+    rows += [{"kind": "tag set", "where": problem.where, "message": problem.text} for problem in problems]
+    for row in rows:
+        typer.echo(json.dumps(row, ensure_ascii=False))
+
+
+def _show(data: Path, found: "Check", problems: "Sequence[Message]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    table = Table("where", "given", "expected", "wrong", "in", title="Labels that are least likely")
+    for error in found.errors:
+        place = Text(visible(error.where.removeprefix(f"{data}{os.sep}") or error.corpus))
+        labels = (Text(visible(label)) for label in (error.given, error.expected))
+        table.add_row(place, *labels, f"{error.wrong:.0%}", _in_context(error))
+    print_table(console, table)
+    table = Table("corpus", "labels", "wrong", "", title="Estimated share of wrong labels")
+    for corpus in found.corpora:
+        share = "–" if corpus.share is None else f"{corpus.share:.1%}"
+        table.add_row(Text(visible(corpus.name)), f"{corpus.labels:,}", share, corpus.problem)
+    table.columns[1].justify = table.columns[2].justify = "right"
+    print_table(console, table)
+    if found.uses:
+        more = f", {_MOST_USES} of {len(found.uses):,}" if found.uses[_MOST_USES:] else ""
+        table = Table(
+            "form", "labels, and the corpora that use them", title=f"Forms that corpora label differently{more}"
+        )
+        for use in found.uses[:_MOST_USES]:
+            each = "; ".join(f"{label} in {_named(names)}" for label, names in use.corpora.items())
+            table.add_row(Text(visible(use.form)), Text(visible(each)))
+        print_table(console, table)
+    show_problems(console, problems)
+
+
+def _named(names: "Sequence[str]") -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
+
+
+def _in_context(error: "LabelError") -> Any:
+    """Show the word with those around it; a sentence or a pair from its beginning."""
+    from rich.text import Text
+
+    words, place = error.sentence.words, error.word
+    if len(error.sentence.labels) != len(words):
+        return Text(visible(error.sentence.text[:80]))
+    before, after = words[max(0, place - _CONTEXT) : place], words[place + 1 : place + 1 + _CONTEXT]
+    text = Text(visible(" ".join([*before, ""])))
+    return text.append(f"[{visible(words[place])}]", style="bold").append(visible(" ".join(["", *after])))

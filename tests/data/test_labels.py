@@ -4,8 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crossfill.data.folder import ReadOptions, read_folder
 from crossfill.data.labels import LabelColumn, iob2, scheme, task_name
 from crossfill.errors import DataError
+from crossfill.grid.cells import Cell
+from tests.data.folders import write
 
 Spans = list[tuple[int, str | None]]
 spans = st.lists(st.tuples(st.integers(1, 4), st.sampled_from([None, "PER", "LOC", "B-X"])), min_size=1, max_size=8)
@@ -80,3 +83,11 @@ def test_a_task_names_its_column():
         "feats:Case",
         "ner",
     ]
+
+
+def test_a_table_renames_the_types_of_spans(tmp_path):
+    text = "Anta\tB-PERSON\nDiop\tI-PERSON\nin\tO\nDakar\tB-GPE\n2019\tB-DATE\nUN\tB-ORG\n"
+    write(tmp_path, {"ner/wol/train.bio": text, "ner/wol/labels.txt": "PERSON\tPER\nGPE\tLOC\nDATE\tO\n"})
+    reading = read_folder(tmp_path, ReadOptions(cache=False))
+    assert tuple(reading.grid.training(Cell("ner", "wol")).labels) == ("B-PER", "I-PER", "O", "B-LOC", "O", "B-ORG")
+    assert not reading.problems

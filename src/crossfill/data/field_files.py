@@ -179,6 +179,7 @@ def with_labels(
             continue
         values = tuple(label or none for label in given)
         try:
-            yield check_printable(Sentence(one.sentence.words, values, one.sentence.spaces, unit=unit))
+            words, lines = one.sentence.words, (one.line,) * len(one.sentence)
+            yield check_printable(Sentence(words, values, one.sentence.spaces, unit=unit, lines=lines))
         except DataError as error:
             notes(one.line, str(error))

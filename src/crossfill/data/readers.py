@@ -1,6 +1,6 @@
 """Readers of corpus files, by file suffix. To add a format, write a reader and add its suffix to `READERS`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
@@ -61,7 +61,8 @@ def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable
         changes: tuple[tuple[Level, str], ...] = ()
         if names := dict(hints.names):
             others = sorted(corpus.labels.distinct() - {*names, *names.values(), "_", "O", UNLABELLED})
-            corpus = replace(corpus, labels=corpus.labels.map(lambda label: names.get(label, label)))
+            others = [label for label in others if not split_tag(label)]
+            corpus = replace(corpus, labels=corpus.labels.map(lambda label: _renamed(label, names)))
             if others:
                 shown = f"{', '.join(others[:6])}{' …' if others[6:] else ''}"
                 changes = (("warning", f"labels that the table of labels does not name stay as they are: {shown}"),)
@@ -70,6 +71,14 @@ def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable
         return replace(reading, changes=changes + reading.changes, notes=notes_of_file, columns=notes.columns)
 
     return read
+
+
+def _renamed(label: str, names: Mapping[str, str]) -> str:
+    """Rename a label, or the type of a span's tag; a span that is renamed to O is none."""
+    prefix, kind = split_tag(label) or ("", "")
+    if label in names or kind not in names:
+        return names.get(label, label)
+    return "O" if names[kind] == "O" else f"{prefix}-{names[kind]}"
 
 
 def _parse_conllu(data: bytes, where: str, task: str, _: ReadingHints, notes: FileNotes) -> Iterable[Sentence]:

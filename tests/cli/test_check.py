@@ -46,9 +46,12 @@ def test_json_lines_name_the_line_of_a_wrong_label_and_each_corpus(data):
     assert labels[0]["where"] == (data / "wrong").read_text()
     assert (labels[0]["given"], labels[0]["expected"]) == ("PUNCT", "NOUN")
     file, _, line = labels[0]["where"].rpartition(":")
-    assert Path(file).read_text(encoding="utf-8").split("\n")[int(line) - 1].split("\t")[1] == labels[0]["text"]
+    assert (
+        Path(file).read_text(encoding="utf-8").split("\n")[int(line) - 1].split("\t")[1]
+        == labels[0]["sentence"].split()[labels[0]["word"]]
+    )
     assert labels == sorted(labels, key=lambda row: -row["surprise"])
-    assert [row["corpus"] for row in rows if row["kind"] == "corpus"] == ["ner/fin", "pos/wol"]
+    assert [row["name"] for row in rows if row["kind"] == "corpus"] == ["ner/fin", "pos/wol"]
 
 
 def test_the_table_has_the_place_the_labels_and_the_share(data):
@@ -73,7 +76,7 @@ def test_tag_sets_that_differ_are_shown_with_the_lines_that_map_them(data, tmp_p
     rows = [json.loads(line) for line in run("check", tmp_path, "--json").splitlines()]
     (message,) = [row for row in rows if row["kind"] == "tag set"]
     assert message["where"] == "ner/wol"
-    assert message["message"].endswith("PERSON<TAB>PER")
+    assert message["text"].endswith("PERSON<TAB>PER")
     assert "PERSON<TAB>PER" in run("grid", tmp_path).replace("\n", "")
 
 

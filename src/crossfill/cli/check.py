@@ -2,19 +2,18 @@
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
 
-from crossfill.cli.grid import read_showing_progress, show_problems
-from crossfill.cli.options import QUIET, DataFolder, Tasks, check_writable
+from crossfill.cli.grid import read_showing_progress, show_problems, showing_progress
+from crossfill.cli.options import DataFolder, Tasks, check_writable
 from crossfill.cli.output import print_table, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from crossfill.data.messages import Message
     from crossfill.evaluation.label_errors import LabelError
@@ -42,23 +41,13 @@ def check(
     """Find labels that are probably wrong, and what corpora of a task label differently."""
     from crossfill.data.folder import ReadOptions
     from crossfill.data.messages import tag_sets
-    from crossfill.progress import ProgressBar
     from crossfill.tagger.check import check as check_labels
 
     if teach is not None:
         check_writable(teach)
     grid = read_showing_progress(data, ReadOptions(task or ())).checked()
 
-    def watch(members: "Sequence[Any]") -> "Iterator[Any]":
-        with ProgressBar(QUIET.get()) as bars:
-            update = bars.add("Checking labels", sum(member.corpus.n_words for member in members))
-            done = 0
-            for member in members:
-                update(done, f"words, {member.name}")
-                yield member
-                done += member.corpus.n_words
-
-    found = check_labels(grid, encoder, most=most, watch=watch)
+    found = check_labels(grid, encoder, most=most, watch=showing_progress("Checking labels", "corpora"))
     problems = tag_sets(grid)
     if as_json:
         _print_lines(found, problems)
@@ -84,30 +73,12 @@ def _let_wait(errors: "Sequence[LabelError]", folder: Path) -> None:
 
 
 def _print_lines(found: "Check", problems: "Sequence[Message]") -> None:
-    rows: list[dict[str, Any]] = [
-        {
-            "kind": "label",
-            "cell": str(error.cell),
-            "corpus": error.corpus,
-            "where": error.where,
-            "word": error.word,
-            "text": error.sentence.words[error.word] if error.sentence.labels[1:] else error.sentence.text,
-            "given": error.given,
-            "expected": error.expected,
-            "surprise": round(error.surprise, 4),
-            "wrong": round(error.wrong, 4),
-            "sentence": error.sentence.text,
-        }
-        for error in found.errors
-    ]
-    for corpus in found.corpora:
-        share = None if corpus.share is None else round(corpus.share, 5)
-        row = {"cell": str(corpus.cell), "corpus": corpus.name, "labels": corpus.labels, "errors": share}
-        rows.append({"kind": "corpus", **row} | ({"problem": corpus.problem} if corpus.problem else {}))
-    rows += [{"kind": "form"} | asdict(use) for use in found.uses]
-    rows += [{"kind": "tag set", "where": problem.where, "message": problem.text} for problem in problems]
-    for row in rows:
-        typer.echo(json.dumps(row, ensure_ascii=False))
+    errors = [vars(error) | {"cell": str(error.cell), "sentence": error.sentence.text} for error in found.errors]
+    corpora = [vars(corpus) | {"cell": str(corpus.cell)} for corpus in found.corpora]
+    kinds = {"label": errors, "corpus": corpora, "form": map(vars, found.uses), "tag set": map(vars, problems)}
+    for kind, rows in kinds.items():
+        for row in rows:
+            typer.echo(json.dumps({"kind": kind, **row}, ensure_ascii=False))
 
 
 def _show(data: Path, found: "Check", problems: "Sequence[Message]") -> None:

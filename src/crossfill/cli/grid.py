@@ -1,7 +1,7 @@
 """`crossfill grid DATA`: the grid as a table, its labels, what is empty, what is wrong."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from crossfill.data.folder import FolderReading, ReadOptions
-    from crossfill.data.layout import SourceFile
     from crossfill.data.messages import Message
     from crossfill.grid.cells import Grid
 
@@ -61,16 +60,22 @@ def grid(
 def read_showing_progress(data: Path, options: "ReadOptions") -> "FolderReading":
     """Read a data folder with a progress bar."""
     from crossfill.data.folder import read_folder
+
+    return read_folder(data, options, showing_progress("Reading corpora", "files"))
+
+
+def showing_progress(what: str, unit: str) -> "Callable[[Sequence[Any]], Iterator[Any]]":
+    """Make a function that iterates over things with a progress bar."""
     from crossfill.progress import ProgressBar
 
-    def watch(sources: "Sequence[SourceFile]") -> "Iterator[SourceFile]":
+    def watch(things: Sequence[Any]) -> Iterator[Any]:
         with ProgressBar(QUIET.get()) as bars:
-            update = bars.add("Reading corpora", len(sources))
-            for done, source in enumerate(sources):
-                update(done, "files")
-                yield source
+            update = bars.add(what, len(things))
+            for done, thing in enumerate(things):
+                update(done, unit)
+                yield thing
 
-    return read_folder(data, options, watch)
+    return watch
 
 
 def read_to_train(data: Path, options: "ReadOptions", silent: bool = False) -> "Grid":

@@ -26,7 +26,7 @@ from jaxtyping import Float, Int
 
 from crossfill.data.labels import split_tag
 from crossfill.grid.cells import Cell
-from crossfill.grid.sentence import Column, Corpus, Sentence
+from crossfill.grid.sentence import UNLABELLED, Column, Corpus, Sentence
 
 TEMPERATURES = np.geomspace(0.25, 4, 25)
 _ROUNDS = 50
@@ -143,7 +143,9 @@ def compare_uses(task: str, corpora: Iterable[tuple[str, str, Corpus]]) -> list[
     """
     uses: dict[tuple[str, str], dict[str, Counter[str]]] = {}
     for language, name, corpus in corpora:
-        for (form, label), n in _pair_counts(corpus).items():
+        for (form, label), n in _pair_counts(corpus).items() if len(corpus) else ():
+            if label == UNLABELLED:
+                continue
             key = (language if any(map(str.isalpha, form)) else "", form)
             uses.setdefault(key, {}).setdefault(name, Counter())[label] += n
     differing = []

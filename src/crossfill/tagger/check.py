@@ -136,7 +136,8 @@ def _frozen_encoder(grid: Grid, config: Config, cache: Path | bool) -> Encoder:
 
 def _check_corpus(member: _Member, encoder: Encoder | None, most: int) -> tuple[list[LabelError], CheckedCorpus]:
     corpus, n = member.corpus, len(set(sentence_hashes(member.corpus)))
-    labels = sorted(corpus.labels.distinct())
+    counts = corpus.label_counts()
+    labels = sorted(counts)
     problem = ""
     if n < FEWEST:
         problem = f"expected {FEWEST} sentences or more, got {n}"
@@ -145,10 +146,10 @@ def _check_corpus(member: _Member, encoder: Encoder | None, most: int) -> tuple[
     elif corpus.unit is not Unit.WORD and encoder is None:
         problem = f"labels of {corpus.unit}s need an --encoder"
     if problem:
-        return [], CheckedCorpus(member.cell, member.name, corpus.n_labels, None, problem)
+        return [], CheckedCorpus(member.cell, member.name, counts.total(), None, problem)
     logits = left_out_logits(_examples(member, labels, encoder), len(labels)).numpy()
     errors, noise = find_errors(member.cell, member.name, corpus, logits, labels, most)
-    return errors, CheckedCorpus(member.cell, member.name, corpus.n_labels, noise.share)
+    return errors, CheckedCorpus(member.cell, member.name, counts.total(), noise.share)
 
 
 @torch.inference_mode()

@@ -18,14 +18,14 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "crossfill"
 
 CEILINGS = {
-    "lines": 26097,
-    "files": 177,
+    "lines": 26627,
+    "files": 180,
     "public names defined twice": 0,
     "module names used twice": 1,
     "functions over 7 parameters": 1,
     "modules under 60 lines with one importer": 1,
     "modules behind cli.predict": 68,
-    "options": 111,
+    "options": 116,
 }
 """The largest value allowed of each measure."""
 

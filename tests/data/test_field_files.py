@@ -98,7 +98,7 @@ def test_labels_of_words_are_read(sentences: list[Words]):
         return
     reading = read(elan({"A": sentences}), ".eaf", text="word", label="pos")
     assert [list(zip(s.words, s.labels, strict=True)) for s in reading.corpus] == [
-        [(normalize("NFC", word), label or "_") for word, label in sentence] for sentence in labelled
+        [(normalize("NFC", word), label) for word, label in sentence] for sentence in labelled
     ]
 
 
@@ -106,7 +106,7 @@ def test_elan_files_are_corpora():
     reading = read(elan(SPOKEN), ".eaf")
     assert reading.columns == "words in tier 'word@ANA', 'word@BOB & CO', labels in tier 'pos@ANA', 'pos@BOB & CO'"
     first = reading.corpus[0]
-    assert (first.words, first.labels) == (("Dakar", "mooy", "péeyu", "."), ("n", "v", "n", "_"))
+    assert (first.words, first.labels) == (("Dakar", "mooy", "péeyu", "."), ("n", "v", "n", ""))
     assert len(reading.corpus) == 3
 
 

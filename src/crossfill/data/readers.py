@@ -13,7 +13,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import UNLABELLED, Column, Corpus, Sentence
 from crossfill.grid.task import Unit
 
-VERSION = "10"  # to be raised when the same bytes would be read differently, so that older cache entries are ignored
+VERSION = "13"  # to be raised when the same bytes would be read differently, so that older cache entries are ignored
 _SHOWN_WORDS = 8
 
 

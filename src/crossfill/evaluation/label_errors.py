@@ -12,7 +12,7 @@ added of which one is wrong. A label is wrong with probability
 
 Errors are taken to be as frequent everywhere and to be any label. Errors that a corpus makes always are not found: a
 head learns them. Confident learning instead counts words whose q exceeds the mean of its label; it takes much of what
-is merely hard to predict for errors (`benchmarks/check.py` prints both).
+is merely hard to predict for errors (`benchmarks/check.py` measures this share).
 """
 
 import re

@@ -2,8 +2,8 @@
 
     python benchmarks/check.py DATA --task pos --languages wol,fin,tam --encoder NAME_OR_PATH
 
-In each cell, by itself, a share of the labels is changed to any other of the cell, each as likely. Labels that were wrong
-before count as right.
+In each cell, by itself, a share of the labels is changed to any other of the cell, each as likely. Labels that were
+wrong before count as right.
 """
 
 import argparse

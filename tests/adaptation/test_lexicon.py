@@ -8,7 +8,7 @@ from crossfill.adaptation.cell import adapt_cell
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import CellVariances, Fit, predict_with
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.lexicon import OF_WORDS, Lexicon
+from crossfill.adaptation.lexicon import BONUS, WEIGHT, Lexicon
 from crossfill.encoders.cues import KINDS, NONE, cue_numbers
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Column
@@ -51,7 +51,7 @@ def test_the_mode_has_no_slope_in_a_naive_objective() -> None:
     centre[:, : N_FEATURES + 1] = prior.mean
     for place, cue in enumerate(known):
         if cue in words:
-            centre[:, N_FEATURES + 1 + place] = OF_WORDS.bonus * words[cue].double()
+            centre[:, N_FEATURES + 1 + place] = BONUS * words[cue].double()
     variance = torch.tensor([0.5] * (N_FEATURES + 1) + [VARIANCES.cues[cue // 2**24] for cue in known]).double()
 
     def logits(theta: Tensor, features: Tensor, cues: list[int]) -> Tensor:
@@ -69,9 +69,7 @@ def test_the_mode_has_no_slope_in_a_naive_objective() -> None:
             loss = loss - logits(theta, features, cues).log_softmax(-1)[label]
     for features, cues, allowed in zip(lexicon.features, lexicon.cues.tolist(), ALLOWED, strict=True):
         before = (prior.mean[:, :N_FEATURES] @ features.double() + prior.mean[:, N_FEATURES]).softmax(-1) * allowed
-        loss = (
-            loss - OF_WORDS.weight * (before / before.sum() * logits(theta, features, cues[1:]).log_softmax(-1)).sum()
-        )
+        loss = loss - WEIGHT * (before / before.sum() * logits(theta, features, cues[1:]).log_softmax(-1)).sum()
     (slope,) = torch.autograd.grad(loss, theta)
     assert float(slope.abs().max()) < 1e-4
 
@@ -97,16 +95,13 @@ def test_a_word_that_is_listed_again_has_its_later_labels_and_one_in_two_names_t
     assert len(both) == len(lexicon)
     known = both.words.unique()
     place = int(torch.searchsorted(known, lexicon.words[0]))
-    assert both.centre(known, OF_WORDS.bonus)[:, place].tolist() == (OF_WORDS.bonus * (~ALLOWED[0]).double()).tolist()
+    assert both.centre(known)[:, place].tolist() == (BONUS * (~ALLOWED[0]).double()).tolist()
     twice = Lexicon(
         lexicon.features[:2],
         torch.stack([lexicon.cues[0], lexicon.cues[0].index_fill(0, torch.tensor([1]), 7)]),
         ALLOWED[:2],
     )
-    assert (
-        twice.centre(twice.words.unique(), OF_WORDS.bonus)[:, 0].tolist()
-        == (OF_WORDS.bonus * (ALLOWED[0] | ALLOWED[1]).double()).tolist()
-    )
+    assert twice.centre(twice.words.unique())[:, 0].tolist() == (BONUS * (ALLOWED[0] | ALLOWED[1]).double()).tolist()
 
 
 @pytest.mark.parametrize("n", [0, 1])

@@ -32,7 +32,7 @@ from crossfill.adaptation.design import DesignMatrix, learnt_cues, looked_up
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.gaussian import HeadPrior
 from crossfill.adaptation.laplace import Categorical, Laplace, PosteriorProblem, laplace
-from crossfill.adaptation.lexicon import OF_NAMES, OF_WORDS, Lexicon
+from crossfill.adaptation.lexicon import Lexicon
 from crossfill.encoders.cues import Cue, kinds
 from crossfill.grid.task import Task, TaskKind
 from crossfill.model import Classifier, Head
@@ -227,9 +227,8 @@ class Fit:
         likelihood = Categorical.of(self.examples.labels, len(prior.mean))
         if self.lexicon is None:
             return PosteriorProblem(prior, likelihood, DesignMatrix.of(self.examples, self.known))
-        bonus, weight = OF_WORDS if self.variances.none_label is None else OF_NAMES
-        centre = torch.cat([self.generated.mean, self.lexicon.centre(self.known, bonus)], 1)
-        likelihood = Categorical(torch.cat([likelihood.targets, self.lexicon.targets(self.generated.mean, weight)]))
+        centre = torch.cat([self.generated.mean, self.lexicon.centre(self.known)], 1)
+        likelihood = Categorical(torch.cat([likelihood.targets, self.lexicon.targets(self.generated.mean)]))
         matrix = DesignMatrix.of(self.lexicon.after(self.examples), self.known)
         return PosteriorProblem(replace(prior, mean=centre), likelihood, matrix)
 

@@ -11,7 +11,6 @@ that are in no name, so that the second counts as far as the head moves by label
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -27,19 +26,8 @@ from crossfill.grid.task import Task
 from crossfill.model import Model
 from crossfill.prediction.predict import encode_words
 
-
-class Strength(NamedTuple):
-    """How much a lexicon counts."""
-
-    bonus: float
-    """b."""
-    weight: float
-    """w."""
-
-
-OF_WORDS, OF_NAMES = Strength(4.0, 0.3), Strength(2.0, 0.1)
-"""In tasks of tags, and of spans. Chosen on languages that report nothing (docs/bring.md); with that of names no cell
-lost by its list."""
+BONUS, WEIGHT = 4.0, 0.3
+"""b and w, chosen on languages that report nothing (benchmarks/lexicon.py)."""
 MOST_WORDS = 1000
 """Words that weigh w each; more of them weigh as much as these together."""
 _WORD, _BEFORE, _AFTER = KINDS.index(Cue.WORD), KINDS.index(Cue.NEIGHBOUR), len(KINDS) - 1
@@ -95,14 +83,14 @@ class Lexicon:
             (*examples.hashes, *(f"listed {i}" for i in range(len(self)))),
         )
 
-    def centre(self, known: Int[Tensor, "known"], bonus: float) -> Float[Tensor, "labels known"]:
+    def centre(self, known: Int[Tensor, "known"]) -> Float[Tensor, "labels known"]:
         """b a of the effect of each known cue; a word that is listed twice may have the labels of both."""
         places = torch.searchsorted(known, self.words)
         centre = torch.zeros(len(known), self.allowed.shape[1], dtype=torch.float64)
-        return bonus * centre.index_add_(0, places, self.allowed.double()).clamp(max=1.0).T
+        return BONUS * centre.index_add_(0, places, self.allowed.double()).clamp(max=1.0).T
 
-    def targets(self, generated: Float[Tensor, "labels features"], weight: float) -> Float[Tensor, "words labels"]:
+    def targets(self, generated: Float[Tensor, "labels features"]) -> Float[Tensor, "words labels"]:
         """w t of each word."""
         logits = functional.pad(self.features.double(), (0, 1), value=1.0) @ generated.T
         t = logits.masked_fill(~self.allowed, -torch.inf).softmax(-1)
-        return weight * min(1.0, MOST_WORDS / max(1, len(self))) * t
+        return WEIGHT * min(1.0, MOST_WORDS / max(1, len(self))) * t

@@ -25,8 +25,8 @@ def forms(source: Path | dict, task: Task) -> dict[str, list[list[str]]]:
     [
         (
             "a.tsv",
-            "# mine\ndem\tVERB\nbank\tNOUN, verb\n\ndem\tNOUN\n",
-            {"dem": ["NOUN", "VERB"], "bank": ["NOUN", "VERB"]},
+            "# mine\ndem\tVERB\nbank\tNOUN, verb\n\ndem\tNOUN\nbu  baax\tADJ\n",
+            {"dem": ["NOUN", "VERB"], "bank": ["NOUN", "VERB"], "bu baax": ["ADJ"]},
         ),
         ("a.txt", "dem\tVERB/NOUN\nxale\tNOUN|ADJ\n", {"dem": ["NOUN", "VERB"], "xale": ["ADJ", "NOUN"]}),
         (
@@ -60,7 +60,6 @@ def test_names_of_several_words_and_a_mapping():
         ("Dakar\tPLACE\n", NER, r"a.tsv:1: unknown label 'PLACE'.*LOC"),
         ("dem\n", POS, r"a.tsv:1: expected a form, a tab and its labels, as bank<TAB>NOUN,VERB; got 'dem'"),
         ("\tNOUN\n", POS, "a.tsv:1: expected a form"),
-        ("a\tNOUN\nbu baax\tADJ\n", POS, "a.tsv:2: expected a form of one word in pos, got 'bu baax'"),
         ("\n# nothing\n", POS, "a.tsv: expected from 1 to 20,000 forms with their labels, got 0"),
         ("a b\tX\n", Task("chunk", ("B-X", "O")), "a.tsv:1: expected a name of one word"),
         ("a\tX\n", Task("topic", ("X",), Unit.SENTENCE), "expected a task that labels words"),

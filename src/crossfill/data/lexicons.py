@@ -54,7 +54,8 @@ def read_lexicon(source: Path | Mapping[str, str | Iterable[str]], task: Task) -
         raise DataError(f"{place}: expected from 1 to {MOST_FORMS:,} forms with their labels, got {len(rows):,}")
     forms: dict[tuple[str, ...], ListedForm] = {}
     for row in rows:
-        words = tuple(normalize("NFC", row.form).split())
+        parts = normalize("NFC", row.form).split()
+        words = tuple(parts) if task.kind is TaskKind.SPANS else (" ".join(parts),)  # words may have spaces in them
         allowed = _allowed(row, len(words), task, names)
         before = forms.get(words)
         joined = allowed if before is None else tuple(a | b for a, b in zip(allowed, before.allowed, strict=True))
@@ -100,8 +101,8 @@ def _allowed(row: _Row, n_words: int, task: Task, names: Mapping[str, str]) -> t
     kinds = [known.get(label.casefold(), label) for label in given]
     if wrong := next((kind for kind in kinds if kind not in types), None):
         raise DataError(f"{row.where}: " + unknown("label", wrong, dict.fromkeys(types)))
-    if n_words == 0 or (n_words > 1 and not is_spans):
-        raise DataError(f"{row.where}: expected a form of one word in {task.name}, got '{row.form[:40]}'; leave it out")
+    if not row.form.strip():
+        raise DataError(f"{row.where}: expected a form with its labels, got nothing; write the form")
     if not is_spans:
         return (frozenset(kinds),)
     tags = [frozenset(kind if kind == "O" else f"{'I' if i else 'B'}-{kind}" for kind in kinds) for i in range(n_words)]

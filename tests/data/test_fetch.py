@@ -1,9 +1,12 @@
 """Downloads against a local server, and archives into a data folder that `load_grid` reads, or into nothing at all."""
 
 import errno
+import json
+import re
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -12,7 +15,8 @@ from typer.testing import CliRunner
 
 from crossfill.cli.app import app
 from crossfill.data import fetch as module
-from crossfill.data.fetch import UD_RELEASES, Progress, download, fetch, ud, wikiann
+from crossfill.data.codes import find_language
+from crossfill.data.fetch import SOURCES, UD_RELEASES, Progress, digest_of, download, fetch, ud, wikiann
 from crossfill.data.folder import load_grid
 from crossfill.errors import DataError
 from tests.data.folders import bio, conllu, tar, zipped
@@ -73,7 +77,7 @@ def test_a_whole_file_with_progress(site: Site, tmp_path: Path, length: bool):
 
 def test_errors_say_what_to_do_and_leave_nothing(site: Site, tmp_path: Path):
     def fetched(address: str = site.url, progress: Progress = lambda done, total: None) -> None:
-        fetch(ud(), tmp_path, url=address, progress=progress)
+        fetch(ud("2.4"), tmp_path, url=address, progress=progress)
 
     def full(done: int, total: int | None) -> None:
         if done > 300_000:
@@ -132,7 +136,7 @@ def test_both_sources_make_a_grid(tmp_path: Path, served: dict[str, bytes]):
     inner = tar({"train": NER, "dev": NER, "test": NER, "extra": NER, "README": "#"})
     served["panx_dataset.zip"] = zipped({"wo.tar.gz": inner, "zh-yue.tar.gz": inner, "notes.txt": b"x"})
     out = tmp_path / "data"
-    assert fetch(ud(), out) == out / "ud"
+    assert fetch(ud("2.4"), out) == out / "ud"
     assert fetch(wikiann(), out) == out / "wikiann"
     found = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
     assert found == [
@@ -144,18 +148,18 @@ def test_both_sources_make_a_grid(tmp_path: Path, served: dict[str, bytes]):
     ]
     assert [str(cell) for cell in load_grid(out).cells] == ["ner/wol", "ner/yue", "pos/wol", "pos/yor"]
     with pytest.raises(DataError, match="ud: is already there; remove it to fetch it again"):
-        fetch(ud(), out)
+        fetch(ud("2.4"), out)
 
 
 def test_languages_can_be_chosen(tmp_path: Path, served: dict[str, bytes]):
     served["ud-treebanks-v2.4.tgz"] = tar(TREEBANKS)
-    fetch(ud(), tmp_path, {"yor"})
+    fetch(ud("2.4"), tmp_path, {"yor"})
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
         "LICENSE.txt",
         "yo_ytb-ud-test.conllu",
     ]
     served["panx_dataset.zip"] = zipped({"wo.tar.gz": tar({"train": NER})})
-    with pytest.raises(DataError, match="expected corpora of wikiann for yor, got none"):
+    with pytest.raises(DataError, match="wikiann: expected corpora for yor, got none"):
         fetch(wikiann(), tmp_path, {"yor"})
 
 
@@ -163,13 +167,13 @@ def test_languages_can_be_chosen(tmp_path: Path, served: dict[str, bytes]):
 def test_an_archive_cannot_write_outside_its_folder(tmp_path: Path, served: dict[str, bytes], name: str):
     served["ud-treebanks-v2.4.tgz"] = tar({**TREEBANKS, name: POS})
     with pytest.raises(DataError, match=r"expected an archive that can be unpacked; .* outside the destination"):
-        fetch(ud(), tmp_path / "data")
+        fetch(ud("2.4"), tmp_path / "data")
     assert [path.name for path in tmp_path.rglob("*")] == ["data"]
 
 
 def test_links_in_an_archive_are_left_out(tmp_path: Path, served: dict[str, bytes]):
     served["ud-treebanks-v2.4.tgz"] = tar(TREEBANKS, link="/etc/passwd")
-    fetch(ud(), tmp_path)
+    fetch(ud("2.4"), tmp_path)
     assert not (tmp_path / "ud" / "UD_X").exists()
 
 
@@ -178,14 +182,69 @@ def test_a_broken_archive_leaves_no_folder(tmp_path: Path, served: dict[str, byt
     for broken in (b"<html>not found</html>", b"", whole[: len(whole) // 2], whole[:200] + b"?" * 40 + whole[240:]):
         served["ud-treebanks-v2.4.tgz"] = broken
         with pytest.raises(DataError, match=r"expected an archive that can be unpacked; .*; run again"):
-            fetch(ud(), tmp_path)
+            fetch(ud("2.4"), tmp_path)
         assert list(tmp_path.iterdir()) == []
+
+
+LISTINGS = json.loads((Path(__file__).parent / "listings.json").read_bytes())
+"""The files of each corpus at the commits of corpora.json, as they are placed, with their names in git."""
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_recorded_listings_have_the_digests_that_are_asked_for(name: str):
+    lines = "".join(f"{blob}  {path}\n" for path, blob in sorted(LISTINGS[name].items()))
+    source = SOURCES[name]()
+    assert sha256(lines.encode()).hexdigest() == source.digest
+    assert source.licence.startswith("CC BY")
+    assert all(re.fullmatch(r"https://codeload\.github\.com/.+/tar\.gz/[0-9a-f]{40}", url) for url in source.urls)
+
+
+def test_the_digest_names_contents_as_git_does(tmp_path: Path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.txt").write_bytes(b"hello\n")  # git hash-object: ce013625…
+    assert digest_of(tmp_path) == sha256(b"ce013625030ba8dba906f756967f9e9ca394464a  a/b.txt\n").hexdigest()
+
+
+ROWS = {  # a file of each corpus, in its own columns
+    "masakhaner": ("MasakhaNER2.0/data/{}/train.txt", "Dakar B-LOC\nmooy O\n\n", ("wol", "yor")),
+    "masakhapos": ("data/{}/train.txt", "Ki PRON\nmooy VERB\n\n", ("wol", "yor")),
+    "uner": ("{}_ddt-ud-train.iob2", "# sent_id = 1\n1\tDakar\tB-LOC\tO#O\ts\n2\ter\tO\tO#O\ts\n\n", ("da", "sv")),
+    "sib200": (
+        "data/annotated/{}_Latn/train.tsv",
+        "index_id\tcategory\ttext\n1\tsports\tBimu jaaree\n",
+        ("wol", "yor"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_repositories_are_checked_and_read(name: str, tmp_path: Path, served: dict[str, bytes]):
+    path, content, languages = ROWS[name]
+    entries = {f"x-1/{path.format(language)}": content for language in languages}
+    known = SOURCES[name]()
+    for number, url in enumerate(known.urls):
+        served[url.rpartition("/")[2]] = tar({"x-1/README.md": "#", **(entries if number == 0 else {})})
+    with pytest.raises(DataError, match=f"{name}: expected the files that crossfill knows, got others"):
+        fetch(known, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    whole = fetch(replace(known, digest="", columns=""), tmp_path / "whole")
+    checked = replace(known, digest=digest_of(whole))
+    first = find_language(languages[0])
+    folder = fetch(checked, tmp_path, {first})
+    grid = load_grid(folder)
+    assert [cell.language for cell in grid.cells] == [first]
+    assert {len(splits.train) for cell in grid.cells for splits in grid[cell]} == {1}
+    [cell] = grid.cells
+    labels = {"ner": {"B-LOC", "O"}, "pos": {"PRON", "VERB"}, "topic": {"sports"}}[cell.task]
+    assert set(grid[cell][0].train[0].labels) == labels
 
 
 def test_addresses(tmp_path: Path):
     for release in UD_RELEASES:
-        assert ud(release).url.endswith(f"/11234/{UD_RELEASES[release]}/ud-treebanks-v{release}.tgz")
+        [url] = ud(release).urls
+        assert url.endswith(f"/11234/{UD_RELEASES[release]}/ud-treebanks-v{release}.tgz")
+    assert next(iter(ud().urls)).endswith("ud-treebanks-v2.18.tgz")
     with pytest.raises(DataError, match=r"unknown UD release '2\.44'; did you mean '2\.4'"):
         ud("2.44")
     with pytest.raises(DataError, match="expected a web address, http:// or https://; got 'file:///etc/passwd'"):
-        fetch(ud(), tmp_path, url="file:///etc/passwd")
+        fetch(ud("2.4"), tmp_path, url="file:///etc/passwd")

@@ -23,10 +23,10 @@ def _root() -> None:
 
 @app.command()
 def fetch(
-    names: Annotated[list[str], Argument(metavar="NAME", help="ud, wikiann")],
+    names: Annotated[list[str], Argument(metavar="NAME", help="ud, wikiann, masakhaner, masakhapos, uner, sib200")],
     out: Annotated[Path, Option(help="Data folder to fetch into.")] = Path("data"),
     language: Annotated[list[str] | None, Option(help="Keep only this language; repeatable.")] = None,
-    release: Annotated[str, Option(help="UD release; 2.4 is the paper's.")] = "2.4",
+    release: Annotated[str, Option(help="UD release; 2.4 is the paper's.")] = "2.18",
     url: Annotated[str, Option(help="A mirror of the archive, where the official place has moved.")] = "",
 ) -> None:
     """Fetch corpora into a data folder; files appear only when complete."""

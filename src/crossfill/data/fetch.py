@@ -1,6 +1,7 @@
 """Official corpora: where to download them, and how to unpack their archives into a data folder."""
 
 import http.client
+import json
 import re
 import shutil
 import tarfile
@@ -10,10 +11,14 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha1, sha256
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from crossfill.data.codes import find_language
+from crossfill.data.reading import COLUMNS_FILE
 from crossfill.errors import DataError, unknown
 
 Progress = Callable[[int, int | None], None]
@@ -27,36 +32,55 @@ UD_RELEASES = dict(  # release: its handle at LINDAT
         "2.4=1-2988 2.5=1-3105 2.7=1-3424 2.8=1-3687 2.9=1-4611 2.10=1-4758 2.16=1-5901 2.17=1-6036 2.18=1-6149",
     )
 )
-PAPER_RELEASE = "2.4"
+NEWEST_RELEASE = "2.18"
 _WIKIANN = "https://s3.amazonaws.com/datasets.huggingface.co/wikiann/1.1.0/panx_dataset.zip"
+
+
+_REPOSITORIES = "https://codeload.github.com/{}/tar.gz/{}"
 
 
 @dataclass(frozen=True)
 class OfficialCorpus:
-    """A corpus that can be downloaded: its archive, and how to unpack it."""
+    """A corpus that can be downloaded: its archives, and how to unpack one."""
 
     name: str
-    url: str
+    urls: Collection[str]
     unpack: Callable[[Path, Path, Collection[str]], int]
     """Unpacks the files of an archive for these languages (all if none are given) into a folder; counts them."""
     licence: str
+    digest: str = ""
+    """The hash of all its files (`digest_of`); empty where it is not known."""
+    columns: str = ""
+    """What `columns.txt` says about its files."""
 
 
-def ud(release: str = PAPER_RELEASE) -> OfficialCorpus:
+def ud(release: str = NEWEST_RELEASE) -> OfficialCorpus:
     """Universal Dependencies, a whole release, from LINDAT; each treebank has its own licence."""
     if release not in UD_RELEASES:
         raise DataError(unknown("UD release", release, UD_RELEASES))
     url = f"{_LINDAT}/{UD_RELEASES[release]}/ud-treebanks-v{release}.tgz"
-    return OfficialCorpus("ud", url, _unpack_treebanks, "each treebank's own licence is in its LICENSE.txt")
+    return OfficialCorpus("ud", [url], _unpack_treebanks, "each treebank's own licence is in its LICENSE.txt")
 
 
 def wikiann() -> OfficialCorpus:
     """WikiANN (Pan et al. 2017) in the balanced splits of Rahimi et al. 2019: one file with an archive per language."""
     licence = "derived from Wikipedia, CC BY-SA; cite Pan et al. 2017"
-    return OfficialCorpus("wikiann", _WIKIANN, _unpack_wikiann, licence)
+    return OfficialCorpus("wikiann", [_WIKIANN], _unpack_wikiann, licence)
 
 
-SOURCES: dict[str, Callable[[], OfficialCorpus]] = {"ud": ud, "wikiann": wikiann}
+def in_repositories(name: str) -> OfficialCorpus:
+    """Make a corpus of `corpora.json`: files of GitHub repositories, each as it is at a commit."""
+    values = json.loads(files("crossfill.data").joinpath("corpora.json").read_bytes())[name]
+    urls = [_REPOSITORIES.format(repository, commit) for repository, commit in values["repositories"].items()]
+    unpack = partial(_unpack_repository, re.compile(values["files"]), values["place"])
+    return OfficialCorpus(name, urls, unpack, values["licence"], values["digest"], values.get("columns", ""))
+
+
+SOURCES: dict[str, Callable[[], OfficialCorpus]] = {
+    "ud": ud,
+    "wikiann": wikiann,
+    **{name: partial(in_repositories, name) for name in ("masakhaner", "masakhapos", "uner", "sib200")},
+}
 
 
 def fetch(
@@ -67,30 +91,56 @@ def fetch(
     progress: Progress = lambda *_: None,
 ) -> Path:
     """Download a source and unpack it into `out/<name>`, which appears only when complete."""
-    target, address = out / source.name, url or source.url
+    target, addresses = out / source.name, [url] if url else source.urls
     if target.exists():
         raise DataError(f"{target}: is already there; remove it to fetch it again")
-    if not re.match(r"https?://", address):
-        raise DataError(f"expected a web address, http:// or https://; got '{address}'")
+    if url and not re.match(r"https?://", url):
+        raise DataError(f"expected a web address, http:// or https://; got '{url}'")
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out, prefix=f".{source.name}-") as folder:
-        archive, work = Path(folder, "archive"), Path(folder, source.name)
-        download(address, archive, progress)
+        archive, work, n_files = Path(folder, "archive"), Path(folder, source.name), 0
         work.mkdir()
-        try:
-            n_files = source.unpack(archive, work, languages)
-        except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError) as error:
-            raise DataError(f"{address}: expected an archive that can be unpacked; {error}; run again") from None
+        for address in addresses:
+            download(address, archive, progress)
+            try:
+                n_files += source.unpack(archive, work, languages)
+            except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError) as error:
+                raise DataError(f"{address}: expected an archive that can be unpacked; {error}; run again") from None
+        if source.digest and not url:
+            if digest_of(work) != source.digest:
+                raise DataError(f"{source.name}: expected the files that crossfill knows, got others; run again")
+            n_files = _keep(work, languages)
         if not n_files:
             asked = f" for {', '.join(sorted(languages))}" if languages else ""
-            raise DataError(f"{address}: expected corpora of {source.name}{asked}, got none; check the archive")
+            raise DataError(f"{source.name}: expected corpora{asked}, got none; check the archive")
+        if source.columns:
+            (work / COLUMNS_FILE).write_text(source.columns, encoding="utf-8")
         work.replace(target)
     return target
 
 
+def digest_of(folder: Path) -> str:
+    """Hash the names and contents of all files in a folder, contents by their names in git."""
+    paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    lines = (f"{_git_name((folder / path).read_bytes())}  {path}\n" for path in paths)
+    return sha256("".join(lines).encode()).hexdigest()
+
+
+def _git_name(content: bytes) -> str:
+    return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def _keep(folder: Path, languages: Collection[str]) -> int:
+    """Delete the corpora `<task>/<language>` of other languages; counts the files that stay."""
+    for path in folder.glob("*/*"):
+        if languages and find_language(path.name) not in languages:
+            shutil.rmtree(path)
+    return sum(path.is_file() for path in folder.rglob("*"))
+
+
 def download(url: str, target: Path, progress: Progress) -> None:
     """Download a file."""
-    request = urllib.request.Request(url, headers={"User-Agent": "crossfill"})  # noqa: S310 - checked by `fetch`
+    request = urllib.request.Request(url, headers={"User-Agent": "crossfill"})  # noqa: S310 - a web address: `fetch` sees to it
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as response, target.open("wb") as file:  # noqa: S310
             length = response.headers.get("Content-Length", "")
@@ -127,6 +177,18 @@ def _unpack_treebanks(archive: Path, folder: Path, languages: Collection[str]) -
     for treebank in folder.iterdir():  # of which only the licence is here
         if not any(treebank.glob("*.conllu")):
             shutil.rmtree(treebank)
+    return n_files
+
+
+def _unpack_repository(pattern: re.Pattern[str], place: str, archive: Path, folder: Path, _: Collection[str]) -> int:
+    """Unpack the files whose names match, of all languages, as all are needed for the digest."""
+    n_files = 0
+    with tarfile.open(archive, "r:gz") as tar:
+        for member in tar:
+            wanted = pattern.fullmatch(str(PurePosixPath(*PurePosixPath(member.name).parts[1:])))
+            if wanted and member.isfile():
+                tar.extract(member.replace(name=place.format(**wanted.groupdict())), folder, filter="data")
+                n_files += 1
     return n_files
 
 

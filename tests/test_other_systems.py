@@ -1,5 +1,6 @@
 """What can be tried here as on Windows or macOS: missing modules, spawned processes, CRLF, other locales."""
 
+import importlib
 import json
 import os
 import shutil
@@ -7,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from crossfill import files
 from crossfill.executors import local
+from crossfill.files import default_cache
 from tests import other_systems
 from tests.data.folders import bio, numbered
 
@@ -90,3 +93,18 @@ def test_a_study_in_spawned_processes(home: Path, system: str):
     crossfill(home, system, "--quiet", "experiment", "configs/demo.yaml", "--out", "une étude", "--jobs", "2", *given)
     rows = (home / "une étude" / "results.jsonl").read_text(encoding="utf-8").splitlines()
     assert {json.loads(row)["method"] for row in rows} == {"jm", "pf-d"}
+
+
+@pytest.mark.parametrize(
+    ("system", "place"), [("unix.Unix", ".cache/crossfill"), ("macos.MacOS", "Library/Caches/crossfill")]
+)
+def test_caches_are_where_the_system_has_them(system: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    module, name = system.split(".")
+    known = getattr(importlib.import_module(f"platformdirs.{module}"), name)
+    monkeypatch.setattr(platformdirs, "PlatformDirs", known)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("CROSSFILL_CACHE", raising=False)
+    assert default_cache() == tmp_path / place
+    monkeypatch.setenv("CROSSFILL_CACHE", "elsewhere")
+    assert default_cache() == Path("elsewhere")

@@ -10,9 +10,10 @@ from typing import Any, BinaryIO
 
 
 def default_cache() -> Path:
-    """Return the cache folder: `$CROSSFILL_CACHE`, or `crossfill` in the user's cache folder."""
-    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("CROSSFILL_CACHE") or user_cache / "crossfill")
+    """Return the cache folder: `$CROSSFILL_CACHE`, or the one that the system has for programs of the user."""
+    from platformdirs import user_cache_path
+
+    return Path(os.environ.get("CROSSFILL_CACHE") or user_cache_path("crossfill", appauthor=False))
 
 
 def shipped(path: Path) -> Path:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "crossfill"
 
 CEILINGS = {
-    "lines": 26725,
+    "lines": 26800,
     "files": 180,
     "public names defined twice": 0,
     "module names used twice": 1,

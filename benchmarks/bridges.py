@@ -31,7 +31,6 @@ METHODS: dict[str, tuple[str, Changes]] = {
     "pf-lr": ("pf-lr", {}),
     "pf-lr + typology": ("pf-lr", {"latents.prior": "similar", "latents.size": 16}),
     "jm": ("jm", {}),
-    "jm-typology": ("jm-typology", {"latents.size": 16, "joint.hidden": [64]}),
     "jm-kernel": ("jm-kernel", {"latents.size": 16}),
 }
 

@@ -23,7 +23,7 @@ from crossfill.encoders.features import FeatureEncoder, FeatureInputs
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.measures import uncertainty
 from crossfill.measures.significance import correlation
-from crossfill.methods.baselines.typology_heads import TypologyVectorHeads
+from crossfill.methods.baselines.typology_heads import KernelHeads
 from crossfill.methods.factorized.factorized_heads import FactorizedHeads
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
@@ -81,7 +81,7 @@ def trained(world: World, train: Mapping[Cell, Labelled], dev: Mapping[Cell, Lab
     match model.heads:
         case FactorizedHeads() as heads:
             heads.anchor(vectors)
-        case TypologyVectorHeads() as heads:
+        case KernelHeads() as heads:
             heads.describe(vectors)
         case _:
             pass

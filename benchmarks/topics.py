@@ -45,7 +45,6 @@ class Job(NamedTuple):
 
 JOBS = {
     "ns": Job("ns", TOPIC, "mixed"),
-    "ws": Job("ws", TOPIC, "mixed"),
     "bea": Job("bea", TOPIC, "mixed"),
     "ls": Job("ls", TOPIC, "mixed"),
     "jm": Job("jm", TOPIC),

@@ -106,8 +106,8 @@ class LatentConfig(Settings):
     prior: Literal["standard", "similar"] = "standard"
     """Prior of a language vector: `standard`, N(0, I) (paper); `similar`, N(a, I), a close for similar languages."""
     similarity: tuple[str, ...] = ("syntax_knn", "centroid")
-    """Similarities behind a, averaged: URIEL blocks (`sources.vectors`) and `centroid`, of mean features; jm-typology
-    and jm-kernel use them, too."""
+    """Similarities behind a, averaged: URIEL blocks (`sources.vectors`) and `centroid`, of mean features; jm-kernel
+    uses them, too."""
 
 
 class GeneratorConfig(Settings):
@@ -186,21 +186,10 @@ class TrainingConfig(Settings):
 class SourcesConfig(Settings):
     """How ns, ls and bea choose and combine source languages for a cell without data."""
 
-    similarity: Literal["uriel", "family", "pos-trigrams"] = "uriel"
-    """Similarity to sources (ns): URIEL's family, area, syntax, phonology (paper); family alone; or POS trigrams."""
     vectors: str | None = None
     """Folder with a table per kind of feature; none: `typology/` in the data folder, or else the lang2vec package."""
     largest: str = "eng"
     """Language that ls prefers, even if none of its cells is seen; otherwise the seen language with the most words."""
-    cut: bool = True
-    """Cut the training set of such a language to as many words as the task's seen cells have together (paper)."""
-
-
-class JointConfig(Settings):
-    """Variants of the joint baseline."""
-
-    hidden: Widths = (256, 256)
-    """Widths of the layers of jm-typology and jm-embedding, between features with the language's vector and labels."""
 
 
 class PredictionConfig(Settings):
@@ -219,16 +208,14 @@ class Config(Settings):
 
     method: MethodName = "pf-lr"
     """`pf-lr`, `pf-d` (factorised parameters), `jm` (one head per task), `ns` (nearest source), `ls` (largest source),
-    `ws` (sources weighted by similarity), `bea` (all sources vote), and variants of the joint baseline: `jm-dropout`,
-    `jm-ensemble`, and `jm-typology`, `jm-kernel` and `jm-embedding` (with vectors
-    of languages, the last learned)."""
+    `bea` (all sources vote), and variants of the joint baseline with vectors of languages: `jm-kernel` (given) and
+    `jm-embedding` (learned)."""
     encoder: EncoderConfig = EncoderConfig()
     heads: HeadsConfig = HeadsConfig()
     latents: LatentConfig = LatentConfig()
     generator: GeneratorConfig = GeneratorConfig()
     objective: ObjectiveConfig = ObjectiveConfig()
     sources: SourcesConfig = SourcesConfig()
-    joint: JointConfig = JointConfig()
     training: TrainingConfig = TrainingConfig()
     prediction: PredictionConfig = PredictionConfig()
 

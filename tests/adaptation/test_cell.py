@@ -48,7 +48,7 @@ def examples(n_sentences: int, seed: int = 0, start: int = 0) -> Examples:
     return Examples(features, word_cues(numbers), labels, torch.full((n_sentences,), 4), hashes)
 
 
-@pytest.mark.parametrize("method", ["pf-lr", "pf-d", "jm", "jm-ensemble"])
+@pytest.mark.parametrize("method", ["pf-lr", "pf-d", "jm"])
 def test_adapting_in_two_goes_is_adapting_once(method: str) -> None:
     """As the sentences are kept, the tolerance is that of the solver alone."""
     model = small_model(method)

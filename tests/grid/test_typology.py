@@ -9,7 +9,7 @@ import pytest
 
 from crossfill.errors import DataError
 from crossfill.grid import typology
-from crossfill.grid.typology import URIEL, Typology, cosine, load_typology, place, trigram_similarity
+from crossfill.grid.typology import URIEL, cosine, load_typology, place
 
 
 def write(folder: Path, **tables: str) -> Path:
@@ -75,16 +75,6 @@ def test_the_package_knows_kin():
         for features in ((), ("fam",)):
             assert found.similarity(language, kin, features) > found.similarity(language, stranger, features)
     assert math.isnan(found.similarity("eus", "fin", ("fam",)))
-
-
-def test_trigrams_against_the_formula():
-    counts = {"a": {("x", "y", "z"): 3, ("y", "z", "z"): 1}, "b": {("x", "y", "z"): 4}, "c": {}}
-    similarity = trigram_similarity(counts)
-    assert similarity("a", "a") == pytest.approx(0)
-    assert similarity("a", "b") == pytest.approx(-(0.75 * math.log(0.75 / 1) + 0.25 * math.log(0.25 / (1 / 4))))
-    assert math.isnan(similarity("a", "c"))
-    assert math.isnan(similarity("d", "a"))
-    assert isinstance(load_typology(), Typology)
 
 
 def test_places_have_the_similarities_as_inner_products():

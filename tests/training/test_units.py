@@ -82,7 +82,7 @@ def test_the_kl_of_task_vectors_does_not_depend_on_units():
         assert divergences[0].value.item() == pytest.approx(kl_divergence(own, prior).item(), rel=1e-6)
 
 
-@pytest.mark.parametrize("method", sorted(set(all_methods()) - {"jm-kernel", "jm-typology"}))
+@pytest.mark.parametrize("method", sorted(set(all_methods()) - {"jm-kernel"}))
 def test_every_method_gives_heads_of_the_width_of_a_unit(method: str):
     model = build_model(SMALL.change({"method": method}), INVENTORY, SEEN, FeatureEncoder(4)).double()
     for cell in SEEN:

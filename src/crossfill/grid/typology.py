@@ -181,16 +181,3 @@ def _packaged() -> Typology:
             rows = {language: i for i, language in enumerate(data["langs"].tolist())}
         blocks[name] = Block(rows, unit_rows(np.maximum(matrix, 0)))
     return Typology(blocks)
-
-
-def trigram_similarity(counts: Mapping[str, Mapping[tuple[str, str, str], int]]) -> Similarity:
-    """Measure −KL(target ‖ source) of label trigrams, those missing in the source counted once; NaN where unknown."""
-
-    def similarity(target: str, source: str) -> float:
-        ours, theirs = counts.get(target), counts.get(source)
-        if not ours or not theirs:
-            return math.nan
-        n_ours, n_theirs = sum(ours.values()), sum(theirs.values())
-        return -sum(n / n_ours * math.log(n / n_ours * n_theirs / theirs.get(key, 1)) for key, n in ours.items())
-
-    return similarity

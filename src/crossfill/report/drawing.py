@@ -30,13 +30,9 @@ class Look(NamedTuple):
 LOOKS = {
     "bea": Look("#999999", "v", (1, 1)),
     "ns": Look("#CC79A7", "P", (4, 1, 1, 1)),
-    "ws": Look("#7D3F63", "p", (4, 1, 1, 1, 1, 1)),
     "ls": Look("#E69F00", "s", (3, 2)),
     "jm": Look("#D55E00", "D", (6, 2)),
-    "jm-dropout": Look("#F0B48C", "<", (2, 2)),
-    "jm-ensemble": Look("#B9A96C", ">", (2, 1)),
     "jm-embedding": Look("#B8860B", "X", (8, 2)),
-    "jm-typology": Look("#F0E442", "h", (3, 1)),
     "jm-kernel": Look("#8C3B00", "d", (6, 1, 1, 1)),
     "pf-d": Look("#56B4E9", "^", (5, 1)),
     "pf-lr": Look("#0072B2", "o", (1, 0)),

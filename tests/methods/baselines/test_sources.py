@@ -1,21 +1,19 @@
 """Which language serves which cell: nearest and largest sources, ties, fallbacks, cuts and shortfalls."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from crossfill.config import Config
 from crossfill.errors import DataError
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Grid
 from crossfill.methods.baselines.joint import cut
-from crossfill.methods.baselines.language_heads import LanguageHeads, nearest
+from crossfill.methods.baselines.language_heads import nearest
 from crossfill.methods.registry import Plan, build_model, find_method
 from crossfill.settings import parse_assignments
 from crossfill.tagger.train import train_model
-from tests.methods.grids import GRID, SEEN, SETTINGS, corpus, splits, write_vectors
+from tests.methods.grids import GRID, SEEN, SETTINGS, splits, write_vectors
 
 
 def settings(method: str, *changes: str) -> Config:
@@ -51,24 +49,6 @@ def test_a_language_without_vectors_is_served_by_the_largest_source_and_it_is_to
     assert any("served by the largest source: ner/ccc" in note for note in plan.notes)
 
 
-def test_pos_trigrams_serve_where_both_languages_have_them(tmp_path: Path):
-    def with_tags(language: str, tags: tuple[str, ...]) -> Grid:
-        train = corpus("pos", language, 6)
-        changed = type(train).from_sentences(replace(s, labels=tags) for s in train)
-        return Grid(GRID.corpora | {Cell("pos", language): (replace(GRID[Cell("pos", language)][0], train=changed),)})
-
-    config = settings("ns", "sources.similarity=pos-trigrams", f"sources.vectors={write_vectors(tmp_path)}")
-    seen = frozenset(Cell.parse(c) for c in ("ner/aaa", "ner/bbb", "pos/aaa", "pos/bbb", "pos/ccc"))
-    grid = with_tags("aaa", GRID[Cell("pos", "ccc")][0].train[1].labels)
-    for language in ("ccc",):
-        grid = Grid(grid.corpora | {Cell("pos", language): splits("pos", language, 40)})
-    grid = Grid(grid.corpora | {Cell("pos", "bbb"): with_tags("bbb", ("X", "X", "X"))[Cell("pos", "bbb")]})
-    plan = planned(grid, seen, config)
-    assert plan.sources[Cell("ner", "ccc")] == "aaa"  # its order of tags, though bbb has the nearer vector
-    assert plan.sources[Cell("ner", "ddd")] == "bbb"  # no POS seen: by the vectors
-    assert plan.notes == ("not known to the seen POS trigrams: ner/ddd, pos/ddd",)
-
-
 def test_english_serves_from_outside_the_comparison_and_is_cut():
     outside = {Cell(task, "eng"): splits(task, "eng", 30 if task == "pos" else 10) for task in ("ner", "pos")}
     grid = Grid(GRID.corpora | outside)
@@ -80,8 +60,6 @@ def test_english_serves_from_outside_the_comparison_and_is_cut():
     assert plan.grid.training(Cell("ner", "eng")).n_words == 30
     assert plan.notes == ("ner/eng has 30 training words, 15 fewer than the 45 of the 2 seen cells of ner together",)
     assert plan.sources[Cell("ner", "ccc")] == "eng"
-    whole = planned(grid, SEEN, settings("ls", "sources.cut=false"))
-    assert whole.grid.training(Cell("pos", "eng")).n_words == 90
 
 
 def test_a_compared_english_never_serves_its_held_out_cell():
@@ -112,15 +90,3 @@ def test_a_task_without_any_seen_language_is_refused():
     model = build_model(settings("ns"), GRID.inventory, {Cell("pos", "aaa")})
     with pytest.raises(DataError, match="ner/bbb: expected a seen language with this task, got none"):
         model.heads.plug_in([Cell("ner", "bbb")])
-
-
-@pytest.mark.parametrize("similarity", [0.0, 1e-12, -0.5, float("nan")])
-def test_sources_that_are_not_similar_weigh_the_same(similarity: float):
-    model = build_model(settings("ws"), GRID.inventory, SEEN)
-    assert isinstance(model.heads, LanguageHeads)
-    model.heads.compare(lambda _one, _other: similarity)
-    model.heads.similarities.copy_(torch.full_like(model.heads.similarities, similarity).nan_to_num())
-    unseen = Cell("ner", "ddd")
-    sources = [model.heads.plug_in([cell])[0].parameters for cell in model.heads.serving(unseen)]
-    expected = torch.cat(sources).mean(0, keepdim=True)
-    torch.testing.assert_close(model.heads.plug_in([unseen])[0].parameters, expected)

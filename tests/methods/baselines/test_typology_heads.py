@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from crossfill.grid.cells import Cell
-from crossfill.methods.baselines.typology_heads import KernelHeads, TypologyVectorHeads, prepare
+from crossfill.methods.baselines.typology_heads import KernelHeads, LanguageVectorHeads, prepare
 from crossfill.methods.registry import Plan
 from crossfill.model import Model
 from crossfill.prediction.predict import predict
@@ -20,29 +20,30 @@ UNSEEN = Cell("pos", "ccc")
 DATA = labelled(UNSEEN, [4, 1, 7])
 
 
-def described(method: str, *overrides: str) -> tuple[Model, TypologyVectorHeads]:
+def described(method: str, *overrides: str) -> tuple[Model, LanguageVectorHeads]:
     model = small_model(method, *overrides)
-    assert isinstance(model.heads, TypologyVectorHeads)
+    assert isinstance(model.heads, LanguageVectorHeads)
     model.heads.describe(VECTORS)
     return model, model.heads
 
 
-def test_typology_is_an_input_beside_the_features():
-    model, heads = described("jm-typology", "joint.hidden=[6]")
+def test_a_vector_is_an_input_beside_the_features():
+    model, heads = described("jm-embedding")
     network = heads.get_submodule("heads").get_submodule("1")  # of pos
     x = torch.cat([DATA.inputs.features, torch.from_numpy(VECTORS["ccc"]).expand(12, -1)], 1)
-    first, second = network.get_submodule("0"), network.get_submodule("2")
+    first, second, third = (network.get_submodule(place) for place in "024")
     hidden = (x @ first.get_parameter("weight").T + first.get_parameter("bias")).clamp(min=0)
-    logits = hidden @ second.get_parameter("weight").T + second.get_parameter("bias")
+    hidden = (hidden @ second.get_parameter("weight").T + second.get_parameter("bias")).clamp(min=0)
+    logits = hidden @ third.get_parameter("weight").T + third.get_parameter("bias")
     torch.testing.assert_close(predict(model, DATA.inputs, UNSEEN, 0).probabilities, logits.softmax(-1))
     other = predict(model, DATA.inputs, Cell("pos", "aaa"), 0).probabilities
     assert not torch.allclose(other, logits.softmax(-1))
 
 
 def test_a_language_without_a_seen_cell_keeps_a_vector_of_zeros_and_others_learn_theirs():
-    model = small_model("jm-embedding", "joint.hidden=[6]")
+    model = small_model("jm-embedding")
     heads = model.heads
-    assert isinstance(heads, TypologyVectorHeads)
+    assert isinstance(heads, LanguageVectorHeads)
     optimiser = torch.optim.SGD(heads.parameters(), lr=0.1)
     draw = heads.training_draw([Cell("pos", "aaa")], 1)[0]
     (-draw.head.log_probabilities(DATA.inputs.features)[0, :, 0].sum()).backward()
@@ -86,15 +87,14 @@ def test_a_step_with_weight_decay_moves_a_similar_language_in_proportion():
     assert not moved[2].any()  # aaa · ccc = 0
 
 
-@pytest.mark.parametrize("method", ["jm-typology", "jm-kernel"])
-def test_vectors_come_from_the_similarity_of_the_config(method: str, tmp_path):
+def test_vectors_come_from_the_similarity_of_the_config(tmp_path):
     from crossfill.methods.registry import build_model
 
-    config = SETTINGS.change({"method": method, "latents.similarity": ["own"], "latents.size": 4})
+    config = SETTINGS.change({"method": "jm-kernel", "latents.similarity": ["own"], "latents.size": 4})
     config = config.change({"sources.vectors": write_vectors(tmp_path)})
     model = build_model(config, GRID.inventory, SEEN)
     prepare(model, Plan(GRID, SEEN, SEEN), config)
-    assert isinstance(model.heads, TypologyVectorHeads)
+    assert isinstance(model.heads, LanguageVectorHeads)
     products = model.heads.vectors @ model.heads.vectors.T
     torch.testing.assert_close(products.diagonal(), torch.ones(4), atol=1e-4, rtol=0)
     assert products[0, 1] > 0.9 > 0.1 > products[0, 2]  # aaa is like bbb, not like ccc

@@ -1,7 +1,8 @@
-"""JM with a vector for each language, by its typology and by the centroid of its text.
+"""JM with a vector for each language.
 
-`jm-typology` reads the vector as an input, next to a word's features, and `jm-embedding` one that it learns. In
-`jm-kernel`, heads deviate from language to language as a kernel of their similarity allows, and no vector is inferred:
+`jm-embedding` reads it as an input, next to a word's features, and learns it. In `jm-kernel`, it is given, by typology
+and by the centroid of the language's text, and heads deviate from language to language as a kernel of their similarity
+allows:
 
     θ = θ_task + Σᵢ vᵢ D_task,i        v of the language, given; v · v′ is the similarity of two languages
 
@@ -27,9 +28,12 @@ from crossfill.methods.anchors import language_anchors
 from crossfill.methods.registry import Method, Plan
 from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
 
+HIDDEN = (256, 256)
+"""Widths of the layers of jm-embedding, between features with the language's vector and labels."""
 
-class TypologyVectorHeads(HeadSource, ABC):
-    """Heads with a given vector v for each language: what PF takes for the centres of its priors, and no more."""
+
+class LanguageVectorHeads(HeadSource, ABC):
+    """Heads with a vector v for each language."""
 
     vectors: Float[Tensor, "languages size"]
 
@@ -61,7 +65,7 @@ class TypologyVectorHeads(HeadSource, ABC):
             self.vectors[self.inventory.language_index(language)] = torch.from_numpy(vector)
 
 
-class KernelHeads(TypologyVectorHeads):
+class KernelHeads(LanguageVectorHeads):
     """A shared head for each task, and a deviation from it that is linear in the language's vector, at first zero."""
 
     def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
@@ -77,7 +81,7 @@ class KernelHeads(TypologyVectorHeads):
 
 
 @dataclass(frozen=True)
-class TypologyHead(Classifier):
+class EmbeddingHead(Classifier):
     """A network over x ⊕ v, where v is the vector of the cell's language, with a single draw."""
 
     network: nn.Sequential
@@ -101,40 +105,33 @@ class TypologyHead(Classifier):
         return self.network(torch.cat([features, self.vector.expand(len(features), -1)], -1)).unsqueeze(0)
 
 
-class TypologyHeads(TypologyVectorHeads):
+class EmbeddingHeads(LanguageVectorHeads):
     """A network per task, shared by all languages, that sees the language's vector next to the features of a word.
 
-    An affine head over both could do no more than shift its biases from language to language; hence hidden layers, of
-    the widths `joint.hidden`.
+    Vectors are learned from the languages' seen cells, and zero for languages without any. An affine head over both
+    could do no more than shift its biases from language to language; hence hidden layers.
     """
 
     def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
         size = config.latents.size
         super().__init__(inventory, size)
+        start = self.vectors
+        del self.vectors
+        self.vectors = nn.Parameter(start)
         self.heads = nn.ModuleList()
         for labels, width in inventory.head_shapes(n_features):
-            widths = [width + size, *config.joint.hidden, labels]
+            widths = [width + size, *HIDDEN, labels]
             layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(widths)]
             between = [module for layer in layers[:-1] for module in (layer, nn.ReLU())]
             self.heads.append(nn.Sequential(*between, layers[-1]))
 
-    def head(self, task: int, vector: Float[Tensor, "size"]) -> TypologyHead:
-        return TypologyHead(cast("nn.Sequential", self.heads[task]), vector)
-
-
-class EmbeddingHeads(TypologyHeads):
-    """The same with vectors that are learned from the languages' seen cells, and zero for languages without any."""
-
-    def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
-        super().__init__(inventory, seen, n_features, config)
-        start = self.vectors
-        del self.vectors
-        self.vectors = nn.Parameter(start)
+    def head(self, task: int, vector: Float[Tensor, "size"]) -> EmbeddingHead:
+        return EmbeddingHead(cast("nn.Sequential", self.heads[task]), vector)
 
 
 def prepare(model: Model, plan: Plan, config: Config) -> None:
     """Look up the vectors of all languages: those that `latents.prior: similar` centres priors on."""
-    if not isinstance(model.heads, TypologyVectorHeads):
+    if not isinstance(model.heads, LanguageVectorHeads):
         raise TypeError(f"expected heads with vectors of languages, got {type(model.heads).__name__}")
     model.heads.describe(language_anchors(model.inventory.languages, model.encoder, config))
 
@@ -142,5 +139,4 @@ def prepare(model: Model, plan: Plan, config: Config) -> None:
 METHODS = (
     Method("jm-embedding", "joint, learned language vector", EmbeddingHeads),
     Method("jm-kernel", "joint, typology as kernel", KernelHeads, prepare=prepare, needs_typology=True),
-    Method("jm-typology", "joint, typology as input", TypologyHeads, prepare=prepare, needs_typology=True),
 )

@@ -1,4 +1,4 @@
-"""Frozen, fine-tuned and partly frozen encoders: what moves, what is cached, and what that changes."""
+"""Frozen, fine-tuned and partly frozen encoders: what moves, and what is cached."""
 
 from pathlib import Path
 
@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from crossfill.config import Config
-from crossfill.encoders import finetuned as finetuned_module
 from crossfill.encoders import frozen as frozen_module
 from crossfill.encoders.base import build_encoder
 from crossfill.encoders.frozen import FrozenEncoder, StoredVectors
@@ -115,19 +114,12 @@ def test_finetuning_moves_the_encoder_and_beats_frozen(folder: Path):
     assert scores[1] > scores[0] + 0.05, scores
 
 
-def test_partial_trains_the_same_with_and_without_cached_states(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    cached = trained(folder, "partial", "training.steps=10")
-    before = start(folder, "partial")
-    assert cached.encoder.prepare(GRID.training(GRID.cells[0])).states is not None
-    monkeypatch.setattr(finetuned_module, "replace", lambda inputs, **_: inputs)
-    plain = trained(folder, "partial", "training.steps=10")
-    assert plain.encoder.prepare(GRID.training(GRID.cells[0])).states is None
-    for name, tensor in cached.state_dict().items():
+def test_partial_trains_the_layers_from_freeze_below_up(folder: Path):
+    model, before = trained(folder, "partial", "training.steps=10"), start(folder, "partial")
+    for name, tensor in model.state_dict().items():
         if name.startswith("encoder."):
             stays = "embeddings" in name or "layer.0." in name or "layer.1." in name or "pooler" in name
             assert torch.equal(tensor, before[name]) == stays, name
-        if "key.bias" not in name:  # softmax is blind to it: its gradient is rounding alone, which Adam blows up
-            torch.testing.assert_close(tensor, plain.state_dict()[name], atol=1e-5, rtol=1e-5)
 
 
 def test_gradient_checkpointing_changes_nothing_but_memory(folder: Path):

@@ -154,7 +154,7 @@ def build_encoder(
     else:
         from crossfill.encoders.finetuned import FinetunedEncoder
 
-        encoder = FinetunedEncoder(settings, cache, quiet, weights)
+        encoder = FinetunedEncoder(settings, weights)
     return encoder.with_pooling(settings.sentences)
 
 

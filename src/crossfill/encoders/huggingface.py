@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,16 +96,13 @@ def check_settings(source: Source, config: PretrainedConfig) -> None:
 
 
 class _Tap(nn.Module):
-    """Placeholder layer: records its input, and returns it or other states in its place."""
+    """Placeholder layer: records its input, and returns it."""
 
-    def __init__(self, instead: Tensor | None = None) -> None:
-        super().__init__()
-        self.instead = instead
-        self.reached: Tensor | None = None
+    reached: Tensor
 
     def forward(self, states: Tensor, *_: Any, **__: Any) -> Tensor:
         self.reached = states
-        return states if self.instead is None else self.instead
+        return states
 
 
 class QuantisedLinear(nn.Module):
@@ -165,32 +162,26 @@ class LayeredNetwork(nn.Module):
         return self._layers[0]
 
     def forward(
-        self,
-        ids: Int[Tensor, "windows longest"],
-        mask: Int[Tensor, "windows longest"],
-        stop: int,
-        start: int = 0,
-        states: Float[Tensor, "windows longest features"] | None = None,
+        self, ids: Int[Tensor, "windows longest"], mask: Int[Tensor, "windows longest"], stop: int
     ) -> Float[Tensor, "windows longest features"]:
-        """Compute the states of layer `stop`; layers up to `start` are skipped if their `states` are given."""
-        with self._cut(start, stop, states) as tap:
+        """Compute the states of layer `stop`."""
+        with self._cut(stop) as tap:
             needed = None if bool(mask.all()) else mask  # attention is faster without one
             output = self.network(input_ids=ids, attention_mask=needed, **self._options)
-            return output.last_hidden_state if tap is None or tap.reached is None else tap.reached
+            return output.last_hidden_state if tap is None else tap.reached
 
     @contextmanager
-    def _cut(self, start: int, stop: int, states: Tensor | None) -> Iterator[_Tap | None]:
-        """Replace the layers that should not run by taps; they are restored afterwards."""
-        tap = _Tap() if stop < self.n_layers else None
-        swaps = tap is not None or states is not None
-        with _SWAPPING if swaps else nullcontext():  # layers are replaced for all threads
-            layers = list(self.layers)
+    def _cut(self, stop: int) -> Iterator[_Tap | None]:
+        """Replace the layers from `stop` up by taps; they are restored afterwards."""
+        if stop == self.n_layers:
+            yield None
+            return
+        with _SWAPPING:  # layers are replaced for all threads
+            layers, taps = list(self.layers), [_Tap() for _ in range(stop, self.n_layers)]
             try:
-                for i in range(start if states is not None else 0):
-                    self.layers[i] = _Tap(states if i == start - 1 else None)
-                for i in range(stop, self.n_layers):
-                    self.layers[i] = tap if i == stop and tap is not None else _Tap()
-                yield tap
+                for i, tap in enumerate(taps, start=stop):
+                    self.layers[i] = tap
+                yield taps[0]
             finally:
                 for i, layer in enumerate(layers):
                     self.layers[i] = layer
@@ -221,18 +212,17 @@ class WordEncoder(nn.Module):
         on_cpu = next(self.network.parameters()).device.type == "cpu"  # other devices need all that fits to be busy
         return batches(inputs, PIECE_BUDGET, self.pad, ENOUGH_PIECES if on_cpu else None)
 
-    def forward(self, inputs: PieceInputs, start: int = 0) -> Float[Tensor, "words features"]:
+    def forward(self, inputs: PieceInputs) -> Float[Tensor, "words features"]:
         """Compute one vector per word."""
-        return self.pool(inputs, self.piece_states(inputs, self.layer, start))
+        return self.pool(inputs, self.piece_states(inputs))
 
-    def piece_states(self, inputs: PieceInputs, layer: int, start: int = 0) -> Float[Tensor, "pieces features"]:
-        """Compute the states of a layer for all pieces, in the order of the inputs."""
+    def piece_states(self, inputs: PieceInputs) -> Float[Tensor, "pieces features"]:
+        """Compute the states of all pieces, in the order of the inputs."""
         device = next(self.network.parameters()).device
         parts, places = [], []
         for batch in self.batches(inputs):
             ids, mask = batch.ids.to(device), batch.mask.to(device)
-            given = None if batch.states is None else batch.states.to(device)
-            states = self.network(ids, mask, layer, start, given)
+            states = self.network(ids, mask, self.layer)
             parts.append(states[mask.bool()].float())
             places.append(batch.pieces)
         if not parts:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from crossfill.encoders.alignment import NO_PIECE, align, rebuild, windows
@@ -46,12 +46,10 @@ class PieceInputs(Inputs):
     first: Int[Tensor, "words"]
     last: Int[Tensor, "words"]
     lengths: Int[Tensor, "sentences"]
-    states: Float[Tensor, "pieces features"] | None = None
-    """States of the pieces after the frozen lower layers of the encoder, if they were computed before."""
 
     def rows(self) -> dict[str, Int[Tensor, "sentences"] | None]:
         return {
-            **dict.fromkeys(("ids", "states") if self.states is not None else ("ids",), self.pieces_per_sentence),
+            "ids": self.pieces_per_sentence,
             "pieces_per_window": self.windows_per_sentence,
             **dict.fromkeys(("first", "last"), self.lengths),
             **dict.fromkeys(("windows_per_sentence", "pieces_per_sentence", "lengths")),
@@ -71,7 +69,6 @@ class Batch:
     mask: Int[Tensor, "windows longest"]
     pieces: Int[Tensor, "pieces"]
     """Positions of the batch's pieces in the inputs, window by window."""
-    states: Float[Tensor, "windows longest features"] | None
 
 
 def batches(inputs: PieceInputs, budget: int, pad: int, enough: int | None = None) -> Iterator[Batch]:
@@ -89,11 +86,7 @@ def batches(inputs: PieceInputs, budget: int, pad: int, enough: int | None = Non
         pieces = ranges(starts[chosen], lengths[chosen])
         ids = torch.full(mask.shape, pad, dtype=torch.long)
         ids[mask] = inputs.ids[pieces]
-        states = None
-        if inputs.states is not None:
-            states = torch.zeros(*mask.shape, inputs.states.shape[1])
-            states[mask] = inputs.states[pieces]
-        yield Batch(ids, mask.long(), pieces, states)
+        yield Batch(ids, mask.long(), pieces)
 
 
 class PieceCutter:

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from crossfill.errors import DataError
-from crossfill.grid.cells import Cell
 from crossfill.measures import uncertainty
 from crossfill.measures.significance import over_trainings_and_cells
 from crossfill.report import comparisons
-from tests.evaluation.made_results import MEASURES, RUNS, result, run, trainings
+from tests.evaluation.made_results import RUNS, result, run
 
 
 def test_wins_count_corpora_and_share_ties():
@@ -42,19 +41,6 @@ def test_methods_are_compared_where_both_have_the_partition_and_the_seed():
     assert row.comparison.difference == pytest.approx(np.mean([0.5, 0, 0.1, -0.1, 0.2, 0, 0.2, -0.1]))
 
 
-def test_sentences_within_corpora_count_with_their_mean_over_runs():
-    found = comparisons.within_corpora(RUNS["pf-lr"], RUNS["jm"])
-    comparison, adjusted = found[Cell("pos", "aaa"), "one"]
-    assert comparison.difference == pytest.approx((0.8 + 0.6) / 2 - 0.5)
-    assert adjusted >= comparison.p_value
-    assert len(found) == 5
-    better = trainings([replace(result("pos/aaa", 0.5), counts=[[1, 1, 1]] * 12)])
-    worse = trainings([replace(result("pos/aaa", 0.5), counts=[[0, 1, 1]] * 12)])
-    (comparison, p), *_ = comparisons.within_corpora(better, worse).values()
-    assert comparison.difference == 1
-    assert p == pytest.approx(2 * 0.5**12, abs=2e-3)  # all sentences swapped, or none
-
-
 def test_scores_are_correlated_with_the_logarithm_of_training_words():
     words = {"aaa": 1000, "bbb": 100, "ccc": 10}
     r, _, n = comparisons.size_correlation(comparisons.corpus_scores(RUNS["pf-lr"], "pos"), words)
@@ -63,25 +49,13 @@ def test_scores_are_correlated_with_the_logarithm_of_training_words():
     assert comparisons.size_correlation(comparisons.corpus_scores(RUNS["jm"], "ner"), words).n == 0
 
 
-def test_pooled_measures_are_those_of_all_words_together():
+def test_pooled_reliability_is_that_of_all_words_together():
     rng = np.random.default_rng(0)
-    parts, results = [], []
-    for n in (50, 200):
-        probabilities = rng.dirichlet(np.ones(3), size=n)
-        gold = rng.integers(3, size=n)
-        sure, right = probabilities.max(1), probabilities.argmax(1) == gold
-        bins = uncertainty.reliability(sure, right)
-        measures = dict.fromkeys(MEASURES, 0.0) | {
-            "nll": uncertainty.nll(probabilities, gold),
-            "brier": uncertainty.brier(probabilities, gold),
-        }
-        kept = {name: getattr(bins, name).tolist() for name in ("count", "confidence", "accuracy")}
-        results.append(replace(result("pos/aaa", 0.5), n_words=n, averaged=measures, reliability=kept))
-        parts.append((probabilities, gold))
-    probabilities, gold = (np.concatenate(column) for column in zip(*parts, strict=True))
-    sure, right = probabilities.max(1), probabilities.argmax(1) == gold
-    found = comparisons.pooled_uncertainty(results)
-    assert found["nll"] == pytest.approx(uncertainty.nll(probabilities, gold))
-    assert found["brier"] == pytest.approx(uncertainty.brier(probabilities, gold))
-    assert found["ece"] == pytest.approx(uncertainty.reliability(sure, right).error())
-    assert found["aurc"] == pytest.approx(uncertainty.aurc(np.floor(sure * 15), right))
+    sure, right = [rng.uniform(0.3, 1, n) for n in (50, 200)], [rng.integers(2, size=n) == 1 for n in (50, 200)]
+    results = []
+    for confidence, is_right in zip(sure, right, strict=True):
+        bins = uncertainty.reliability(confidence, is_right)
+        values = {name: getattr(bins, name).tolist() for name in ("count", "confidence", "accuracy")}
+        results.append(replace(result("pos/aaa", 0.5), n_words=len(confidence), reliability=values))
+    expected = uncertainty.reliability(np.concatenate(sure), np.concatenate(right)).error()
+    assert comparisons.pooled_reliability(results).error() == pytest.approx(expected)

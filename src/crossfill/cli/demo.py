@@ -1,7 +1,6 @@
 """`crossfill demo`: train and compare methods on an artificial grid, or on one of real languages, in about a minute."""
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,15 +24,11 @@ LEGEND = (
     "Accuracy for deprel and pos, span F1 for chunk and ner; posterior means plugged in."
 )
 REAL_LEGEND = (
-    "pos: accuracy; ner: span F1; most frequent: one label.\n"
-    "Sentences are divided by number, alike in all languages:\n"
+    "pos: accuracy; ner: span F1. Sentences are divided by number, alike in all languages:\n"
     "no translation of a test sentence was trained on."
 )
 SAMPLES = 100
 """Posterior samples for the sentences that are shown."""
-DOUBTFUL = 0.5
-"""Words of real languages below this confidence are marked."""
-SHOWN_PER_TASK = 4
 
 
 def demo(
@@ -78,13 +73,8 @@ def demo(
     run_demo(checked, out, QUIET.get())
     results = open_results(out)
     tagger = load(out / results.focus)
-    if real:
-        console.print(score_table(results, REAL_LEGEND, frequent_label_scores(grid, seen, unseen)))
-        show_filled(console, tagger, grid, unseen, SAMPLES)
-        show_doubt(console, tagger, grid, unseen)
-    else:
-        console.print(score_table(results, LEGEND))
-        show_examples(console, tagger, grid, unseen)
+    console.print(score_table(results, REAL_LEGEND if real else LEGEND))
+    show_examples(console, tagger, grid, unseen)
     if real and encoder in (None, "compact"):
         console.print(
             "\nThe built-in encoder has read nothing but these sentences. To see what a pretrained one adds:\n"
@@ -117,8 +107,8 @@ def _show_cells(console: "Console", grid: "Grid", seen: "Collection[Cell]", per_
     console.print(f"          {families}" if per_family else "", style="dim")
 
 
-def score_table(results: "StudyResults", legend: str, frequent: Mapping[str, float] | None = None) -> "Table":
-    """Lay out mean scores of each method; `frequent` has those of giving each word the most frequent label."""
+def score_table(results: "StudyResults", legend: str) -> "Table":
+    """Lay out mean scores of each method."""
     from rich.table import Table
 
     from crossfill.evaluation.results import task_means
@@ -140,29 +130,7 @@ def score_table(results: "StudyResults", legend: str, frequent: Mapping[str, flo
         measured = results.jobs[results.proper(method)[0].job]["measured"]
         seconds = measured["train_seconds"] + measured["evaluate_seconds"]
         table.add_row(method_label(method), *bold, *(f"{mean:.1f}" for mean in means), f"{seconds:.0f}")
-    if frequent is not None:
-        values = [*(frequent[task] for task in tasks), sum(frequent.values()) / len(tasks)]
-        table.add_row("most frequent", *(f"{100 * value:.1f}" for value in values), "", "")
     return table
-
-
-def frequent_label_scores(grid: "Grid", seen: "Collection[Cell]", unseen: "Collection[Cell]") -> dict[str, float]:
-    """Score, on average over unseen cells of each task, giving every word the task's most frequent training label."""
-    import numpy as np
-
-    from crossfill.measures.metrics import score
-
-    means = {}
-    for name in grid.inventory.tasks:
-        task = grid.inventory.task(name)
-        counts = sum((grid.training(cell).labels.counts() for cell in seen if cell.task == name), start=Counter())
-        frequent = task.labels.index(max(task.labels, key=lambda label: counts[label]))
-        scores = []
-        for test in (grid[cell][0].test for cell in unseen if cell.task == name):
-            gold = grid.inventory.label_ids(name, test.labels)
-            scores.append(score(gold, np.full_like(gold, frequent), task, test.lengths))
-        means[name] = sum(scores) / len(scores)
-    return means
 
 
 def show_examples(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequence[Cell]") -> None:
@@ -175,43 +143,11 @@ def show_examples(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "S
     for task in grid.tasks:
         cell = next(cell for cell in unseen if cell.task == task)
         console.print(f"  {cell}", style="bold")
-        print_words(console, tagger.tag(telling_sentence(grid[cell][0].test), cell, SAMPLES), numbers=True)
+        print_words(console, tagger.tag(telling_sentence(grid[cell][0].test), cell, SAMPLES))
 
 
-def show_filled(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequence[Cell]", samples: int) -> None:
-    """Print one test sentence, the same in each language, as tagged in a few cells of each task without data."""
-    from crossfill.data.codes import language_name
-    from crossfill.data.parallel_corpus import parallel_grid
-    from crossfill.grid.cells import Cell
-    from crossfill.studies.demo import telling_sentence
-
-    english = parallel_grid()[Cell("ner", "eng")][0].test
-    number = list(english).index(telling_sentence(english))
-    console.print(f"\n[bold]“{english[number].text}” as tagged in cells without data[/]")
-    console.print(f"? marks a label that is doubtful (below {100 * DOUBTFUL:.0f} %), ✗ stands before the right one\n")
-    for task in grid.tasks:
-        cells = [cell for cell in unseen if cell.task == task]
-        for cell in cells[:: -(-len(cells) // SHOWN_PER_TASK)]:
-            console.print(f"  [bold]{cell}[/] {language_name(cell.language)}")
-            print_words(console, tagger.tag(grid[cell][0].test[number], cell, samples), numbers=False)
-            console.print()
-
-
-def show_doubt(console: "Console", tagger: "Tagger", grid: "Grid", unseen: "Sequence[Cell]") -> None:
-    """Print how often doubtful words are wrong in the cells that were filled in, and how often the others are."""
-    console.print("[bold]Doubtful and other words in all unseen cells[/]")
-    for task in grid.tasks:
-        wrong: dict[str, list[bool]] = {"doubtful": [], "others": []}
-        for cell in (cell for cell in unseen if cell.task == task):
-            for tagging in tagger.tag_many(grid[cell][0].test, cell, SAMPLES):
-                for label, gold, sure in zip(tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True):
-                    wrong["doubtful" if sure < DOUBTFUL else "others"].append(label != gold)
-        rates = [f"{len(w):,} {name}, {100 * sum(w) / len(w):.0f} % wrong" for name, w in wrong.items() if w]
-        console.print(f"  {task}: {'; '.join(rates)}")
-
-
-def print_words(console: "Console", tagging: "Tagging", numbers: bool) -> None:
-    """Print words, each above its label, with the right one if it is wrong; and confidences, or marks of doubt."""
+def print_words(console: "Console", tagging: "Tagging") -> None:
+    """Print words, each above its label, with the right one if it is wrong, and above its confidence."""
     from rich.columns import Columns
     from rich.padding import Padding
     from rich.text import Text
@@ -219,11 +155,6 @@ def print_words(console: "Console", tagging: "Tagging", numbers: bool) -> None:
     words = []
     rows = zip(tagging.sentence.words, tagging.labels, tagging.sentence.labels, tagging.confidence, strict=True)
     for word, label, gold, sure in rows:
-        right = "" if label == gold else f" ✗{gold}"
-        if numbers:
-            colour = "green" if sure > 0.9 else "yellow" if sure > 0.6 else "red"
-            words.append(Text(f"{word}\n").append(f"{label}{right}\n{sure:.2f}", colour))
-        else:
-            colour = "red" if right else "yellow" if sure < DOUBTFUL else "green"
-            words.append(Text(f"{word}\n").append(f"{label}{'?' if sure < DOUBTFUL else ''}{right}", colour))
+        colour = "green" if sure > 0.9 else "yellow" if sure > 0.6 else "red"
+        words.append(Text(f"{word}\n").append(f"{label}{'' if label == gold else f' ✗{gold}'}\n{sure:.2f}", colour))
     console.print(Padding(Columns(words, padding=(0, 2)), (0, 0, 0, 2), expand=False))

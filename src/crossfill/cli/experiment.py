@@ -127,6 +127,6 @@ def report(
     if written.missing:
         typer.echo(f"{written.missing} jobs have no result yet; run the same crossfill experiment again", err=True)
     typer.echo(
-        f"{len(written.tables)} tables in {folder / 'tables'} (Markdown, LaTeX), {len(written.drawings)} figures in "
+        f"{len(written.tables)} tables in {folder / 'tables'} (Markdown), {len(written.drawings)} figures in "
         f"{folder / 'figures'} (PDF, PNG), all of it in {written.page}"
     )

@@ -1,7 +1,7 @@
-"""Statistics of results: paired tests over trainings, cells and sentences, correlation, principal components.
+"""Statistics of results: paired tests over trainings and cells, correlation, principal components.
 
-`over_trainings_and_cells` is the test of one method against another: it asks whether the difference would be there with
-other languages *and* with other seeds. `approximate_randomisation` takes trainings as they are. Both are two-sided.
+`over_trainings_and_cells` is the test of one method against another, two-sided: it asks whether the difference would be
+there with other languages *and* with other seeds.
 """
 
 import math
@@ -15,8 +15,6 @@ from crossfill.errors import DataError
 
 ALPHA = 0.05
 """The level at which a difference is called significant."""
-CHUNK_NUMBERS = 2**22  # resamples × items held at once
-_SLACK = 1e-12  # tolerance for rounding when differences are equal
 
 
 class Comparison(NamedTuple):
@@ -51,32 +49,6 @@ class Projection(NamedTuple):
     shares: Float[np.ndarray, "components"]
     """Share of the variance that each component explains."""
     directions: Float[np.ndarray, "components latent"]
-
-
-def approximate_randomisation(
-    first: np.ndarray, second: np.ndarray, n_resamples: int = 10_000, seed: int = 0
-) -> Comparison:
-    """Swap the two sides of each sentence at random; p is the share of swaps with at least the observed |difference|.
-
-    A sentence has its hits, gold and predicted spans or words, as in `CellResult.counts`; F1 is compared.
-    """
-    a, b = (np.asarray(side, dtype=np.float64) for side in (first, second))
-    rng = np.random.default_rng(seed)
-    observed = float((_f1(a.sum(0, keepdims=True)) - _f1(b.sum(0, keepdims=True)))[0])
-    parts, size = [], max(1, CHUNK_NUMBERS // len(a))
-    for start in range(0, n_resamples, size):
-        swapped = rng.integers(2, size=(min(size, n_resamples - start), len(a))).astype(np.float64)
-        moved = swapped @ (b - a)
-        parts.append(_f1(a.sum(0) + moved) - _f1(b.sum(0) - moved))
-    # with the observed difference as one of the resamples, so that p is never 0
-    extreme = np.abs(np.concatenate(parts)) >= abs(observed) - _SLACK
-    return Comparison(observed, float((extreme.sum() + 1) / (len(extreme) + 1)))
-
-
-def _f1(sums: Float[np.ndarray, "resamples 3"]) -> Float[np.ndarray, "resamples"]:
-    """Compute F1 from sums of hits, gold and predicted."""
-    total = sums[..., 1] + sums[..., 2]
-    return 2 * sums[..., 0] / np.where(total > 0, total, 1.0)
 
 
 def over_trainings_and_cells(parts: Sequence[np.ndarray]) -> Comparison:

@@ -1,4 +1,4 @@
-"""Comparisons of methods: tables of differences, training sizes and encoder languages, and pooled uncertainty.
+"""Comparisons of methods: tables of differences, training sizes and encoder languages, and pooled reliability.
 
 Results are grouped by method, then by training (a partition and a seed). Scores are plug-in scores of unseen cells; a
 corpus that several trainings scored counts with its mean over them.
@@ -24,8 +24,6 @@ Training = tuple[str, int]
 Trainings = Mapping[Training, Sequence[CellResult]]
 Runs = Mapping[str, Trainings]
 """Results by method and training."""
-
-SENTENCE_RESAMPLES = 2_000
 
 
 class Difference(NamedTuple):
@@ -56,28 +54,22 @@ def difference_table(results: StudyResults, runs: Runs) -> Table:
     for other in results.factorised if results.focus in runs else ():
         if other in runs and other != results.focus:
             compared += differences(runs, other, [results.focus])
-    tests = {
-        pair: within_corpora(*(runs[method] for method in pair)) for pair in {(c.method, c.against) for c in compared}
-    }
     best = {task: wins(runs, task) for task in {row.task for row in compared}}
     rows, corrected = [], holm([row.comparison.p_value for row in compared])
-    for (task, method, against, comparison, *won), p in zip(compared, corrected, strict=True):
-        (shares, n_corpora), of_pair = best[task], tests[method, against]
-        changes = [test.difference for (cell, _), (test, q) in of_pair.items() if cell.task == task and q < ALPHA]
+    for (task, method, against, comparison, more, less), p in zip(compared, corrected, strict=True):
+        shares, n_corpora = best[task]
         low, high = points(comparison.low), points(comparison.high)
         interval = "–" if math.isnan(comparison.low) else Datum(f"{low.text} to {high.text}", comparison.low)
-        significantly = (sum(change > 0 for change in changes), sum(change < 0 for change in changes))
         rows.append(
             (
                 *(task, method_label(method), method_label(against), points(comparison.difference), interval),
                 *(_p_value(comparison.p_value), _p_value(p)._replace(mark="*" if p < ALPHA else "")),
-                *(Datum(f"{more} / {less}", float(more - less)) for more, less in (won, significantly)),
+                Datum(f"{more} / {less}", float(more - less)),
                 Datum(f"{shares[method]:.3g} of {n_corpora}", shares[method]),
             )
         )
     n_seeds = len(results.seeds)
-    columns = ("task", "method", "against", "difference", "95 %", "p", "Holm's p", "won / lost", "significantly")
-    columns += ("best in",)
+    columns = ("task", "method", "against", "difference", "95 %", "p", "Holm's p", "won / lost", "best in")
     return Table.of("differences", columns, rows, seeds=f"{n_seeds} {'seed' if n_seeds == 1 else 'seeds'}")
 
 
@@ -175,36 +167,6 @@ def compare(
     if sum(part.shape[1] for part in parts) < 2:
         return Comparison(float(np.mean(np.concatenate([p.ravel() for p in parts]))) if parts else 0.0, 1.0)
     return significance.over_trainings_and_cells(parts)
-
-
-def within_corpora(first: Trainings, second: Trainings) -> dict[Place, tuple[Comparison, float]]:
-    """Compare two methods over the sentences of each unseen corpus; the second value is Holm's corrected p.
-
-    The counts of a sentence (hits, gold and predicted items) are means over the trainings that scored it.
-    """
-    a, b = (
-        {place: np.mean([r.counts for r in group], axis=0) for place, group in by_corpus.items()}
-        for by_corpus in (grouped(_unseen(trainings), lambda r: r.cell_corpus) for trainings in (first, second))
-    )
-    places = sorted(a.keys() & b.keys())
-    tests = [significance.approximate_randomisation(a[place], b[place], SENTENCE_RESAMPLES) for place in places]
-    corrected = holm([test.p_value for test in tests])
-    return dict(zip(places, zip(tests, corrected, strict=True), strict=True))
-
-
-def pooled_uncertainty(results: Collection[CellResult]) -> dict[str, float]:
-    """Compute measures of uncertainty over the pooled words of these results, averaged prediction.
-
-    nll and brier are means over words, and ece comes from the bins of all cells; aurc treats the words of a bin as
-    equally confident. Adaptive ece cannot be computed from results and is left out.
-    """
-    words = np.array([r.n_words for r in results], dtype=np.float64)
-    bins = pooled_reliability(results)
-    count, right = bins.count[::-1], (bins.count * bins.accuracy)[::-1]  # the most confident first
-    wrong = np.repeat(np.divide(count - right, count, out=np.zeros(len(count)), where=count > 0), count)
-    risk = np.cumsum(wrong) / np.arange(1, len(wrong) + 1)
-    means = {name: float(np.average([r.averaged[name] for r in results], weights=words)) for name in ("nll", "brier")}
-    return means | {"ece": bins.error(), "aurc": float(risk.mean())}
 
 
 def pooled_reliability(results: Collection[CellResult]) -> Reliability:

@@ -1,7 +1,6 @@
-"""A table as terminal text, Markdown, LaTeX (booktabs) or HTML."""
+"""A table as terminal text, Markdown or HTML."""
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,13 +12,6 @@ import rich.table
 import yaml
 from rich import box
 from rich.text import Text
-
-_LATEX = str.maketrans(
-    {character: rf"\{character}" for character in "&%$#_{}"}
-    | {character: f"${character}$" for character in "<>|"}
-    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "–": "--", "−": "$-$"}
-    | {"±": r"$\pm$", "†": r"$^\dagger$", "×": r"$\times$", "σ": r"$\sigma$", "θ": r"$\theta$"}
-)
 
 
 class Datum(NamedTuple):
@@ -131,33 +123,6 @@ def markdown(table: Table) -> str:
     return f"### {table.title}\n\n{body}\n\n{table.caption}\n"
 
 
-def latex(table: Table) -> str:
-    """Return the table in LaTeX with booktabs, to be included in a document."""
-
-    def cell(datum: Datum) -> str:
-        text = tex(datum.text)
-        return (rf"\textbf{{{text}}}" if datum.bold else text) + tex(datum.mark)
-
-    alignment = "".join("r" if right else "l" for right in table.numeric)
-    head, *lines = (
-        " & ".join(line) + r" \\" for line in (map(tex, table.columns), *(map(cell, r) for r in table.rows))
-    )
-    body = [r"\toprule", head, r"\midrule", *lines, r"\bottomrule"]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"  \centering",
-            rf"  \begin{{tabular}}{{{alignment}}}",
-            *(f"    {line}" for line in body),
-            r"  \end{tabular}",
-            rf"  \caption{{{tex(re.sub('^Table [0-9]+: ', '', table.title))}. {tex(table.caption)}}}",
-            rf"  \label{{tab:{table.name}}}",
-            r"\end{table}",
-            "",
-        ]
-    )
-
-
 def html(table: Table) -> str:
     """Return the table in HTML, with sortable columns."""
 
@@ -176,8 +141,3 @@ def html(table: Table) -> str:
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n"
         f"<p class=note>{escape(table.caption)}</p>"
     )
-
-
-def tex(text: str) -> str:
-    """Escape LaTeX's special characters."""
-    return text.translate(_LATEX)

@@ -12,7 +12,7 @@ from crossfill.files import write_atomically
 from crossfill.progress import duration
 from crossfill.report import score_figures, uncertainty_figures
 from crossfill.report.drawing import Drawing
-from crossfill.report.rendering import Table, html, latex, markdown, method_label
+from crossfill.report.rendering import Table, html, markdown, method_label
 from crossfill.report.tables import make_tables
 from crossfill.studies.run_folder import StudyResults, open_results
 
@@ -42,8 +42,7 @@ def write_report(run: Path, out: Path | None = None) -> Report:
     results, out = open_results(run), out or run
     tables, sections = make_tables(results), []
     for table in tables:
-        for ending, render in (("md", markdown), ("tex", latex)):
-            write_atomically(out / "tables" / f"{table.name}.{ending}", render(table).encode())
+        write_atomically(out / "tables" / f"{table.name}.md", markdown(table).encode())
         sections.append((table.name, table.title, html(table)))
     drawings = [drawing for draw in FIGURES for drawing in draw(results)]
     for drawing in drawings:

@@ -24,7 +24,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.task import TaskKind
 from crossfill.measures.significance import ALPHA, Correlation, holm, summarise
 from crossfill.report import rendering
-from crossfill.report.comparisons import compare, comparison_tables, pooled_uncertainty
+from crossfill.report.comparisons import compare, comparison_tables
 from crossfill.report.few_shot import few_shot_tables
 from crossfill.report.rendering import Datum, Table, method_label, number, percent, with_best_in_bold
 from crossfill.studies.run_folder import ResultEntry, StudyResults, is_subset
@@ -151,11 +151,6 @@ def calibration_table(results: StudyResults) -> Table:
         for kind, name in KINDS.items():
             data = [number(mean([r.measures(kind)[measure] for r in unseen]), 3) for measure in MEASURES]
             rows.append((task, method_label(method), name, *data))
-    for method in results.methods:
-        if unseen := results.unseen(results.proper(method)):
-            pooled = pooled_uncertainty(unseen)
-            data = [number(pooled.get(measure, math.nan), 3) for measure in MEASURES]
-            rows.append(("all words", method_label(method), "averaged", *data))
     return Table.of("calibration", ("task", "method", "prediction", *MEASURES.values()), rows)
 
 

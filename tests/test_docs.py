@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crossfill.settings import read_settings
-from crossfill.studies.study import parse_study, setting_problems
+from crossfill.studies.study import check_runs, parse_study
 
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(set(re.findall(r"`(crossfill\.[\w.]+)`", (ROOT / "docs" / "paper.md").read_text())))
@@ -79,5 +79,5 @@ def test_pages_that_the_code_names_are_there():
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.name)
 def test_shipped_configs_are_valid(path):
     study = parse_study(read_settings(path), path.name)
-    assert setting_problems(study) == []
+    check_runs(study)
     assert study.methods

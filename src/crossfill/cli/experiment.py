@@ -12,8 +12,6 @@ from crossfill.cli.output import failed_jobs, print_table
 if TYPE_CHECKING:
     from crossfill.studies.plan import CheckedStudy
 
-_SHOWN_DIGITS = 8
-"""Of a job's name: enough to tell jobs apart, and to find its folder."""
 LONGEST = 40
 """Tables with more rows are not shown in the terminal."""
 
@@ -68,39 +66,23 @@ def experiment(
 
 
 def _show_plan(checked: "CheckedStudy", run: Path) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from crossfill.studies.run import encoding_jobs, missing_jobs
 
     missing = missing_jobs(checked, run)
-    todo = {job.id for job in missing}
-    table = Table("job", "method", "partitions", "variant")
-    for name in ("seed", "seen", "unseen", "steps"):
-        table.add_column(name, justify="right")
     for job in checked.plan.jobs.values():
         entries = [entry for entry in checked.plan.entries if entry.job == job.id]
-        table.add_row(
-            job.id[:_SHOWN_DIGITS],
-            "+".join(job.methods),
-            ", ".join(dict.fromkeys(entry.partition for entry in entries)),
-            ", ".join(dict.fromkeys(f"{e.ablation}: {e.variant}" if e.ablation else e.variant for e in entries)),
-            str(job.config.training.seed),
-            str(len(job.seen)),
-            str(len(job.unseen)),
-            f"{job.config.training.steps:,}" if job.id in todo else "done",
-        )
-    console = Console(highlight=False)
-    print_table(console, table)
-    steps = sum(checked.plan.jobs[job].config.training.steps for job in todo)
-    console.print(
-        f"{len(checked.plan.jobs)} jobs for {len(checked.plan.entries)} entries, {len(todo)} to do: "
-        f"{steps:,} training steps at most"
+        uses = dict.fromkeys(f"{e.partition} {e.ablation and f'{e.ablation}: {e.variant}'}".strip() for e in entries)
+        cells = f"{len(job.seen)} seen and {len(job.unseen)} unseen cells"
+        steps = f"{job.config.training.steps:,} steps" if job in missing else "done"
+        typer.echo(f"{job.title}: {', '.join(uses)}; {cells}; {steps}")
+    typer.echo(
+        f"{len(checked.plan.jobs)} jobs for {len(checked.plan.entries)} entries, {len(missing)} to do: "
+        f"{sum(job.config.training.steps for job in missing):,} training steps at most"
     )
     if encodings := encoding_jobs(checked, missing):
         total = sum(encoding.n_words for encoding in encodings)
         n_missing = sum(job.amount for encoding in encodings for job in encoding.jobs.values())
-        console.print(f"{total:,} words: {n_missing:,} to encode, {total - n_missing:,} in the cache")
+        typer.echo(f"{total:,} words: {n_missing:,} to encode, {total - n_missing:,} in the cache")
 
 
 def report(

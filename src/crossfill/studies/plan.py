@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pydantic import ValidationError
-
-from crossfill.config import Config, EncoderConfig
+from crossfill.config import Config
 from crossfill.data.codes import find_cell, find_language_in, language_code
 from crossfill.errors import ConfigError, CrossfillError, DataError
 from crossfill.grid.cells import Cell
@@ -22,8 +20,8 @@ from crossfill.grid.partition import (
     random_halves,
     similar_languages,
 )
-from crossfill.methods.registry import all_methods, find_method
-from crossfill.settings import Settings, merged
+from crossfill.methods.registry import find_method
+from crossfill.settings import Settings
 from crossfill.studies.run_folder import FOCUS, FORMAT, ResultEntry
 from crossfill.studies.study import (
     DataSettings,
@@ -31,10 +29,10 @@ from crossfill.studies.study import (
     PartitionSettings,
     StudyConfig,
     StudyGrid,
-    check_study_grid,
+    check_runs,
     language_similarity,
+    load_study_grid,
     parse_study,
-    setting_problems,
 )
 
 PAPER_POSTERIORS = ("yor", "wol", "tam", "tel")
@@ -111,71 +109,46 @@ class CheckedStudy:
 
 
 def check_study(values: dict[str, Any], where: str = "study") -> CheckedStudy:
-    """Validate the values of a study, load its grid and make its plan; ConfigError with every problem found."""
+    """Validate the values of a study, load its grid and make its plan; ConfigError if anything is wrong."""
     study = parse_study(values, where)
-    grid, data_problems = check_study_grid(study.data)
-    problems = [*setting_problems(study), *_method_problems(study), *data_problems]
-    if grid is not None:
-        languages = grid.grid.languages
-        partitions, partition_problems = make_partitions(study, grid)
-        problems += partition_problems
-        problems += [
-            f"posteriors: expected a language of the grid, got '{language}'"
-            for language in study.posteriors
-            if find_language_in(language, languages) not in languages
-        ]
-        similarity = None
-        try:
-            similarity = language_similarity(study.data, languages)
-        except CrossfillError as error:
-            needing = {name for name, method in all_methods().items() if method.needs_typology}
-            problems += [f"methods.{name}: {error}" for name in study.methods if study.method_of(name) in needing]
-        if not problems:
-            return CheckedStudy(study, grid, make_plan(study, grid, partitions, similarity))
-    raise ConfigError("\n".join(f"{where}: {problem}" for problem in problems))
-
-
-def _method_problems(study: StudyConfig) -> list[str]:
-    """List unknown methods, and problems with the pretrained encoders that the study names."""
-    problems: list[str] = []
-    for name, values in study.methods.items():
-        try:
-            find_method(study.method_of(name))
-        except CrossfillError as error:
-            problems.append(f"methods: {error}")
-        try:
-            encoder = EncoderConfig.model_validate(merged(study.config, values).get("encoder", {}))
+    try:
+        check_runs(study)
+        methods = {name: find_method(study.method_of(name)) for name in study.methods}
+        for encoder in dict.fromkeys(study.settings(name).encoder for name in methods):
             if encoder.name != "compact":
                 from crossfill.encoders.huggingface import Source, check_settings
 
                 check_settings(Source.find(encoder.name), encoder.pretrained)
-        except ValidationError:
-            continue  # reported with the settings
-        except CrossfillError as error:
-            problems.append(str(error))
-    return list(dict.fromkeys(problems))
+        grid = load_study_grid(study.data)
+        similarity = None
+        try:
+            similarity = language_similarity(study.data, grid.grid.languages)
+        except DataError:
+            if any(method.needs_typology for method in methods.values()):
+                raise
+        return CheckedStudy(study, grid, make_plan(study, grid, make_partitions(study, grid), similarity))
+    except CrossfillError as error:
+        raise ConfigError("\n".join(f"{where}: {line}" for line in str(error).splitlines())) from None
 
 
-def make_partitions(study: StudyConfig, grid: StudyGrid) -> tuple[list[StudyPartition], list[str]]:
-    """Return the study's partitions, and the problems found in them."""
+def make_partitions(study: StudyConfig, grid: StudyGrid) -> list[StudyPartition]:
+    """Return the study's partitions."""
     partitions: dict[str, StudyPartition] = {}
-    problems: list[str] = []
     for settings in study.partitions:
-        methods = tuple(settings.methods or study.methods)
         try:
             parts = list(_parts(settings, grid, study.data))
         except CrossfillError as error:
-            problems += [f"partitions: {settings.name}: {line}" for line in str(error).splitlines()]
-            continue
+            raise ConfigError(f"partitions: {settings.name}: {error}") from None
         if wrong := [half for half in settings.halves or () if half > len(parts)]:
-            problems.append(f"partitions: {settings.name}: expected halves of 1 to {len(parts)}, got {wrong}")
+            raise ConfigError(f"partitions: {settings.name}: expected halves of 1 to {len(parts)}, got {wrong}")
         for half, partition in enumerate(parts, start=1):
             if settings.halves is None or half in settings.halves:
                 name = f"{settings.name}/{half}" if len(parts) > 1 else settings.name
                 if name in partitions:
-                    problems.append(f"partitions: {name} is listed twice")
+                    raise ConfigError(f"partitions: {name} is listed twice")
+                methods = tuple(settings.methods or study.methods)
                 partitions[name] = StudyPartition(name, settings.name, partition, methods)
-    return list(partitions.values()), problems
+    return list(partitions.values())
 
 
 def make_plan(
@@ -191,6 +164,9 @@ def make_plan(
     languages = grid.grid.languages
     usual = tuple(language for language in PAPER_POSTERIORS if language in languages)
     posteriors = [find_language_in(name, languages) for name in study.posteriors]
+    for language in posteriors:
+        if language not in languages:
+            raise ConfigError(f"posteriors: expected a language of the grid, got '{language}'")
     posteriors = posteriors or (usual if len(usual) > 1 else languages[:4])
     variants = [(a.name, name, values, a.methods) for a in study.ablations for name, values in a.variants.items()]
     for ablation, variant, overrides, only in [("", "base", {}, None), *variants]:

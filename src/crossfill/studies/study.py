@@ -18,12 +18,12 @@ from crossfill.data.labels import task_name
 from crossfill.data.parallel_corpus import parallel_grid
 from crossfill.data.splits import capped_grid
 from crossfill.data.synthetic import SETTINGS, SyntheticConfig, SyntheticGrid, synthetic_grid
-from crossfill.errors import ConfigError, CrossfillError, DataError, unknown
+from crossfill.errors import ConfigError, DataError, unknown
 from crossfill.executors.worker_jobs import ExecutionSettings
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.typology import Block, Typology, load_typology, unit_rows, vectors_beside
-from crossfill.settings import Count, Seed, Settings, describe_problems, merged
+from crossfill.settings import Count, Seed, Settings, describe_problems, merged, shown
 
 ARTIFICIAL = "settings"
 _WITHOUT = (
@@ -168,12 +168,9 @@ class StudyConfig(Settings):
 
     def settings(self, method: str, variant: Mapping[str, Any] | None = None, seed: int | None = None) -> Config:
         """Return the run config of a method, a variant and a seed."""
-        values = self.values(method, variant)
-        return parse_config(values if seed is None else merged(values, {"training": {"seed": seed}}))
-
-    def values(self, method: str, variant: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the values of the run config of a method and a variant, before they are validated."""
-        return merged(merged(merged(self.config, {"method": method}), self.methods.get(method, {})), variant or {})
+        values = merged(merged(merged(self.config, {"method": method}), self.methods.get(method, {})), variant or {})
+        where = f"methods.{method}" + (f", with {shown(variant)}" if variant else "")
+        return parse_config(values if seed is None else merged(values, {"training": {"seed": seed}}), where)
 
 
 def parse_study(values: dict[str, Any], where: str = "study") -> StudyConfig:
@@ -184,33 +181,18 @@ def parse_study(values: dict[str, Any], where: str = "study") -> StudyConfig:
         raise ConfigError("\n".join(describe_problems(StudyConfig, where, error))) from None
 
 
-def setting_problems(study: StudyConfig) -> list[str]:
-    """List the problems of the run settings of every method and variant, and methods that are used but not listed."""
-    shared = _problems(study.config)
-    variants: list[tuple[str, str, Mapping[str, Any]]] = [(f"methods.{name}", name, {}) for name in study.methods]
-    for ablation in study.ablations:
-        variants += [
-            (f"ablations '{ablation.name}', '{name}', {method}", method, values)
-            for name, values in ablation.variants.items()
-            for method in ablation.methods or study.methods
-        ]
-    problems = [f"config: {problem}" for problem in shared]
-    for place, method, values in variants:
-        of_variant = _problems(study.values(method, values))
-        problems += [f"{place}: {problem}" for problem in of_variant if problem not in shared]
+def check_runs(study: StudyConfig) -> None:
+    """Refuse settings of methods or variants that are not valid, and methods that are used but not listed."""
     for part in (*study.partitions, *study.ablations):
-        unlisted = [method for method in part.methods or () if method not in study.methods]
-        problems += [f"'{part.name}' asks for {method}, which is not under methods" for method in unlisted]
-    return problems
-
-
-def _problems(values: Mapping[str, Any]) -> list[str]:
-    """List the problems of the settings of a run."""
-    try:
-        parse_config(merged({}, values))
-    except ConfigError as error:
-        return [line.removeprefix("config: ") for line in str(error).splitlines()]
-    return []
+        for method in part.methods or ():
+            if method not in study.methods:
+                raise ConfigError(f"'{part.name}' asks for {method}, which is not under methods")
+    for method in study.methods:
+        study.settings(method)
+    for ablation in study.ablations:
+        for variant in ablation.variants.values():
+            for method in ablation.methods or study.methods:
+                study.settings(method, variant)
 
 
 @dataclass(frozen=True)
@@ -247,24 +229,12 @@ class StudyGrid:
 
 
 def load_study_grid(data: DataSettings) -> StudyGrid:
-    """Return the grid of these settings; DataError with every problem if there are any."""
-    grid, problems = check_study_grid(data)
-    if grid is None or problems:
-        raise DataError("\n".join(problems))
-    return grid
-
-
-def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
-    """Return the grid of these settings, and every problem found in it."""
-    problems: list[str] = []
-    try:
-        grid, problems = _read(data)
-        sources = {language_code(code) for code in data.source_only}
-        languages = set(grid.languages)
-        if not isinstance(data.languages, str):
-            languages = {language_code(code) for code in data.languages}
-    except CrossfillError as error:
-        return None, [*problems, *str(error).splitlines()]
+    """Return the grid of these settings; DataError with all that is missing or cannot be read."""
+    grid = _read(data)
+    sources = {language_code(code) for code in data.source_only}
+    languages = set(grid.languages)
+    if not isinstance(data.languages, str):
+        languages = {language_code(code) for code in data.languages}
     if data.languages == "both-tasks":
         languages = {lang for lang in languages if all(Cell(task, lang) in grid.corpora for task in grid.tasks)}
     wanted = languages - sources
@@ -279,30 +249,32 @@ def check_study_grid(data: DataSettings) -> tuple[StudyGrid | None, list[str]]:
         "the largest-source method trains on the seen language with most training words"
         for language in sorted(sources - set(grid.languages))
     ]
-    if data.gaps == "refuse":
-        problems += gaps
-    elif gaps:
+    if gaps and data.gaps == "refuse":
+        raise DataError("\n".join(gaps))
+    if gaps:
         notes += [*gaps, _WITHOUT]
     compared = grid.where(lambda cell: cell.language in wanted)
     if not compared.cells:
-        return None, [*problems, f"data: expected corpora in the chosen languages, got none in {data.place}"]
-    return StudyGrid(compared, grid.where(lambda cell: cell.language in sources), tuple(notes)), problems
+        raise DataError(f"data: expected corpora in the chosen languages, got none in {data.place}")
+    return StudyGrid(compared, grid.where(lambda cell: cell.language in sources), tuple(notes))
 
 
-def _read(data: DataSettings) -> tuple[Grid, list[str]]:
+def _read(data: DataSettings) -> Grid:
     named = {"path": data.path is not None, "synthetic": data.synthetic is not None, "parallel": data.parallel}
     if sum(named.values()) != 1:
         given = " and ".join(name for name, is_given in named.items() if is_given) or "none"
         raise ConfigError(f"data: expected a path, synthetic or parallel, got {given}; name a folder with --data")
     if data.path is None:
         grid = _artificial(data).grid if data.synthetic is not None else parallel_grid()
-        wrong = [f"data: {unknown('task', task, grid.tasks)}" for task in data.tasks if task not in grid.tasks]
-        return grid.where(lambda cell: not data.tasks or cell.task in data.tasks), wrong
+        for task in data.tasks:
+            if task not in grid.tasks:
+                raise DataError(f"data: {unknown('task', task, grid.tasks)}")
+        return grid.where(lambda cell: not data.tasks or cell.task in data.tasks)
     if not Path(data.path).is_dir():
         raise DataError(f"data: missing corpora: expected a folder at {data.path}, found none; name it with --data")
     cache = Path(data.cache) if data.cache else True
-    reading = read_folder(data.path, ReadOptions(data.tasks, data.seed, data.max_train, cache))
-    return capped_grid(reading.grid, data.max_dev, data.max_test, data.seed), [f"data: {e}" for e in reading.errors]
+    grid = read_folder(data.path, ReadOptions(data.tasks, data.seed, data.max_train, cache)).checked()
+    return capped_grid(grid, data.max_dev, data.max_test, data.seed)
 
 
 def _artificial(data: DataSettings) -> SyntheticGrid:

@@ -12,13 +12,11 @@ import pytest
 
 from crossfill.executors.local import LocalExecutor
 from crossfill.executors.worker_jobs import (
-    RETRIES,
     Advanced,
     Event,
     ExecutionSettings,
     Failed,
     Finished,
-    Lost,
     Report,
     WorkerJob,
 )
@@ -75,16 +73,15 @@ def test_a_lost_worker_loses_only_its_job():
             while not (workers := children(os.getpid())):  # a busy machine may not have begun with it
                 time.sleep(0.01)
             os.kill(workers[0], signal.SIGKILL)
-    assert [type(event) for event in events].count(Lost) == 1
-    assert sorted(event.job for event in events if isinstance(event, Finished)) == ["one", "two"]
+    assert [event.job for event in events if isinstance(event, Failed)] == ["one"]
+    assert [event.job for event in events if isinstance(event, Finished)] == ["two"]
 
 
-def test_a_job_that_kills_its_workers_is_given_up():
+def test_a_job_that_kills_its_worker_is_given_up():
     events = do({"fatal": {"fatal": True}, "good": {"number": 3}})
-    assert [type(event) for event in events].count(Lost) == RETRIES
     [failed] = [event for event in events if isinstance(event, Failed)]
     assert failed.job == "fatal"
-    assert "its worker was lost 4 times" in failed.message
+    assert "its worker was lost" in failed.message
     assert [event.job for event in events if isinstance(event, Finished)] == ["good"]
 
 

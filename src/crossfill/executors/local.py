@@ -5,14 +5,13 @@ import os
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from crossfill.executors import worker_jobs
-from crossfill.executors.worker_jobs import RETRIES, Advanced, Failed, Finished, JobQueue, Lost
+from crossfill.executors.worker_jobs import Advanced, Failed, Finished, JobQueue
 
 _SECONDS_BETWEEN_REPORTS = 0.2
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -52,7 +51,6 @@ class LocalExecutor(worker_jobs.Executor):
 
     def run(self, jobs: Mapping[str, worker_jobs.WorkerJob]) -> Iterator[worker_jobs.Event]:
         queue = JobQueue(jobs)
-        losses: Counter[str] = Counter()
         workers = [_Worker(self.threads, devices) for devices in self.devices[: len(jobs)]]
         running: dict[_Worker, str] = {}
         try:
@@ -71,14 +69,7 @@ class LocalExecutor(worker_jobs.Executor):
                         yield event
                         continue
                     del running[worker]
-                    losses[name] += event is None
-                    if event is None and losses[name] > RETRIES:
-                        event = Failed(name, f"its worker was lost {losses[name]} times; is memory short?")
-                    if event is None:
-                        queue.put_back(name)
-                        yield Lost(name)
-                    else:
-                        yield from queue.end(event)
+                    yield from queue.end(event or Failed(name, "its worker was lost; is memory short? run it again"))
         finally:
             for worker in workers:
                 worker.stop()

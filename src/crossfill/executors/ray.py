@@ -11,7 +11,7 @@ from typing import Any
 
 from crossfill.errors import ConfigError, missing_package
 from crossfill.executors import worker_jobs
-from crossfill.executors.worker_jobs import RETRIES, Advanced, Failed, JobQueue
+from crossfill.executors.worker_jobs import Advanced, Failed, JobQueue
 
 
 class RayExecutor(worker_jobs.Executor):
@@ -40,7 +40,7 @@ class RayExecutor(worker_jobs.Executor):
 
     def run(self, jobs: Mapping[str, worker_jobs.WorkerJob]) -> Iterator[worker_jobs.Event]:
         resources: dict[str, Any] = {"num_cpus": self.settings.threads, "num_gpus": self.settings.gpus}
-        task = self.ray.remote(**resources, max_retries=RETRIES)(worker_jobs.attempt)
+        task = self.ray.remote(**resources)(worker_jobs.attempt)
         queue, running = JobQueue(jobs), {}
         try:
             while queue.ready or running:
@@ -53,7 +53,7 @@ class RayExecutor(worker_jobs.Executor):
                     try:
                         event = self.ray.get(reference)
                     except self.ray.exceptions.RayError as error:
-                        event = Failed(name, f"its worker was lost {RETRIES + 1} times", str(error))
+                        event = Failed(name, "its worker was lost several times", str(error))
                     yield from queue.end(event)
         finally:
             for reference in running:

@@ -17,8 +17,6 @@ from crossfill.files import locked
 from crossfill.progress import ProgressBar, Report
 from crossfill.settings import Settings
 
-RETRIES = 3
-"""How often a job is started again when its worker is lost."""
 LOCK = ".lock"
 """File of a folder that only one command at a time may run in."""
 Work = Callable[[int, Report | None], dict[str, Any]]
@@ -70,20 +68,14 @@ class Finished(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A job has failed, or its worker was lost too often."""
+    """A job has failed, or its worker was lost."""
 
     job: str
     message: str
     trace: str = ""
 
 
-class Lost(NamedTuple):
-    """A job's worker has died; the job is given to another."""
-
-    job: str
-
-
-Event = Advanced | Finished | Failed | Lost
+Event = Advanced | Finished | Failed
 
 
 class Executor(ABC):
@@ -110,10 +102,6 @@ class JobQueue:
         """Remove the first job that can start, and return its name."""
         return heappop(self.ready)[1]
 
-    def put_back(self, name: str) -> None:
-        """Put a job where it was, to be started again."""
-        heappush(self.ready, (self.places[name], name))
-
     def end(self, event: Finished | Failed) -> list[Finished | Failed]:
         """Unblock the jobs that waited for one that has ended; returns its event, and those of jobs that fail now."""
         events = [event]
@@ -125,7 +113,7 @@ class JobQueue:
                     events.append(Failed(name, f"a job that it needs has failed: {event.message}", event.trace))
                 elif not self.blocked[name]:
                     del self.blocked[name]
-                    self.put_back(name)
+                    heappush(self.ready, (self.places[name], name))
         return events
 
 
@@ -199,9 +187,6 @@ def run_jobs(
             match event:
                 case Advanced(name, step, note):
                     bars[job.bar].show(name, step, note)
-                case Lost(name):
-                    bars[job.bar].show(name, 0)
-                    display.print(f"{name}: its worker was lost; it is started again")
                 case Finished(name) | Failed(name):
                     bars[job.bar].end(name, job.amount)
                     if isinstance(event, Finished):

@@ -51,14 +51,3 @@ def test_a_broken_one(monkeypatch: pytest.MonkeyPatch):
     assert "numpy 1.26.4 (wanted >=2.0)" in result.output
     assert "torch missing (wanted >=2.6)" in result.output
     assert "missing: pip install 'numpy>=2.0' 'torch>=2.6'" in result.output
-
-
-def test_caches_and_downloaded_encoders_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("CROSSFILL_CACHE", str(tmp_path))
-    (tmp_path / "corpus").write_bytes(b"1" * 2_000_000)
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    (tmp_path / "hub" / "models--me--tagger").mkdir(parents=True)
-    told = RUN.invoke(app, ["doctor"]).output
-    assert f"cache: {tmp_path}: 1 files, 2 MB; " in told
-    assert "WRITABLE" not in told
-    assert f"downloaded encoders: compact, me/tagger ({tmp_path / 'hub'})" in told

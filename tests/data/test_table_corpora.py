@@ -124,15 +124,12 @@ def test_bad_objects_are_named_too(tmp_path: Path):
 CELLS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")) | st.sampled_from('"\t\n,'), max_size=12)
 
 
-@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=5), st.sampled_from("\t,"))
-def test_tables_that_csv_writes_are_read_back(rows: list[tuple[str, str, str]], separator: str):
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=5))
+def test_tables_that_csv_writes_are_read_back(rows: list[tuple[str, str, str]]):
     out = io.StringIO()
-    csv.writer(out, delimiter=separator, lineterminator="\n").writerows([("a", "b", "c"), *rows])
-    table = table_rows(out.getvalue().split("\n"), separator, "x")
-    kept = [row for _, row in table[1:]]
-    assert kept == [
-        list(row) for row in rows if any(cell.strip() for cell in row) or separator != "\t" or "\n" in "".join(row)
-    ]
+    csv.writer(out, lineterminator="\n").writerows([("a", "b", "c"), *rows])
+    table = table_rows(out.getvalue().split("\n"), ",", "x")
+    assert [row for _, row in table[1:]] == [list(row) for row in rows]
 
 
 def test_quotes_that_are_just_quotes_stay():

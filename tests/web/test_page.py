@@ -263,7 +263,7 @@ def test_no_serious_accessibility_issue_anywhere(page: Page, scheme, width: int)
     expect(page.get_by_role("alert")).to_be_visible()
     assert not serious(page)
     page.goto("/docs")
-    expect(page.locator("#TagAnswer")).to_be_visible()
+    expect(page.locator("#TagRequest")).to_be_visible()
     assert not serious(page)
 
 

@@ -1,11 +1,9 @@
-"""`crossfill doctor`: versions, devices, caches, and what is missing."""
+"""`crossfill doctor`: versions, devices, and what is missing."""
 
 import os
 import platform
-import shutil
 import sys
 from importlib import metadata
-from pathlib import Path
 from typing import NamedTuple
 
 import typer
@@ -23,8 +21,6 @@ class Package(NamedTuple):
 
 def doctor() -> None:
     """Say what is installed, what it runs on, and what is missing; ends with code 1 if crossfill cannot work."""
-    from crossfill.files import default_cache
-
     listed = packages()
     system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     typer.echo(f"crossfill {metadata.version('crossfill')}, Python {platform.python_version()}, {system}")
@@ -40,16 +36,6 @@ def doctor() -> None:
         typer.echo(f"{'✓' if ready else absent} {extra or 'needed'}: {', '.join(p.shown for p in chosen)}")
         if extra and not ready:
             typer.echo(f"    pip install 'crossfill[{extra}]'")
-    folder = default_cache()
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    free = f"{sum(sizes) / 1e6:,.0f} MB; {shutil.disk_usage(existing).free / 1e9:,.0f} GB free"
-    locked = "" if os.access(existing, os.W_OK) else ", NOT WRITABLE: set CROSSFILL_CACHE to another folder"
-    typer.echo(f"cache: {folder}: {len(sizes)} files, {free}{locked}")
-    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
-    encoders = sorted(path.name.removeprefix("models--").replace("--", "/") for path in hub.glob("models--*"))
-    typer.echo(f"downloaded encoders: {', '.join(['compact', *encoders])} ({hub})")
     if missing := [f"'{p.name}{p.wanted}'" for p in listed if not p.extra and not p.fits]:
         typer.echo(f"missing: pip install {' '.join(missing)}, in the environment of {sys.executable}")
         raise typer.Exit(1)

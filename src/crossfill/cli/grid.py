@@ -3,10 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
-from typer import Option
+from typing import TYPE_CHECKING, Any
 
 from crossfill.cli.options import QUIET, AsJson, DataFolder, Tasks
 from crossfill.cli.output import print_json, print_table, visible
@@ -38,23 +35,18 @@ _MOST_LABELS = 60
 def grid(
     data: DataFolder,
     task: Tasks = None,
-    strict: Annotated[
-        bool, Option("--strict", help="Reject files with bad lines; exit with code 2 if any file was rejected.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a data folder as a grid: sizes per cell, labels, what is empty, what is wrong."""
     from crossfill.data.folder import ReadOptions
     from crossfill.data.messages import check_grid
 
-    reading = read_showing_progress(data, ReadOptions(task or (), strict=strict))
+    reading = read_showing_progress(data, ReadOptions(task or ()))
     problems = [*reading.problems, *check_grid(reading.grid)]
     if as_json:
         print_json(_as_json(data, reading.grid, problems))
     else:
         _show(data, reading.grid, problems)
-    if strict and reading.errors:
-        raise typer.Exit(2)
 
 
 def read_showing_progress(data: Path, options: "ReadOptions") -> "FolderReading":

@@ -40,8 +40,6 @@ class ReadOptions:
     """Most training sentences of a corpus."""
     cache: Path | bool = True
     """A folder for parsed corpora, or whether to use the default one."""
-    strict: bool = False
-    """Whether a bad line costs its file, and not only its sentence."""
     allow_missing: bool = False
     """Whether to ignore tasks that the folder does not have."""
 
@@ -71,11 +69,10 @@ def load_grid(
     seed: int = 0,
     max_train: int | None = None,
     cache: Path | bool = True,
-    strict: bool = False,
     allow_missing: bool = False,
 ) -> Grid:
     """Load the grid of a data folder; if files cannot be read, the error lists all. See `ReadOptions` for the rest."""
-    return read_folder(path, ReadOptions(tasks, seed, max_train, cache, strict, allow_missing)).checked()
+    return read_folder(path, ReadOptions(tasks, seed, max_train, cache, allow_missing)).checked()
 
 
 def read_folder(
@@ -96,7 +93,7 @@ def read_folder(
     unread = [problem for problem in unread if problem.where != TEXT_FOLDER or not texts]
     names = corpus_names(sources, root)
     readings: dict[tuple[Cell, str], Files] = {}
-    for source, cell, reading in read_sources(watch(sources), wanted, root, problems, store, options.strict):
+    for source, cell, reading in read_sources(watch(sources), wanted, root, problems, store):
         files = readings.setdefault((cell, names[source]), [])
         shown = any(reading.columns == other.columns for _, other in files)  # columns once for files that are alike
         said = reading.messages(str(source.path.relative_to(root)), cell)
@@ -197,7 +194,6 @@ def read_sources(
     root: Path,
     problems: list[Message],
     store: Path | None = None,
-    strict: bool = False,
 ) -> Iterator[tuple[SourceFile, Cell, Reading]]:
     """Read each file for its tasks; what cannot be read is added to `problems`."""
     for source in sources:
@@ -205,10 +201,6 @@ def read_sources(
             where = f"{cell} {source.path.relative_to(root)}"
             try:
                 reading = _read_source(source, cell.task, where, root, store)
-                bad = next(((line, why) for level, line, why in reading.notes if level == "warning" and line), None)
-                if bad and strict:
-                    why = bad[1].removeprefix("sentence left out: ")
-                    raise DataError(f"{where}:{bad[0]}: {why} (without strict, its sentence is left out)")
             except DataError as error:
                 problems.append(_as_message(error))
             else:

@@ -32,11 +32,6 @@ _TREEBANK = re.compile(
     r"(?P<language>[a-z]{2,3})_(?P<corpus>[a-z0-9]+)-ud-(?P<split>train|dev|test)(?:-.*)?\.conllu", re.IGNORECASE
 )
 _WIKIANN = re.compile(r"wikiann-(?P<language>[a-z-]+)\.bio", re.IGNORECASE)
-_ABOUT = re.compile(
-    r"(?:readme|licen[cs]e|changelog|contributing|citation|manifest|stats)\b.*|.*\.(?:md|html?|pdf|xml|bib)",
-    re.IGNORECASE,
-)
-_ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|tar\.gz|7z|rar|bz2|xz|zst)", re.IGNORECASE)
 # also ISO 639-3 codes (Yahadian and Sayula Popoluca), but a folder of that name is nearly always a task
 _TASKS = frozenset({"ner", "pos"})
 Reason = tuple[Level, str]
@@ -140,7 +135,7 @@ def _classify(path: Path) -> SourceFile | Reason:
     in_language = _is_language(parent.name, grandparent.name)
     if suffix not in READERS or (suffix in PLAIN and not (named and in_language)):
         like_corpus = in_language or _is_language(inner.stem, parent.name)
-        return _skip_reason(path, suffix, named is not None, like_corpus)
+        return _skip_reason(suffix, named is not None, like_corpus)
     if in_language:
         task, language, corpus = _task(grandparent.name, parent.name)
         if named:
@@ -156,13 +151,9 @@ def _classify(path: Path) -> SourceFile | Reason:
     return "error", why + "move it, or rename the folder to an ISO 639 code"
 
 
-def _skip_reason(path: Path, suffix: str, named: bool, in_language: bool) -> Reason:
+def _skip_reason(suffix: str, named: bool, in_language: bool) -> Reason:
     """Say why a file is not read, as a warning if name (`named` after a split) and place look like a corpus."""
     level: Level = "warning" if named and in_language else "unread"
-    if _ABOUT.fullmatch(path.name):
-        return "unread", "documentation"
-    if _ARCHIVE.fullmatch(path.name):
-        return level, "an archive: unpack it to have it read"
     if suffix in (".txt", ".tsv", ""):
         return "unread", "not named after a split (train, dev, test, surplus) in a folder <task>/<language>"
     if level == "warning":

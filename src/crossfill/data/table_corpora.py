@@ -68,7 +68,7 @@ def parse_text(
                 yield number, dict(zip(header, row, strict=True))
             else:
                 expected = f"expected {len(header)} columns, as the header has, got {len(row)}"
-                notes(number, f"{expected}; put text with tabs in quotes")
+                notes(number, f"{expected}; text may have no tabs")
 
     return read_records(records(), task, replace(hints, texts=tuple(texts), label=label), notes)
 
@@ -76,49 +76,30 @@ def parse_text(
 def render_text(rows: Iterable[Mapping[str, str]], separator: str) -> bytes:
     """Write these rows, all of which have the same columns, under a header."""
     table = list(rows)
-    header = [list(row) for row in table[:1]]
-    return _written([*header, *(list(row.values()) for row in table)], separator, csv.QUOTE_MINIMAL).encode()
-
-
-def _written(rows: Iterable[Sequence[str]], separator: str, quoting: Any) -> str:
+    lines = [*(list(row) for row in table[:1]), *(list(row.values()) for row in table)]
+    if separator == "\t":  # no text of a corpus has tabs
+        return "".join("\t".join(line) + "\n" for line in lines).encode()
     out = io.StringIO()
-    csv.writer(out, delimiter=separator, lineterminator="\n", quoting=quoting).writerows(rows)
-    return out.getvalue()
+    csv.writer(out, delimiter=separator, lineterminator="\n").writerows(lines)
+    return out.getvalue().encode()
 
 
 def table_rows(lines: Sequence[str], separator: str, where: str) -> list[tuple[int, list[str]]]:
     """Read the rows of a table, and the lines on which they begin; blank lines are left out.
 
-    In files that are separated by tabs, quotes are often just quotes: they are taken for those of CSV only if writing
-    the rows again gives the same lines.
+    Quotes are those of CSV in files that are separated by commas; between tabs, they are just quotes.
     """
-    if separator == ",":
-        try:
-            return _csv_rows(lines, separator)
-        except csv.Error as error:
-            raise DataError(f"{where}: expected comma-separated values, got {error}; correct its quotes") from None
-    plain = [(n, line.split(separator)) for n, line in enumerate(lines, start=1) if line.strip()]
-    if not any('"' in line for line in lines):
-        return plain
-    try:
-        rows = _csv_rows(lines, separator)
-    except csv.Error:
-        return plain
-    if len(rows) < len(plain) and len({len(row) for _, row in plain}) == 1:  # each line is a row
-        return plain
-    text = "".join("".join(lines).split())  # lines that are blank make no difference
-    cells = [row for _, row in rows]
-    same = ("".join(_written(cells, separator, how).split()) == text for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-    return rows if any(same) else plain
-
-
-def _csv_rows(lines: Sequence[str], separator: str) -> list[tuple[int, list[str]]]:
+    if separator == "\t":
+        return [(n, line.split(separator)) for n, line in enumerate(lines, start=1) if line.strip()]
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
     rows, start = [], 0
-    for row in reader:
-        if "".join(lines[start : reader.line_num]).strip():
-            rows.append((start + 1, row))
-        start = reader.line_num
+    try:
+        for row in reader:
+            if "".join(lines[start : reader.line_num]).strip():
+                rows.append((start + 1, row))
+            start = reader.line_num
+    except csv.Error as error:
+        raise DataError(f"{where}: expected comma-separated values, got {error}; correct its quotes") from None
     return rows
 
 

@@ -15,7 +15,7 @@ from crossfill import __version__
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.service import Teacher
 from crossfill.web.annotators import inception_routes, label_studio_routes
-from crossfill.web.engine import Engine, TagAnswer, TagRequest
+from crossfill.web.engine import Engine, TagRequest
 from crossfill.web.overview import describe_grid
 from crossfill.web.problems import BODY_PROBLEMS, PROBLEMS, answer_problems, problems
 from crossfill.web.request_queue import RequestQueue
@@ -76,9 +76,14 @@ def build_app(
         """
         return Response(overview, media_type="application/json")
 
-    @app.post("/api/tag", summary="Tag text", response_model=TagAnswer, responses=BODY_PROBLEMS)
+    @app.post("/api/tag", summary="Tag text", response_model=dict[str, Any], responses=BODY_PROBLEMS)
     async def tag(request: Request, wanted: Annotated[TagRequest, Body(examples=[example])]) -> Response:
-        """Label the words of a text in one or more cells, with confidence, entropy and its epistemic part."""
+        """Label the words of a text in one or more cells, with confidence, entropy and its epistemic part.
+
+        `sentences` have `words`, `spaces` (after each word) and `offsets` (in Unicode code points). `taggings` have an
+        entry for each cell, with `label_names` and its `sentences`: `labels`, `confidence`, `entropy` and
+        `mutual_information` (nats) of every word, `spans`, and with distributions `probabilities`, `low` and `high`.
+        """
         request.scope["about"] = {"cells": len(wanted.cells), "characters": wanted.n_characters}
         return await queue.tag(request, lambda: engine.read(wanted))
 

@@ -17,9 +17,9 @@ from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
 from crossfill.model import Classifier
 from crossfill.prediction.queries import Query
-from crossfill.prediction.tagging import DIGITS, Span, Tagging, TaggingOptions
+from crossfill.prediction.tagging import DIGITS, Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger, as_sentence
-from crossfill.web.problems import Answer, check_size
+from crossfill.web.problems import check_size
 from crossfill.web.settings import MAX_CELLS, MAX_WORK, ServeSettings
 
 INTERVAL = 0.9
@@ -68,48 +68,6 @@ class TagRequest(RequestBody):
         if (self.text is None) == (self.sentences is None):
             raise ValueError("expected text or sentences, one of them")
         return self
-
-
-class SentenceAnswer(BaseModel):
-    """A sentence, split into words."""
-
-    words: list[str]
-    spaces: list[bool] = Field(description="Whether a space follows each word.")
-    offsets: list[tuple[int, int]] = Field(
-        description="Start and end (exclusive) of each word in `text`, in Unicode code points (not UTF-16 units, as in "
-        "JavaScript); for `sentences`, in the sentence's words joined by single spaces."
-    )
-
-
-class SentenceTagging(BaseModel):
-    """The labels of a sentence in a cell, and how sure the model is; one entry per word."""
-
-    labels: list[str]
-    confidence: list[float]
-    entropy: list[float] = Field(description="Nats.")
-    mutual_information: list[float] = Field(description="The epistemic part of the entropy; the rest is aleatoric.")
-    spans: list[Span]
-    probabilities: list[list[float]] | None = Field(default=None, description="Words × labels.")
-    low: list[list[float]] | None = Field(default=None, description="5 % quantile over the posterior samples.")
-    high: list[list[float]] | None = Field(default=None, description="95 % quantile.")
-
-
-class CellTagging(BaseModel):
-    """All sentences in one cell."""
-
-    cell: str
-    unit: Unit = Field(description="What is labelled. Sentences and pairs have one entry each, not one per word.")
-    seen: bool
-    label_names: list[str] = Field(description="The labels of the columns of probabilities.")
-    sentences: list[SentenceTagging]
-
-
-class TagAnswer(Answer):
-    """A tagged text."""
-
-    samples: int = Field(description="Posterior samples averaged over; 0 is plug-in prediction.")
-    sentences: list[SentenceAnswer]
-    taggings: list[CellTagging] = Field(description="One for each cell asked for, in that order.")
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,10 @@ from crossfill import __version__
 from crossfill.errors import CrossfillError, OutputError
 
 
-class Answer(BaseModel):
-    """What every answer contains."""
-
-    version: str = Field(default=__version__, description="The version of crossfill that answers.")
-
-
-class Problem(Answer):
+class Problem(BaseModel):
     """Why a request was not answered."""
 
+    version: str = Field(default=__version__, description="The version of crossfill that answers.")
     error: str = Field(description="The kind of problem, for programs.")
     message: str = Field(description="What was expected, what was found and what to do, for people.")
 

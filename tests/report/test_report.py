@@ -35,7 +35,6 @@ TABLES = {
     "size",
     "ablations",
     "languages",
-    "costs",
 }
 
 

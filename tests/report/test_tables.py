@@ -94,7 +94,7 @@ def test_bold_is_never_below_the_best_of_its_row(results):
 
 def test_all_tables_are_there_and_entropy_goes_with_error(results):
     tables = {table.name: table for table in make_tables(results)}
-    expected = {"table1", "averaged", "metrics", "calibration", "entropy", "differences", "languages", "costs"}
+    expected = {"table1", "averaged", "metrics", "calibration", "entropy", "differences", "languages"}
     assert set(tables) == expected
     # made so that a cell's entropy is 1 − its score
     assert [row[2].value for row in tables["entropy"].rows] == pytest.approx([-1.0] * 3)
@@ -130,31 +130,6 @@ def test_methods_are_compared_with_the_rival_and_sizes_with_scores(tmp_path: Pat
     known = {row[1].text: [datum.text for datum in row[2:]] for row in tables["knowledge"].rows}
     assert known["JM"] == ["50.5 (2)", "56.5 (10)", "−6.0"]
     assert known["PF-lr"] == ["60.5 (2)", "66.5 (10)", "−6.0"]
-
-
-def test_bridges_are_compared_on_the_cells_that_are_always_unseen(tmp_path: Path):
-    scores = {
-        method: {f"pos/{language}": [low + 0.1 * i, low + 0.1 * i + 0.02] for i, language in enumerate(("aaa", "bbb"))}
-        for method, low in (("jm", 0.3), ("pf-lr", 0.5))
-    }
-    run = hand_made(tmp_path, scores)
-    plan = json.loads((run / "plan.json").read_text())
-    entries = [entry | {"group": "bridges-0", "partition": "bridges-0"} for entry in plan["entries"]]
-    for entry in plan["entries"]:  # with a bridge, aaa is seen
-        path, more = run / "jobs" / entry["job"] / "result.json", f"{entry['job']}-more"
-        result = json.loads(path.read_text())
-        cells = result["methods"][entry["method"]]["cells"]
-        cells[0]["seen"] = True
-        (run / "jobs" / more).mkdir()
-        (run / "jobs" / more / "result.json").write_text(json.dumps(result))
-        plan["jobs"][more] = {"id": more}
-        entries.append(entry | {"group": "bridges-10", "partition": "bridges-10", "job": more})
-    (run / "plan.json").write_text(json.dumps(plan | {"entries": entries}))
-    table = {table.name: table for table in make_tables(StudyResults(run))}["bridges"]
-    assert [[datum.text for datum in row] for row in table.rows] == [
-        ["pos", "0", "1", "41.0 ± 1.4", "61.0 ± 1.4"],
-        ["pos", "10", "1", "41.0 ± 1.4", "61.0 ± 1.4"],
-    ]
 
 
 def test_a_table_says_that_other_languages_chose_the_settings(tmp_path: Path):

@@ -37,7 +37,7 @@ def demo(
         str | None, Option(help="With --real: a pretrained encoder, frozen. [default: the small built-in one]")
     ] = None,
     out: Annotated[
-        Path | None, Option(help="Folder for the models, the results and the figure. [default: demo, or demo-real]")
+        Path | None, Option(help="Folder for the models and the results. [default: demo, or demo-real]")
     ] = None,
     seed: Annotated[int, Option(min=0, max=MOST_SEED, help="Seed of the grid, the partition and the models.")] = 0,
     steps: Annotated[int | None, Option(min=1, help="Training steps per method. [default: as tuned]")] = None,
@@ -49,7 +49,6 @@ def demo(
     """Hold out half the cells of a grid, train methods on the rest, and show how they fill it."""
     from rich.console import Console
 
-    from crossfill.report.score_figures import draw_demo
     from crossfill.studies.demo import demo_cells, demo_study, run_demo
     from crossfill.studies.run_folder import open_results
     from crossfill.tagger.tagger import load
@@ -80,8 +79,7 @@ def demo(
             "\nThe built-in encoder has read nothing but these sentences. To see what a pretrained one adds:\n"
             "crossfill demo --real --encoder NAME_OR_FOLDER"
         )
-    draw_demo(results).save(out)
-    console.print(f"\nWritten to {out}/: results.jsonl, demo.png, and a model folder for each method.")
+    console.print(f"\nWritten to {out}/: results and a model folder for each method; figures: crossfill report {out}")
     if server is not None:
         run, settings = server
         run(out / results.focus, settings(port=0), None, True, lambda place: announce(place, open_page=True))

@@ -1,4 +1,4 @@
-"""Scores of cells: by language, as a grid, and the figure of the demo."""
+"""Scores of cells: by language, and as a grid."""
 
 import math
 from collections.abc import Sequence
@@ -9,11 +9,10 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
-from crossfill.evaluation.results import CellResult, grouped, mean_by, task_means
+from crossfill.evaluation.results import CellResult, grouped, mean_by
 from crossfill.grid.cells import Cell
-from crossfill.report.drawing import Drawing, canvas, look, row_of_axes
+from crossfill.report.drawing import Drawing, canvas, look
 from crossfill.report.rendering import method_label
-from crossfill.report.uncertainty_figures import scatter
 from crossfill.studies.run_folder import ResultEntry, StudyResults
 
 PER_ROW = 14
@@ -127,24 +126,3 @@ def _cell_scores(results: StudyResults, entries: Sequence[ResultEntry]) -> Score
     seen |= {result.cell: result.seen for result in evaluated}
     means = mean_by(evaluated, lambda r: r.cell, lambda r: 100 * r.score)
     return {(cell.task, cell.language): (means.get(cell, math.nan), is_seen) for cell, is_seen in seen.items()}
-
-
-def draw_demo(results: StudyResults) -> Drawing:
-    """Draw the demo's figure: scores of the methods on unseen cells, and entropy against score."""
-    means = {method: task_means(results.unseen(results.proper(method))) for method in results.methods}
-    width = 0.8 / len(means)
-    with canvas(3.1) as figure:
-        bars, points = row_of_axes(figure, 2)
-        for i, (method, scores) in enumerate(means.items()):
-            places = [j + (i - (len(means) - 1) / 2) * width for j in range(len(results.tasks))]
-            heights = [100 * scores[task] for task in results.tasks]
-            of_method = bars.bar(places, heights, width * 0.92, label=method_label(method), color=look(method).colour)
-            bars.bar_label(of_method, fmt="%.0f", fontsize=6, padding=1)
-        bars.set_xticks(range(len(results.tasks)), results.tasks)
-        bars.set(title="How well empty cells are filled", ylabel="score on unseen cells, %", ylim=(0, 112))
-        bars.set_yticks(range(0, 101, 20))
-        bars.legend(ncols=len(means), loc="upper left")
-        description = scatter(points, results, results.focus)
-        points.set_ylabel("score in that cell, %")
-    alt = f"Mean scores of {len(means)} methods on unseen cells, and entropy against score. {description}"
-    return Drawing("demo", "The demo", alt, figure)

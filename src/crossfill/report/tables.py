@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,6 @@ from jaxtyping import Float
 
 from crossfill.evaluation.results import (
     CellResult,
-    Place,
     PredictionKind,
     average,
     entropy_correlation,
@@ -37,9 +36,9 @@ KINDS: dict[PredictionKind, str] = {"plug_in": "plug-in", "averaged": "averaged"
 def make_tables(results: StudyResults) -> list[Table]:
     """Make all tables that the study has results for."""
     tables = [main_table(results, group, kind) for group in results.groups for kind in KINDS]
-    makers = (bridge_table, subset_table, metric_table, calibration_table, held_out_table, entropy_table)
+    makers = (subset_table, metric_table, calibration_table, held_out_table, entropy_table)
     tables += [*(make(results) for make in makers), *few_shot_tables(results)]
-    tables += [*comparison_tables(results), ablation_table(results), language_table(results), cost_table(results)]
+    tables += [*comparison_tables(results), ablation_table(results), language_table(results)]
     return [table for table in tables if table.rows]
 
 
@@ -99,23 +98,6 @@ def _span_counts(results: StudyResults, entries: Sequence[ResultEntry]) -> str:
         text += f" Behind {task}: {sum(spans.values()):,} gold spans in {len(spans)} cells, fewest in "
         text += f"{fewest} ({spans[fewest]:,})."
     return text
-
-
-def bridge_table(results: StudyResults) -> Table:
-    """Show scores by number of bridges, task and method, on the cells that are unseen with every number of bridges."""
-    named = {g: [int(n) for n in g.split("-")[1:]] for g in results.groups if g.startswith("bridges-")}
-    groups = sorted(named, key=lambda group: (named[group][1:], named[group][0]))  # bridges-10-3: 10, of seed 3
-    entries = {group: [results.proper(method, group) for method in results.methods] for group in groups}
-    rows = []
-    for task in results.tasks if len(groups) > 1 else ():
-        scored = ({r.place for r in results.unseen(e, task)} for of_group in entries.values() for e in of_group if e)
-        common = set.intersection(*scored)
-        for group in groups if common else ():
-            names = (task, Datum(str(named[group][0]), float(named[group][0])), str(len(common)))
-            scores = [_score(seed_means(results, of_method, [task], places=common)) for of_method in entries[group]]
-            rows.append((*names, *with_best_in_bold(scores)))
-    columns = ("task", "bridges", "corpora", *map(method_label, results.methods))
-    return Table.of("bridges", columns, rows, deviation=_deviation([results.entries]))
 
 
 def subset_table(results: StudyResults) -> Table:
@@ -240,33 +222,16 @@ def language_table(results: StudyResults) -> Table:
     return Table.of("languages", columns, rows, ["best"] if len(results.methods) > 1 else (), over_seeds=over_seeds)
 
 
-def cost_table(results: StudyResults) -> Table:
-    """Show parameters, training words, steps and time of each method."""
-    rows = []
-    for method in results.methods:
-        jobs = [results.jobs[job] for job in dict.fromkeys(e.job for e in results.proper(method))]
-        if not jobs:
-            continue
-        columns = [[job["sizes"][name] for job in jobs] for name in ("parameters", "training_words", "steps")]
-        columns += [[job["measured"][name] for job in jobs] for name in ("train_seconds", "evaluate_seconds")]
-        mark = "*" if any(len(job["methods"]) > 1 for job in jobs) else ""
-        rows.append((Datum(method_label(method), mark=mark), *(number(mean(values), 0) for values in columns)))
-    names = ("method", "parameters", "training words", "steps", "training, s", "evaluation, s")
-    return Table.of("costs", names, rows, ["shared"] if any(row[0].mark for row in rows) else ())
-
-
 def seed_means(
     results: StudyResults,
     entries: Iterable[ResultEntry],
     tasks: Sequence[str],
     kind: PredictionKind = "plug_in",
-    places: Collection[Place] | None = None,
 ) -> Float[np.ndarray, "seeds"]:
-    """Compute the mean score of each seed on unseen cells, in all or only these places; tasks weigh equally."""
+    """Compute the mean score of each seed on unseen cells; tasks weigh equally."""
     means = []
     for _, of_seed in sorted(grouped(entries, lambda entry: entry.seed).items()):
-        unseen = (r for r in results.unseen(of_seed) if places is None or r.place in places)
-        by_task = grouped(unseen, lambda r: r.cell.task)
+        by_task = grouped(results.unseen(of_seed), lambda r: r.cell.task)
         if scores := [average(by_task[task], kind=kind) for task in tasks if task in by_task]:
             means.append(mean(scores))
     return np.array(means)

@@ -1,14 +1,14 @@
 """Files to tag, by path, and their shards.
 
-A shard is a file with its size and its time of change: if they are others when it is tagged, the shard fails.
+A shard is a file with a digest of its bytes: if they are others when it is tagged, the file has changed meanwhile, and
+the shard fails.
 """
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from hashlib import blake2b
 from io import BufferedIOBase, BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, cast
@@ -35,8 +35,8 @@ class Shard:
     file: str
     form: SourceFormat
     bytes: int
-    changed: int
-    """When it was changed, in nanoseconds."""
+    digest: str
+    """Hash of its bytes."""
     lines: int
     """Number of its lines or rows, as far as line ends are seen: a file in gzip has fewer."""
 
@@ -72,17 +72,14 @@ def find_shard(path: Path, name: str, form: SourceFormat) -> Shard | None:
         raise DataError(f"{path}: expected a Parquet file as it is, got one packed with gzip; unpack it")
     try:
         with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            n_lines = sum(block.count(b"\n") for block in iter(partial(file.read, 2**20), b""))
-            if form == "parquet" and status.st_size:
-                file.seek(0)
+            n_bytes, digest, n_lines = _contents(file)
+            if form == "parquet" and n_bytes:
                 with opened_parquet(file, str(path)) as table:
                     n_lines = table.metadata.num_rows
     except OSError as error:
         raise unreadable(path, error) from None
     stem = str(PurePosixPath(name.removesuffix(".gz")).with_suffix(""))
-    shard = Shard(stem, str(path), form, status.st_size, status.st_mtime_ns, max(1, n_lines))
-    return shard if shard.bytes else None
+    return Shard(stem, str(path), form, n_bytes, digest, max(1, n_lines)) if n_bytes else None
 
 
 def read_shard(
@@ -107,20 +104,21 @@ def read_shard(
 def _records(shard: Shard) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
     """Yield the rows of a shard, or its lines or blocks of lines, each with its number.
 
-    It has to be as planned, before and after it is read: the file may change meanwhile.
+    Its bytes have to be as planned, before and after they are read: the file may change meanwhile.
     """
     with Path(shard.file).open("rb") as file:
         _check_unchanged(file, shard)
         yield from _rows(file, shard) if shard.form == "parquet" else _blocks(file, shard)
+        file.seek(0)
         _check_unchanged(file, shard)
 
 
 def _check_unchanged(file: BufferedIOBase, shard: Shard) -> None:
-    status = os.fstat(file.fileno())
-    if (status.st_size, status.st_mtime_ns) != (shard.bytes, shard.changed):
+    n_bytes, digest, _ = _contents(file)
+    if (n_bytes, digest) != (shard.bytes, shard.digest):
         raise DataError(
-            f"{shard.file}: expected it as it was when the run began: the file has changed; run the command again with "
-            "--force"
+            f"{shard.file}: expected the {shard.bytes:,} bytes that were there when the run began, got others "
+            f"({n_bytes:,} bytes): the file has changed; run the command again with --force"
         )
 
 
@@ -154,3 +152,14 @@ def _lines(file: BufferedIOBase) -> Iterator[bytes]:
         while rest and not rest.endswith(b"\n"):
             rest = file.readline(2**20)
         yield line
+
+
+def _contents(file: BufferedIOBase) -> tuple[int, str, int]:
+    """Return the number of bytes of a file, their hash, and the number of line ends; the file is then at its start."""
+    digest, n_bytes, n_lines = blake2b(digest_size=16), 0, 0
+    while block := file.read(2**20):
+        digest.update(block)
+        n_bytes += len(block)
+        n_lines += block.count(b"\n")
+    file.seek(0)
+    return n_bytes, digest.hexdigest(), n_lines

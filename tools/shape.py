@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "crossfill"
 
 CEILINGS = {
-    "lines": 26800,
+    "lines": 26300,
     "files": 180,
     "public names defined twice": 0,
     "module names used twice": 1,
@@ -180,7 +180,7 @@ def measure(house: dict[str, Module]) -> dict[str, int]:
     """Take every measure that has a ceiling."""
     counted = rooms(house).values()
     return {
-        "lines": sum(lines for lines, _ in counted),
+        "lines": 26300sum(lines for lines, _ in counted),
         "files": sum(files for _, files in counted),
         "public names defined twice": len(names_defined_twice(house)),
         "module names used twice": len(module_names_used_twice(house)),

@@ -124,7 +124,7 @@ def test_methods_are_compared_with_the_rival_and_sizes_with_scores(tmp_path: Pat
     assert [rows[pair, "JM"][6].mark for pair in ("PF-lr", "PF-d")] == ["*", ""]
     assert (rows["PF-d", "JM"][3].text, rows["PF-d", "JM"][7].text) == ("+0.0", "0 / 0")
     assert rows["PF-lr", "PF-d"][7:] == rows["PF-lr", "JM"][7:]
-    assert rows["PF-lr", "JM"][9].text == "12 of 12"
+    assert rows["PF-lr", "JM"][8].text == "12 of 12"
     assert all(row[2].text == "1.00" for row in tables["size"].rows)  # scores grow with the logarithm of the words
     known = {row[1].text: [datum.text for datum in row[2:]] for row in tables["knowledge"].rows}
     assert known["JM"] == ["50.5 (2)", "56.5 (10)", "−6.0"]

@@ -1,4 +1,4 @@
-"""How close does encoding a corpus come to the bare forward pass on the same pieces, and how much of it is padding?
+"""How close does encoding come to the bare forward pass on the same pieces, what is padding, and what does int8 bring?
 
     python benchmarks/encode.py [--encoder FOLDER] [--sentences 1200] [--threads 1]
 
@@ -7,6 +7,7 @@ vectors on disk; bare means the network's forward pass alone, on the same batche
 """
 
 import argparse
+import copy
 import json
 import tempfile
 import time
@@ -17,7 +18,7 @@ from models import random_bert, text
 
 from crossfill.config import EncoderConfig, PretrainedConfig
 from crossfill.encoders.frozen import StoredVectors
-from crossfill.encoders.huggingface import PIECE_BUDGET, Source, WordEncoder
+from crossfill.encoders.huggingface import PIECE_BUDGET, Source, WordEncoder, quantise
 from crossfill.encoders.pieces import batches
 
 
@@ -39,13 +40,20 @@ def main() -> None:
         inputs = words.cutter.cut(corpus)
         made = list(batches(inputs, PIECE_BUDGET, words.pad))
         padded = sum(batch.mask.numel() for batch in made)
-        end_to_end, bare = [], []
+        eight_bits = copy.deepcopy(words)
+        quantise(eight_bits.network.layers)
+        end_to_end, bare, in_int8 = [], [], []
         for i in range(arguments.repeats):
             stored = StoredVectors(EncoderConfig(name=folder, pretrained=config), Path(scratch) / f"cache{i}")
             stored.network = words  # loading the weights is not timed
             started = time.perf_counter()
             stored.of(corpus)
             end_to_end.append(time.perf_counter() - started)
+            stored = StoredVectors(EncoderConfig(name=folder, pretrained=config), Path(scratch) / f"int8-{i}")
+            stored.network = eight_bits
+            started = time.perf_counter()
+            stored.of(corpus)
+            in_int8.append(time.perf_counter() - started)
             started = time.perf_counter()
             with torch.inference_mode():
                 for batch in made:
@@ -59,6 +67,7 @@ def main() -> None:
         "pieces_per_second": round(len(inputs.ids) / min(end_to_end)),
         "bare_pieces_per_second": round(len(inputs.ids) / min(bare)),
         "share_of_bare": round(min(bare) / min(end_to_end), 3),
+        "int8_ratio": round(min(end_to_end) / min(in_int8), 2),
         "padding": round(1 - len(inputs.ids) / padded, 3),
     }
     print(json.dumps(report))

@@ -45,6 +45,18 @@ def test_pooling_follows_attention(tmp_path: Path):
         assert config.encoder.pretrained.max_pieces == 64
 
 
+@pytest.mark.parametrize(("capability", "precision"), [("AVX512", "int8"), ("AVX2", "float32"), ("DEFAULT", "float32")])
+def test_frozen_encoders_take_eight_bits_where_these_are_fast(
+    capability: str, precision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    folder = str(bert(tmp_path / "bert"))
+    choice = chosen(encoder=folder)
+    assert choice.config.encoder.pretrained.precision == precision
+    assert any(reason.startswith("precision int8") for reason in choice.reasons) == (precision == "int8")
+    assert chosen(encoder=folder, preset="gpu").config.encoder.pretrained.precision == "float32"
+
+
 def test_without_an_encoder_one_is_chosen_and_nothing_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("crossfill.encoders.hub.is_cached", lambda _: False)

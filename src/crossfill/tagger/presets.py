@@ -148,6 +148,9 @@ def _fit_to_encoder(config: Config, source: "Source", grid: Grid, reasons: list[
         pooling, attention = "last", "causal, so the last piece of a word has seen all of it"
     reasons.append(f"pooling {pooling}: attention is {attention}")
     changes: dict[str, Any] = {"encoder.pretrained.pooling": pooling}
+    if settings.mode == "frozen" and not torch.accelerator.is_available() and _is_fast_in_int8():
+        changes["encoder.pretrained.precision"] = "int8"
+        reasons.append("precision int8: this processor encodes several times as fast in it, and scores are as high")
     if source.longest < settings.max_pieces:
         changes["encoder.pretrained.max_pieces"] = source.longest
         changes["encoder.pretrained.overlap"] = min(settings.overlap, source.longest // 4)
@@ -160,6 +163,11 @@ def _fit_to_encoder(config: Config, source: "Source", grid: Grid, reasons: list[
             "no typological vectors (pip install 'crossfill[typology]'): languages are alike by features alone"
         )
     return config.change(changes)
+
+
+def _is_fast_in_int8() -> bool:
+    """Whether the processor has the instructions that products of whole numbers need to be fast."""
+    return torch.backends.cpu.get_cpu_capability().startswith("AVX512")
 
 
 def _knows_typology(config: Config, grid: Grid) -> bool:

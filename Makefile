@@ -46,6 +46,7 @@ release-check: $(READY)
 
 # torch first and exactly as pinned: an open range would pull the CUDA build
 $(READY): pyproject.toml lock.txt
+	$(PYTHON) -c 'import sys; sys.exit("crossfill needs Python 3.11 or later: make PYTHON=python3.12 …" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet $$(grep -o 'torch==.*' lock.txt)

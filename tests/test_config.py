@@ -81,6 +81,13 @@ def test_a_file_stands_on_its_base(tmp_path):
         "methods": {"ls": {}},  # a study runs the methods it lists
         "seeds": [2],
     }
+    with (tmp_path / "base.yaml").open("a") as base:
+        base.write(
+            "ablations: [{name: wide, methods: [jm], variants: {}}]\nchosen: {date: '2026-01-01', languages: [wol]}\n"
+        )
+    assert not {"ablations", "chosen"} & read_settings(own).keys()  # they are of other methods and settings
+    own.write_text("base: base.yaml\nseeds: [2]\n")
+    assert {"ablations", "chosen"} <= read_settings(own).keys()
     (tmp_path / "base.yaml").write_text("base: own.yaml\n")
     with pytest.raises(ConfigError, match="base: expected a file that is not based on this one"):
         read_settings(own)

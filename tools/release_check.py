@@ -26,7 +26,6 @@ EXTRAS = {name: needs for name, needs in PROJECT["optional-dependencies"].items(
 TORCH = next(word for word in (ROOT / "lock.txt").read_text(encoding="utf-8").split() if word.startswith("torch=="))
 HIDDEN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CROSSFILL_CACHE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 NEEDS_EXTRA = {
-    "text": ["predict", "model", "text.txt", "--cell", "pos/qaa"],
     "onnx": ["export", "model", "--cell", "pos/qaa", "exported", "--onnx"],
     "typology": ["train", "data", "--method", "ns", "--config", "configs/small.yaml", "--encoder", "compact"],
     "ray": ["experiment", "configs/small.yaml", "--out", "run", "--executor", "ray"],

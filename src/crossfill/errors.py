@@ -53,6 +53,12 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {kind} '{name}'{hint} known: {shown or 'none'}"
 
 
+def listed(names: Iterable[object], most: int = 10) -> str:
+    """Join names; of more than `most`, the first ones and how many more there are."""
+    texts = list(map(str, names))
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if texts[most:] else "")
+
+
 def unreadable(where: object, error: OSError) -> DataError:
     """Return the error for a file that the system does not let us read."""
     return DataError(f"{where}: expected a readable file; {error.strerror or error}; check the path")

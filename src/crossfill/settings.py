@@ -40,7 +40,7 @@ def read_settings(path: Path) -> dict[str, Any]:
     """Read the values in a YAML file of settings or of a study.
 
     They are merged into those of its `base`, a file in the same folder or shipped with crossfill, and of its `preset`.
-    Only `methods` is replaced as a whole, since a study runs exactly the methods it lists.
+    A study runs exactly the methods it lists. With methods it has its own ablations, with a `config` its own `chosen`.
     """
     values, names = _read_yaml(path), {shipped(path).resolve()}
     place = shipped(path).parent
@@ -50,7 +50,9 @@ def read_settings(path: Path) -> dict[str, Any]:
         if base_path.resolve() in names:
             raise ConfigError(f"{path}: base: expected a file that is not based on this one, got {base}")
         names.add(base_path.resolve())
-        values, place = merged(_read_yaml(base_path), values, whole=("methods",)), base_path.parent
+        of_others = {name for own, name in (("methods", "ablations"), ("config", "chosen")) if own in values}
+        inherited = {name: value for name, value in _read_yaml(base_path).items() if name not in of_others}
+        values, place = merged(inherited, values, whole=("methods",)), base_path.parent
     if (preset := values.pop("preset", None)) is None:
         return values
     if "methods" not in values:

@@ -171,6 +171,20 @@ def test_annotate(model: Path, data: Path, tmp_path: Path):
     assert [s.labels for s in chosen] == [t.labels for t in tagger.tag_many([s.words for s in chosen], "ner/wol")]
     write(tmp_path / "next", {"ner/wol/train.bio": out.read_text()})
     assert load_grid(tmp_path / "next", cache=False).cells == (crossfill.Cell("ner", "wol"),)  # reads as a corpus
+    run("annotate", model, source, "--cell", "ner/wol", "--budget", 2, "--out", tmp_path / "todo.conllu")
+    assert (tmp_path / "todo.conllu").read_text().count("\n\n") == 2
+    for ending in ("conllu", "bio"):  # what is doubtful is marked, and the file is read as a corpus
+        to_correct = tmp_path / f"new.{ending}"
+        run("annotate", model, "--cell", "pos/wol", "--out", to_correct, text="Dakar mooy péeyu.\n")
+        doubtful = [w.text for w in tagger.tag("Dakar mooy péeyu.", "pos/wol").words if w.confidence < 0.6]
+        found = re.findall(r"^\d+\t(\S+)\t.*PosDoubtful=Yes", to_correct.read_text(), re.MULTILINE)
+        if ending == "bio":
+            found = re.findall(r"(\S+) \([A-Z]+ 0\.", to_correct.read_text())
+        assert found == doubtful
+        assert doubtful
+        assert "adapted, 1 sentence" in run(
+            "adapt", model, to_correct, "--cell", "pos/wol", "--out", tmp_path / f"{ending}-adapted"
+        )
     as_conllu = run("annotate", model, source, "--cell", "pos/wol", "--budget", 2, "--strategy", "bald")
     assert as_conllu.count("\n\n") == 2
     assert "a b" in run("annotate", model, "--cell", "pos/wol", "--from", "words", "--format", "conllu", text="a b\n")

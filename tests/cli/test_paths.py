@@ -36,6 +36,7 @@ def test_commands_refuse_to_overwrite_before_they_load_anything(tmp_path: Path):
     nothing = tmp_path / "no-model"
     for arguments in (
         ["annotate", nothing, "--cell", "ner/wol", "--out", tmp_path / "done.bio"],
+        ["predict", nothing, "--cell", "ner/wol", "--out", tmp_path / "done.bio"],
         ["export", nothing, tmp_path / "folder", "--cell", "ner/wol"],
         ["report", nothing, "--out", tmp_path / "folder"],
     ):
@@ -48,7 +49,7 @@ def test_the_input_is_not_overwritten(tmp_path: Path):
     text.write_text("Dakar")
     (tmp_path / "link.txt").symlink_to(text)
     told = refused("predict", tmp_path, text, "--cell", "ner/wol", "--out", tmp_path / "link.txt")
-    assert "expected another file than the one that is read" in told
+    assert "expected a new file, found one that is there already" in told
 
 
 def test_places_that_cannot_be_written_are_told_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -210,9 +210,19 @@ def test_offsets_are_places_in_the_text(model: Path):
     assert "".join(word for object_ in found for word in object_["words"]) == "".join(SCRIPTS.split())
 
 
+def test_the_ending_of_the_file_to_write_names_its_format(model: Path, tmp_path: Path):
+    for ending in ("jsonl", "conllu", "bio"):
+        predict(model, b"Dakar mooy.", "--cell", NER, "--out", str(tmp_path / f"x.{ending}"))
+        expected = predict(model, b"Dakar mooy.", "--cell", NER, "--format", ending)
+        assert (tmp_path / f"x.{ending}").read_text() == expected
+    refused = RUN.invoke(app, ["predict", str(model), "--cell", NER, "--out", str(tmp_path / "x.csv")], input="Dakar.")
+    assert "x.csv: expected a file that ends in .txt, .conllu" in str(refused.exception)
+
+
 def test_text_keeps_its_spacing(model: Path, tmp_path: Path):
-    out, text = tmp_path / "out.txt", "  Dakar   mooy\tpéeyu.  Helsinki on.\r\n\r\nمصر  👍🏽\n x"
+    text = "  Dakar   mooy\tpéeyu.  Helsinki on.\r\n\r\nمصر  👍🏽\n x"
     for cell, inserted in ((POS, r"/[A-Z]+[⁰¹²³⁴-⁹]+"), (NER, r"[⁰¹²³⁴-⁹]+|\[[A-Z]+ [\d.]+ |\([A-Z]+\? [\d.]+ |[])]")):
+        out = tmp_path / f"{cell.replace('/', '-')}.txt"
         predict(model, text.encode(), "--cell", cell, "--out", str(out))
         assert re.sub(inserted, "", out.read_bytes().decode()) == text
 

@@ -60,6 +60,16 @@ def test_a_frozen_encoder_from_end_to_end(data: Path, tmp_path: Path):
     assert {entry.path: entry.path.stat().st_mtime_ns for entry in FeatureCache().entries()} == kept
 
 
+def test_what_a_user_should_know_is_said_before_the_training_and_after_it(data: Path, tmp_path: Path):
+    out = tmp_path / "model"
+    result = RUN.invoke(app, ["train", str(data), *SMALL, "--encoder", "compact", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "crossfill export will not carry this model: compact reads hashed n-grams" in result.stderr
+    assert f"crossfill evaluate {out} {data}" in result.stdout
+    nothing = [r["cell"] for r in json.loads((out / "results.json").read_text()) if r["plug_in"]["score"] < 5e-4]
+    assert (f"0.0 in {', '.join(nothing)}: " in result.stderr) == bool(nothing)
+
+
 def test_the_papers_settings_are_a_preset_and_no_default(data: Path, tmp_path: Path):
     folder = bert(tmp_path / "bert")
     given = ["--encoder", str(folder), "--set", "encoder.pretrained.layer=2", "--method", "pf-d", "--preset", "paper"]

@@ -134,6 +134,14 @@ def test_what_cannot_be_carried_is_refused(tmp_path: Path):
     last = tagger(gemma(tmp_path / "gemma"), "encoder.pretrained.pooling=last", "encoder.pretrained.layer=2")
     with pytest.raises(ExportError, match=r"last piece.*layer 2 of 3.*--onnx"):
         export_stock(last, CELL, tmp_path / "out")
+    every = ["mode=frozen", "pooling=last", "layer=2"]
+    surface = tagger(bert(tmp_path / "s"), "encoder.surface=true", *(f"encoder.pretrained.{one}" for one in every))
+    with pytest.raises(ExportError, match=r"surface of words.*; words are read from their last.*; heads read layer 2"):
+        export_stock(surface, CELL, tmp_path / "out")
+    with pytest.raises(
+        ExportError, match=r"ner/wol: an ONNX graph .*: it reads the surface of words, too \(--set [^;]*$"
+    ):
+        export_onnx(surface, CELL, tmp_path / "out")
     with pytest.raises(ExportError, match="hashed n-grams"):
         export_stock(Tagger(build_model(SMALL, INVENTORY, [CELL]), SMALL), CELL, tmp_path / "out")
     vote = Config().change({"method": "bea"})

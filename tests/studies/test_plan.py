@@ -65,7 +65,7 @@ def test_every_unknown_or_invalid_setting_of_the_study_is_named_at_once():
         ({"partitions": [{"kind": "random", "methods": ["pf"]}]}, "'random' asks for pf, which is not under methods"),
         ({"partitions": [{"kind": "random", "halves": [3]}]}, "random: expected halves of 1 to 2, got [3]"),
         ({"partitions": [{"kind": "random"}] * 2}, "random/1 is listed twice"),
-        ({"partitions": [{"kind": "similar", "size": 30}]}, "partitions: sim-30: "),
+        ({"partitions": [{"kind": "similar", "size": 30}]}, "partitions: kind: similar: "),
         ({"posteriors": ["fin"]}, "posteriors: expected a language of the grid, got 'fin'"),
     ],
 )
@@ -213,7 +213,7 @@ def test_bridges_are_seen_everywhere_and_none_of_them_is_random_halves():
         for n in (0, 2)
     }
     assert len(held_out[0] - held_out[2]) == 2
-    with pytest.raises(ConfigError, match="bridges-None: expected size, the number of bridges"):
+    with pytest.raises(ConfigError, match="kind: bridges: size: expected the number of bridges, as size: 3"):
         checked(partitions=[{"kind": "bridges"}])
 
 

@@ -340,6 +340,44 @@ def test_everyone_can_use_it_in_both_themes(visit: Callable[..., Page], address:
     assert hindrances(page) == []
 
 
+def test_nothing_is_wider_than_the_window_at_any_width_after_twenty_sentences(
+    visit: Callable[..., Page], address: str, teacher: Teacher
+):
+    cell, training, _ = gold_of("pos")
+    long = [Sentence(("Donaudampfschifffahrtsgesellschaft", *s.words), (s.labels[0], *s.labels)) for s in training[:20]]
+    teacher.accept(cell, long, "Awa")
+    teacher.learn(cell)
+    page = visit(address, cell)
+    expect(page.locator("#done")).to_have_text("20 sentences")
+    expect(page.locator("#estimate")).to_be_visible(timeout=60_000)
+    expect(page.locator(".recent li")).to_have_count(20)
+    for details in page.locator("details").all():
+        details.evaluate("element => { element.open = true; }")
+    for width in (360, 768, 1000, 1200, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        wide = """all => all.filter(one => one.offsetHeight && one.getBoundingClientRect().right > innerWidth + 1)
+            .map(one => one.outerHTML.slice(0, 80))"""
+        assert page.locator("main button, main select, main input, main h2, main h3, #learn").evaluate_all(wide) == []
+
+
+def test_undo_takes_back_what_was_accepted_before_the_page_was_loaded(
+    visit: Callable[..., Page], address: str, teacher: Teacher
+):
+    page = visit(address, "pos/wol")
+    add(page, *LINES[:3])
+    first, tags = words(page), labels(page)
+    press(page, "Enter")
+    expect(page.locator("#done")).to_have_text("1 sentence")
+    page.reload()
+    expect(page.locator("#done")).to_have_text("1 sentence")
+    expect(page.get_by_role("button", name="Undo")).to_be_enabled()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#told")).to_contain_text("Taken back")
+    expect(page.locator("#done")).to_have_text("0 sentences")
+    assert (words(page), labels(page), accepted(teacher, "pos/wol")) == (first, tags, [])
+
+
 def test_files_come_in_and_go_out(visit: Callable[..., Page], address: str, tmp_path: Path):
     page = visit(address, "ner/ara")
     path = tmp_path / "names.bio"

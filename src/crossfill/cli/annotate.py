@@ -34,13 +34,13 @@ def annotate(
     read: ReadAs = None,
     form: Annotated[
         Literal["bio", "conllu"] | None,
-        Option("--format", help="Format of the output. [default: conllu for CoNLL-U, else bio]"),
+        Option("--format", help="Format of the output. [default: by its ending, else conllu for CoNLL-U, else bio]"),
     ] = None,
     out: Annotated[Path | None, Option(help="New file to write. [default: standard output]")] = None,
 ) -> None:
     """Choose the sentences most worth annotating in a cell, as a file to correct."""
     from crossfill.data.records import as_row
-    from crossfill.data.streams import input_form, read_items
+    from crossfill.data.streams import input_form, output_form, read_items
     from crossfill.data.table_corpora import render_text
     from crossfill.files import write_atomically
     from crossfill.grid.task import Unit
@@ -48,12 +48,12 @@ def annotate(
     from crossfill.tagger.tagger import load
 
     if out is not None:
-        check_file(out, replace=False)
+        check_file(out)
     tagger = load(model)
     target, path = tagger.cell(cell), None if str(file) == "-" else file
     unit = tagger.model.inventory.task(target.task).unit
     source, cutting = input_form(path, read, unit)
-    form = form or ("conllu" if source == "conllu" else "bio")
+    written = output_form(out, form, "conllu" if source == "conllu" else "bio", ("bio", "conllu"))
     with opened(path) as stream:
         name = str(path or "standard input")
         items = [i for i in read_items(stream, name, source, target.language, cutting, unit) if i.sentence]
@@ -61,7 +61,7 @@ def annotate(
     chosen = choose(pool, budget, strategy, cost)
     taggings = tagger.tag_many([items[i].sentence for i in chosen], target)
     if unit is Unit.WORD:
-        text = "".join(_render(items[i], t, form, i + 1) for i, t in zip(chosen, taggings, strict=True))
+        text = "".join(_render(items[i], t, written, i + 1) for i, t in zip(chosen, taggings, strict=True))
     else:  # under a header, ready to be corrected and trained on
         text = render_text(({**as_row(t.sentence), "label": t.labels[0]} for t in taggings), "\t").decode()
     if out is None:
@@ -73,10 +73,18 @@ def annotate(
 
 
 def _render(item: "Item", tagging: "Tagging", form: str, number: int) -> str:
-    """Write the sentence with predicted labels in the plain format of a corpus, ready to be corrected."""
+    """Write the sentence with predicted labels in the format of a corpus, ready to be corrected; doubts are marked.
+
+    In token columns a comment names the doubtful words, in CoNLL-U their MISC does.
+    """
     from crossfill.data import bio
+    from crossfill.grid.sentence import on_one_line
+    from crossfill.prediction.tagging import MUCH_DOUBT
     from crossfill.tagger import render
 
+    tagging = replace(tagging, doubtful=tagging.confidence < MUCH_DOUBT)
     if form == "conllu":  # labels go where they are read in training, so DEPREL needs no HEAD
         return render.conllu(item, [tagging], whole=False, number=number, deprel_without_head=True)
-    return bio.render([replace(tagging.sentence, labels=tagging.labels)])
+    doubts = [f"{on_one_line(w.text)} ({w.label} {w.confidence:.2f})" for w in tagging.words if w.doubtful]
+    comment = f"# doubtful: {', '.join(doubts)}\n" if doubts else ""
+    return comment + bio.render([replace(tagging.sentence, labels=tagging.labels)])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from crossfill.cli.options import QUIET, AsJson, DataFolder, ModelFolder, Samples, Seed, listed, sides
+from crossfill.cli.options import QUIET, AsJson, DataFolder, ModelFolder, Samples, Seed, sides
 from crossfill.cli.output import print_json, print_table, show_expected
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def evaluate(
     """Score a model on every cell that has test data: seen (■) and unseen (▣), with calibration and risk–coverage."""
     from crossfill.adaptation.heads import check_test_data
     from crossfill.data.folder import load_grid
-    from crossfill.errors import DataError
+    from crossfill.errors import DataError, listed
     from crossfill.evaluation import scoring
     from crossfill.progress import ProgressBar
     from crossfill.tagger.tagger import load

@@ -81,7 +81,8 @@ def read_to_train(data: Path, options: "ReadOptions", silent: bool = False) -> "
 
     reading = read_showing_progress(data, options)
     grid = reading.checked()
-    problems = [p for p in (*reading.problems, *check_grid(grid)) if p.level in BEFORE_TRAINING]
+    every = (*reading.problems, *check_grid(grid, cut=options.max_train is not None))
+    problems = [problem for problem in every if problem.level in BEFORE_TRAINING]
     if not (silent or QUIET.get()):
         show_problems(Console(stderr=True, highlight=False), problems)
     return grid

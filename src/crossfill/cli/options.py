@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 from typer import Argument, Option
 
-from crossfill.errors import DataError, OutputError, unreadable
+from crossfill.errors import DataError, OutputError, listed, unreadable
 
 if TYPE_CHECKING:
     from crossfill.grid.cells import Cell
@@ -25,8 +25,6 @@ QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 INTERRUPTED = 130
 """Exit code of a command that was interrupted."""
 MOST_SEED = 2**32 - 1
-_MOST_NAMES = 10
-"""Most names that a message lists."""
 
 DataFolder = Annotated[Path, Argument(help="Folder of corpora: <task>/<language>/train.*, UD, WikiANN.")]
 ModelFolder = Annotated[Path, Argument(help="Folder of a trained model, or its name on the hub, as me/tagger.")]
@@ -58,7 +56,10 @@ ReadAs = Annotated[
 ]
 WriteAs = Annotated[
     Literal["text", "conllu", "bio", "jsonl", "eaf", "flextext"] | None,
-    Option("--format", help="Format of the output; eaf and flextext for such input. [default: that of the input]"),
+    Option(
+        "--format",
+        help="Format of the output; eaf and flextext for such input. [default: by its ending, else that of the input]",
+    ),
 ]
 Samples = Annotated[int | None, Option(min=0, help="Posterior samples; 0 uses posterior means. [default: the model's]")]
 Distribution = Annotated[bool, Option("--distribution", help="Write the probability of every label.")]
@@ -80,6 +81,8 @@ def find_cells(tagger: "Tagger", names: Sequence[str] | None) -> "tuple[list[Cel
         raise DataError(
             f"expected a cell to tag in, such as --cell {tagger.cells[0]}; the model has {sides(tagger.cells)}"
         )
+    if tagger.unfinished and not QUIET.get():
+        typer.echo("the training of this model is unfinished; crossfill train with --resume continues it", err=True)
     cells = [tagger.target(name) for name in names]
     units = {cell: tagger.model.inventory.task(cell.task).unit for cell in cells}
     if len(set(units.values())) > 1:
@@ -94,19 +97,11 @@ def sides(cells: "Iterable[Cell]") -> str:
     return f"tasks {listed(sorted(tasks))} in languages {listed(sorted(languages))}"
 
 
-def listed(names: Iterable[object]) -> str:
-    """Join names, the first ten if there are more."""
-    texts = list(map(str, names))
-    return ", ".join(texts[:_MOST_NAMES]) + (f" and {len(texts) - _MOST_NAMES} more" if texts[_MOST_NAMES:] else "")
-
-
-def check_file(path: Path, source: Path | None = None, replace: bool = True) -> None:
-    """Refuse a file that cannot be written, that is the input itself, or that exists and may not be replaced."""
+def check_file(path: Path) -> None:
+    """Refuse a file that cannot be written, or that is there already."""
     if path.is_dir():
         raise OutputError(f"{path}: expected a file to write, found a folder; name a file in it")
-    if source is not None and path.exists() and path.samefile(source):
-        raise OutputError(f"{path}: expected another file than the one that is read; name another with --out")
-    if path.exists() and not replace:
+    if path.exists():
         raise OutputError(f"{path}: expected a new file, found one that is there already; name another, or remove it")
     check_writable(path.parent)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO, get_args
 
 import typer
 from typer import Argument, Option
@@ -48,10 +48,12 @@ def predict(
     tier: Annotated[
         str, Option(help="Tier of an .eaf file that has the words or sentences, or writing system of a .flextext file.")
     ] = "",
-    out: Annotated[Path | None, Option(help="File to write. [default: standard output]")] = None,
+    out: Annotated[
+        Path | None, Option(help="New file to write; its ending names its format. [default: standard output]")
+    ] = None,
 ) -> None:
     """Tag text in any cell of a model's grid, seen or not, and say how sure every label is."""
-    from crossfill.data.streams import FIELD_TEXTS, field_items, input_form, read_items
+    from crossfill.data.streams import FIELD_TEXTS, Format, field_items, input_form, output_form, read_items
     from crossfill.errors import DataError
     from crossfill.grid.task import Unit
     from crossfill.prediction.tagging import TaggingOptions
@@ -63,7 +65,7 @@ def predict(
     if path is not None and path.is_dir():
         raise DataError(f"{path}: expected a file, got a folder; tag its files with crossfill predict-files")
     if out is not None:
-        options.check_file(out, source=path)
+        options.check_file(out)
     with options.opened(path) as stream:
         tagger = load(model)
         cells, unit = options.find_cells(tagger, cell)
@@ -71,7 +73,7 @@ def predict(
             if target in tagger.adapted or target.language in tagger.model.inventory.newcomers:
                 typer.echo(f"{target}: {tagger.status(target)}", err=True)
         source, cutting = input_form(path, read, unit)
-        form = form or source
+        form = output_form(out, form, source, get_args(Format))
         if form == "text" and cutting == "raw":
             cutting = "layout"
         if form in FIELD_TEXTS and form != source:

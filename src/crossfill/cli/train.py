@@ -14,6 +14,7 @@ from typer import Option
 from crossfill.cli.grid import read_to_train
 from crossfill.cli.options import INTERRUPTED, QUIET, Changes, Config, DataFolder, Force, MaxTrain, Seed, Tasks
 from crossfill.cli.output import show_expected
+from crossfill.errors import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,7 @@ def train(
     from crossfill.methods.registry import find_method
     from crossfill.settings import parse_assignments
     from crossfill.tagger.presets import RunRequest
-    from crossfill.tagger.training_run import AUTO, run
+    from crossfill.tagger.training_run import AUTO, check_request, run
     from crossfill.training.loop import InterruptedTraining
     from crossfill.training.processes import is_first_process
 
@@ -94,6 +95,7 @@ def train(
     )
     if method not in (None, AUTO):
         find_method(method)
+    check_request(request)
     grid = read_to_train(data, ReadOptions(task or (), seed, max_train), silent=not is_first_process())
     unseen = {find_cell(cell, grid.cells) for cell in hold_out or () if cell != "half"}
     if "half" in (hold_out or ()):
@@ -111,7 +113,8 @@ def train(
         n_cells = len(grid.tasks) * len(grid.languages)
         typer.echo(
             f"{out}: {len(seen)} of {n_cells} cells seen, {progression.step} steps, "
-            f"{time.monotonic() - started:.0f} s; scores of every cell in {out / 'results.json'}"
+            f"{time.monotonic() - started:.0f} s; scores of every cell in {out / 'results.json'}; "
+            f"all measures: {shlex.join(['crossfill', 'evaluate', str(out), str(data)])}"
         )
         if not QUIET.get():
             show_expected(tagger.expectations, {result.cell for result in tagger.results})
@@ -133,3 +136,9 @@ def _show_means(results: "Sequence[CellResult]") -> None:
         if chosen:
             means = ", ".join(f"{task} {100 * mean:.1f}" for task, mean in task_means(chosen, seen=seen).items())
             typer.echo(f"{'seen' if seen else 'unseen'} cells ({len({r.cell for r in chosen})}): {means}")
+    if nothing := [str(result.cell) for result in results if round(100 * result.score, 1) == 0]:
+        typer.echo(
+            f"0.0 in {listed(nothing)}: nothing that is there was found; try more steps (--set training.steps=2000), a "
+            "pretrained encoder (--encoder), more data, or a few sentences of the cell (crossfill adapt)",
+            err=True,
+        )

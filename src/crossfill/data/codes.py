@@ -60,6 +60,10 @@ def find_cell(name: str | Cell, known: Collection[Cell]) -> Cell:
     for cell in (given, mapped):
         if cell in known:
             return cell
+    languages, code = sorted({cell.language for cell in known}), find_language(given.language)
+    if code is not None and code not in languages:
+        remedy = f"crossfill add-language MODEL --language {code} --text FILE adds it"
+        raise DataError(f"{unknown('cell', str(given), languages)}; {language_name(code)} is not among these; {remedy}")
     nearest = sorted(known, key=lambda cell: (cell.task != mapped.task, cell.language != mapped.language, cell))
     raise DataError(unknown("cell", str(given), map(str, nearest)))
 

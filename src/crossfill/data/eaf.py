@@ -29,7 +29,7 @@ from crossfill.data.field_files import (
 from crossfill.data.labels import task_name
 from crossfill.data.reading import FileNotes, ReadingHints
 from crossfill.data.segmentation import split_words
-from crossfill.errors import DataError, unknown
+from crossfill.errors import DataError, listed, unknown
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
 
@@ -387,5 +387,4 @@ def _letters(text: str) -> str:
 
 
 def _listed(tiers: Iterable[_Tier]) -> str:
-    names = [f"'{tier.id[:40]}'" for tier in tiers]
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if names[6:] else "")
+    return listed((f"'{tier.id[:40]}'" for tier in tiers), 6)

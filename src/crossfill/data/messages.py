@@ -10,6 +10,7 @@ from typing import Literal
 
 from crossfill.data.labels import UPOS, split_tag
 from crossfill.data.splits import LeakageReport
+from crossfill.errors import listed
 from crossfill.grid import text_keys
 from crossfill.grid.cells import Cell, Grid, Splits
 from crossfill.grid.sentence import EMPTY
@@ -85,8 +86,11 @@ def grouped_messages(problems: Iterable[Message]) -> list[Message]:
     return lines
 
 
-def check_grid(grid: Grid) -> list[Message]:
-    """Warn about data that looks wrong, and about languages whose tasks are written in different scripts."""
+def check_grid(grid: Grid, cut: bool = False) -> list[Message]:
+    """Warn about data that looks wrong, and about languages whose tasks are written in different scripts.
+
+    Training data that were `cut` to some sentences lack labels that are rare.
+    """
     warnings = []
     tasks_by_script: dict[str, dict[str, list[str]]] = {}
     for cell, corpora in grid.corpora.items():
@@ -99,7 +103,7 @@ def check_grid(grid: Grid) -> list[Message]:
             del scripts[""]
             letters += scripts
             where = str(cell) if len(corpora) == 1 else f"{cell} ({splits.name})"
-            texts = (*_odd_labels(cell, splits), *_odd_text(splits, scripts))
+            texts = (*_odd_labels(cell, splits, cut), *_odd_text(splits, scripts))
             warnings += [Message("warning", where, text) for text in texts]
         for script, _ in letters.most_common(1):
             tasks_by_script.setdefault(cell.language, {}).setdefault(script, []).append(cell.task)
@@ -124,15 +128,16 @@ def tag_sets(grid: Grid) -> list[Message]:
             where = str(cell) if len(grid[cell]) == 1 else f"{cell} ({splits.name})"
             if here:
                 lines = ", ".join(f"{kind}<TAB>{renamed[kind]}" for kind in here)
-                there = _listed([str(corpora[i][0]) for i in others if any(renamed[kind] in sets[i] for kind in here)])
+                there = listed(
+                    [str(corpora[i][0]) for i in others if any(renamed[kind] in sets[i] for kind in here)], 6
+                )
                 names = ", ".join(dict.fromkeys(renamed[kind] for kind in here))
                 text = f"{', '.join(here)} here, {names} in {there}: to have one name for each, write them into a file "
                 warnings.append(Message("warning", where, f"{text}labels.txt next to it, one a line: {lines}"))
             elif sets[place] and others and not any(usual[place] & usual[i] for i in others):
-                text = (
-                    f"no label in common with other corpora of {task} ({_listed(sorted(sets[place]))}): rename them in "
-                )
-                warnings.append(Message("warning", where, f"{text}labels.txt, or give it a task of its own"))
+                text = f"no label in common with other corpora of {task} ({listed(sorted(sets[place]), 6)}): "
+                remedy = "rename them in labels.txt, or give it a task of its own"
+                warnings.append(Message("warning", where, text + remedy))
     return warnings
 
 
@@ -142,20 +147,20 @@ def _kinds(splits: Splits) -> set[str]:
     return {(split_tag(label) or ("", label))[1] for label in labels}
 
 
-def _odd_labels(cell: Cell, splits: Splits) -> Iterable[str]:
+def _odd_labels(cell: Cell, splits: Splits, cut: bool) -> Iterable[str]:
     """Find labels seen only in dev or test, labels that are no parts of speech, and missing ones."""
     known = set(splits.training.label_counts())
     for name in ("dev", "test"):
         counts = splits.parts[name].label_counts()
         new = sorted(set(counts) - known)
-        if new and splits.training is not splits.test and splits.training is not EMPTY:
+        if new and not cut and splits.training is not splits.test and splits.training is not EMPTY:
             n, unit = sum(counts[label] for label in new), splits.parts[name].unit
-            yield f"{_listed(new)} only in {name} ({n:,} {unit if n == 1 else f'{unit}s'})"
+            yield f"{listed(new, 6)} only in {name} ({n:,} {unit if n == 1 else f'{unit}s'})"
     labels = sum((corpus.label_counts() for corpus in splits.parts.values()), Counter())
     others = {label: n for label, n in labels.items() if label not in UPOS and label != "_"}
     share = sum(others.values()) / max(1, labels.total())
     if cell.task == "pos" and share > MOST_OTHER_LABELS:
-        shown = _listed(sorted(others, key=lambda label: -others[label]))
+        shown = listed(sorted(others, key=lambda label: -others[label]), 6)
         yield f"{share:.0%} of the words have labels that are not UPOS ({shown}): is this the right column?"
     if labels["_"] and ":" not in cell.task:
         unit = next(corpus.unit for corpus in splits.parts.values() if len(corpus))
@@ -183,8 +188,3 @@ def _script(letter: str) -> str:
         return ""
     name = unicodedata.name(letter, "").split(" ")[0]
     return _WRITING.get(name, name.title() if name != "CJK" else name)
-
-
-def _listed(labels: Sequence[str]) -> str:
-    shown = ", ".join(labels[:6])
-    return f"{shown} and {len(labels) - 6} more" if len(labels) > 6 else shown

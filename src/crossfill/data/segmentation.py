@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from crossfill.data.codes import language_tag
 from crossfill.data.labels import split_tag
-from crossfill.errors import DataError, missing_package
+from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 
 LONGEST_WINDOW = 50_000  # most characters that are split into sentences at a time
@@ -64,10 +64,8 @@ def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
     A long paragraph is looked at in windows, each from where the last whole sentence ended: with quotes and brackets,
     the time that sentencex takes grows with the square of the length.
     """
-    try:
-        from sentencex import segment  # pyright: ignore[reportAttributeAccessIssue]
-    except ImportError:
-        raise _missing() from None
+    from sentencex import segment  # pyright: ignore[reportAttributeAccessIssue]
+
     start, tag = 0, language_tag(language)
     while start < len(text):
         window = text[start : start + LONGEST_WINDOW]
@@ -81,10 +79,8 @@ def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
 
 def split_words(text: str, language: str, start: int = 0, end: int | None = None) -> Sentence:
     """Split the words of a sentence, `text` from `start` to `end`; they hold all its characters but white space."""
-    try:
-        from icu4py.breakers import WordBreaker
-    except ImportError:
-        raise _missing() from None
+    from icu4py.breakers import WordBreaker
+
     bounds, position = [], start
     for piece in WordBreaker(text[start:end], language_tag(language)):
         # a piece can begin or end with a space: before a combining mark, or if the space must not break
@@ -97,13 +93,6 @@ def split_at_spaces(text: str, start: int = 0, end: int | None = None) -> Senten
     """Split the words of a sentence, `text` from `start` to `end`, that has white space between all its words."""
     words = list(_WORD.finditer(text, start, len(text) if end is None else end))
     return Sentence(tuple(word[0] for word in words), (), (), text, tuple(word.start() for word in words))
-
-
-def _missing() -> DataError:
-    return DataError(
-        missing_package("a sentence splitter and word tokenizer for raw text", "text")
-        + ", or pass words separated by spaces with --from words"
-    )
 
 
 def sentences_with_spans(text: str, spans: Sequence[TextSpan], language: str, split: list[str]) -> Iterator[Sentence]:

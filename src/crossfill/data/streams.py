@@ -1,6 +1,6 @@
 """Text to be tagged, sentence by sentence as it is read: plain text, CoNLL-U, token columns or JSON lines."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
 from pathlib import Path
@@ -56,6 +56,17 @@ def format_of(path: Path | None, named: str | None) -> Format:
     if named not in get_args(Format):
         raise DataError(unknown("format", named, get_args(Format)))
     return cast("Format", named)
+
+
+def output_form(out: Path | None, named: str | None, source: Format, formats: Collection[str]) -> Format:
+    """Return the named format, else the one that the ending of the file to write means, else that of the input."""
+    ending = out.suffix.lower() if out is not None else ""
+    if named is None and ending and _SUFFIXES.get(ending) not in formats:
+        endings = ", ".join(suffix for suffix, form in _SUFFIXES.items() if suffix and form in formats)
+        raise DataError(f"{out}: expected a file that ends in {endings}, got {ending}; or name its --format")
+    if named is None and not ending:
+        return source
+    return format_of(out, named)
 
 
 def input_form(path: Path | None, named: str | None, unit: Unit) -> tuple[Format, Cutting]:

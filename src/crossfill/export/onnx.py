@@ -20,39 +20,7 @@ from crossfill.grid.task import Unit
 from crossfill.tagger.tagger import Tagger
 
 GRAPH = "model.onnx"
-_USAGE = """`model.onnx` takes four integer arrays: `input_ids` and `attention_mask` (sentences × pieces, special tokens
-included, at most {most} of them), and `first_piece` and `last_piece` (sentences × words): the positions of each word's
-first and last piece; −1 in both for a word without one and for padding. It gives `logits` (sentences × words × labels;
-names in `config.json`). `tokenizer.json` reads all text as text: no word spells a special token in it (they have random
-names), as in crossfill itself.
-
-```python
-import json
-
-import numpy as np
-import onnxruntime
-from tokenizers import Tokenizer
-
-words = ["Dakar", "mooy", "péeyu", "Senegaal"]
-starts = np.cumsum([0] + [len(word) + 1 for word in words[:-1]])
-pieces = Tokenizer.from_file("tokenizer.json").encode(" ".join(words))
-text = [(i, a, b) for i, (a, b) in enumerate(pieces.offsets) if b > a and pieces.tokens[i].strip("▁Ġ ")]
-of = [[i for i, a, b in text if a < start + len(word) and b > start] for word, start in zip(words, starts)]
-first, last = [[p[0] if p else -1 for p in of]], [[p[-1] if p else -1 for p in of]]
-inputs = {{"input_ids": [pieces.ids], "attention_mask": [pieces.attention_mask]}}
-inputs |= {{"first_piece": first, "last_piece": last}}
-session = onnxruntime.InferenceSession("model.onnx")
-(logits,) = session.run(None, {{name: np.array(value, dtype=np.int64) for name, value in inputs.items()}})
-names = json.load(open("config.json"))["id2label"]
-print([names[str(label)] for label in logits[0].argmax(-1)])
-```"""
-
-
-_OF_SENTENCES = """
-
-The task labels sentences: `logits` are sentences × labels, from the mean over the words of a sentence{weighted}. Words
-without a piece count, so padding is −2 in `first_piece` and `last_piece`, not −1; and the last line above is
-`print([names[str(label)] for label in logits.argmax(-1)])`."""
+_USAGE, _OF_SENTENCES = (Path(__file__).with_name(name) for name in ("onnx.md", "onnx_sentences.md"))
 
 
 class TaggingGraph(nn.Module):
@@ -106,9 +74,11 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage:
         raise ExportError(missing_package("onnxscript and onnxruntime", "onnx")) from None
     log("loading the encoder")
     parts = take_apart(tagger, cell)
-    usage = _USAGE.format(most=parts.words.config.max_pieces)
+    usage = _USAGE.read_text(encoding="utf-8").format(most=parts.words.config.max_pieces)
     if parts.unit is Unit.SENTENCE:
-        usage += _OF_SENTENCES.format(weighted=", weighted by attention" if parts.query is not None else "")
+        usage += "\n" + _OF_SENTENCES.read_text(encoding="utf-8").format(
+            weighted=", weighted by attention" if parts.query is not None else ""
+        )
     write_surroundings(parts, tagger, out, usage)
     settings = json.loads((out / "config.json").read_text(encoding="utf-8"))
     settings |= {"id2label": dict(enumerate(parts.labels)), "label2id": {v: i for i, v in enumerate(parts.labels)}}

@@ -19,6 +19,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.task import Unit
 from crossfill.model import Classifier, Head
 from crossfill.tagger.tagger import Tagger
+from crossfill.tagger.training_run import export_obstacles
 
 Log = Callable[[str], None]
 """Called with each stage of an export as it begins."""
@@ -41,36 +42,23 @@ class Parts:
 
 
 @torch.inference_mode()
-def take_apart(tagger: Tagger, cell: Cell) -> Parts:
-    """Take the tagger of a cell apart, posterior means plugged in.
+def take_apart(tagger: Tagger, cell: Cell, onnx: bool = True) -> Parts:
+    """Take the tagger of a cell apart, posterior means plugged in; ExportError with all that a format cannot carry.
 
     A frozen encoder's centring x = (v − m) / s is affine: W and b include it.
     """
-    encoder = without_adapted(tagger.model).encoder
-    if encoder.source is None:
-        raise ExportError(
-            f"expected a pretrained encoder, got {tagger.config.encoder.name}: it reads hashed n-grams, which no "
-            "tokenizer of other software makes; train over a pretrained one"
-        )
-    if encoder.n_features != encoder.source.size:
-        raise ExportError(
-            "expected a model that reads its encoder's vectors alone, got one that also reads the surface of words, "
-            "which other software does not compute; train one to export with --set encoder.surface=false"
-        )
-    unit = tagger.model.inventory.task(cell.task).unit
+    encoder, unit = without_adapted(tagger.model).encoder, tagger.model.inventory.task(cell.task).unit
+    obstacles = export_obstacles(tagger.config, encoder, onnx)
     if unit is Unit.PAIR:
-        raise ExportError(
-            f"{cell}: expected a task that labels words or sentences, got one that labels pairs: its head reads "
-            "|u − v| and u ⊙ v, which no stock model computes; serve it with crossfill serve"
-        )
-    if len(tagger.model.hidden):
-        raise ExportError(
-            f"expected heads over the encoder's features, got {len(tagger.config.heads.hidden)} hidden layers between "
-            "them (heads.hidden), for which stock models have no place; serve it with crossfill serve"
-        )
-    head = _affine_head(tagger, cell)
+        obstacles.append("it labels pairs, and its head reads |u − v| and u ⊙ v (serve it with crossfill serve)")
+    elif unit is Unit.SENTENCE and not onnx:
+        obstacles.append("it labels sentences (--onnx)")
+    head = _affine_head(tagger, cell) if tagger.model.heads.vote is None else None
     if not isinstance(head, Head) or head.n_samples != 1:
-        raise ExportError(f"expected one affine head, got several or another kind: method {tagger.config.method}")
+        obstacles.append(f"method {tagger.config.method} has several heads, or another kind than an affine one")
+    if obstacles or encoder.source is None or not isinstance(head, Head):
+        kind = "an ONNX graph" if onnx else "a transformers token-classification checkpoint"
+        raise ExportError(f"{cell}: {kind} cannot carry this model: {'; '.join(obstacles)}")
     weight, bias = head.parameters[0, :, :-1].float(), head.parameters[0, :, -1].float()
     if encoder.query is not None:  # read as one more row of the head, what it reads of the encoder's states is the same
         weight, bias = torch.cat([weight, encoder.query.detach().float()[None]]), functional.pad(bias, (0, 1))
@@ -108,7 +96,7 @@ def write_surroundings(parts: Parts, tagger: Tagger, out: Path, usage: str) -> N
         f"---\npipeline_tag: {what}-classification\nlanguage:\n- {parts.cell.language}\n---\n\n"
         f"# {parts.cell.task} in {parts.cell.language}\n\nA {what} classifier exported from a crossfill model "
         f"(method `{tagger.config.method}`, posterior means plugged in); {seen}. Averaged prediction, and with it the "
-        f"model's doubt about its own parameters, needs crossfill itself.\n\n{usage}\n\n"
+        f"model's doubt about its own parameters, needs crossfill itself.\n\n{usage.strip()}\n\n"
         f"## Scores\n\n{measured or 'Not measured.'}\n\nLabels: {', '.join(parts.labels)}\n"
     )
     write_atomically(out / "README.md", card.encode())

@@ -12,7 +12,6 @@ from crossfill.export.parts import Log, Parts, take_apart, write_surroundings
 from crossfill.files import write_json
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.task import Unit
 from crossfill.tagger.tagger import Tagger
 
 if TYPE_CHECKING:
@@ -20,51 +19,23 @@ if TYPE_CHECKING:
 
 _PROBE = (("Dakar", "mooy", "péeyu", "Senegaal"), ("北京", "是", "首都"), ("القاهرة", "عاصمة", "مصر"))
 _TOLERANCE = 1e-3
-_USAGE = """```python
-from transformers import pipeline
-
-tag = pipeline("token-classification", model="this-folder", aggregation_strategy="first")
-tag("A sentence.")
-```
-
-The label of a word is that of its first piece that is more than a space (`▁` alone, in some tokenizers).
-
-A word that spells a special token of the tokenizer (`[SEP]`, `<pad>`) is split like any other
-(`split_special_tokens` in `tokenizer_config.json`). Tokenizers of the Unigram kind (XLM-R) take it for the token all
-the same, which this format cannot change; crossfill and its ONNX export read it as text."""
+_USAGE = Path(__file__).with_name("stock.md")
 
 
 def export_stock(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage: None) -> None:
     """Write the tagger of a cell as a stock checkpoint for token classification; ExportError if it has no place."""
     log("loading the encoder")
-    parts = take_apart(tagger, cell)
-    _check(parts)
+    parts = take_apart(tagger, cell, onnx=False)
     log("putting the checkpoint together")
     model = _assemble(parts)
     log("comparing its logits with the model's")
     _verify(parts, model)
     log(f"writing {out}")
-    write_surroundings(parts, tagger, out, _USAGE)
+    write_surroundings(parts, tagger, out, _USAGE.read_text(encoding="utf-8"))
     model.save_pretrained(out)
     path = out / "tokenizer_config.json"
     settings = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     write_json(path, {**settings, "split_special_tokens": True})  # special tokens are read as text
-
-
-def _check(parts: Parts) -> None:
-    config, n_layers = parts.words.config, parts.words.network.n_layers
-    reasons = []
-    if parts.unit is Unit.SENTENCE:
-        reasons.append("it labels sentences")
-    if config.pooling != "first":
-        reasons.append(f"words are read from their {config.pooling} piece, and pipelines take the first")
-    if parts.words.layer != n_layers:
-        reasons.append(f"heads read layer {parts.words.layer} of {n_layers}, and those classes read the last")
-    if reasons:
-        raise ExportError(
-            f"{parts.cell}: a transformers token-classification checkpoint cannot carry this model: "
-            f"{'; '.join(reasons)}; export it with --onnx, where pooling is part of the graph"
-        )
 
 
 def _assemble(parts: Parts) -> "PreTrainedModel":

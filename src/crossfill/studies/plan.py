@@ -138,7 +138,7 @@ def make_partitions(study: StudyConfig, grid: StudyGrid) -> list[StudyPartition]
         try:
             parts = list(_parts(settings, grid, study.data))
         except CrossfillError as error:
-            raise ConfigError(f"partitions: {settings.name}: {error}") from None
+            raise ConfigError(f"partitions: kind: {settings.kind}: {error}") from None
         if wrong := [half for half in settings.halves or () if half > len(parts)]:
             raise ConfigError(f"partitions: {settings.name}: expected halves of 1 to {len(parts)}, got {wrong}")
         for half, partition in enumerate(parts, start=1):
@@ -234,7 +234,8 @@ def _hash(values: Any) -> str:
 def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> Iterable[Partition]:
     cells, languages, size, seed = grid.grid.cells, grid.grid.languages, settings.size or 0, settings.seed
     if settings.size is None and settings.kind in ("bridges", "languages", "similar", "different"):
-        raise DataError("expected size, the number of bridges, of parts or of languages; got none")
+        what = {"bridges": "bridges", "languages": "parts"}.get(settings.kind, "languages")
+        raise DataError(f"size: expected the number of {what}, as size: 3; got none")
     match settings.kind:
         case "random":
             return random_halves(cells, seed)
@@ -245,7 +246,7 @@ def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> 
             return alternating_halves(cells, tuple(map(language_code, listed)))
         case "hold-out":
             if not settings.cells:
-                raise DataError("expected cells to hold out, such as [ner/wol]; got none")
+                raise DataError("cells: expected cells to hold out, as cells: [ner/wol]; got none")
             return [hold_out(cells, [find_cell(cell, cells) for cell in settings.cells])]
         case "languages":
             return language_folds(cells, size, seed)

@@ -249,6 +249,8 @@ def load_study_grid(data: DataSettings) -> StudyGrid:
         "the largest-source method trains on the seen language with most training words"
         for language in sorted(sources - set(grid.languages))
     ]
+    used = sorted(sources & set(grid.languages))
+    notes += [f"data.source_only: {one} serves the largest-source method only, and is not scored" for one in used]
     if gaps and data.gaps == "refuse":
         raise DataError("\n".join(gaps))
     if gaps:

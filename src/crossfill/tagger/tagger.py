@@ -66,12 +66,13 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         """How its languages look, by which it chooses the language of a sentence."""
         self._hub_mixin_config = None  # else huggingface_hub writes a config.json of its own into the folder
         self._known = frozenset(self.cells)
+        self.unfinished = False  # whether its training was interrupted, so that it tags with the best state so far
 
     @classmethod
     def from_folder(cls, folder: Path, encoder: str | None = None, cache: Path | bool = False) -> "Tagger":
         """Load the tagger in a model folder."""
         model, config = load_model(folder, encoder, cache)
-        return cls(
+        tagger = cls(
             with_adapted(model, load_adapted(folder, model)),
             config,
             load_calibration(folder),
@@ -80,6 +81,8 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
             load_card_info(folder),
             LanguageProfiles.load(folder),
         )
+        tagger.unfinished = (folder / checkpoint.STATE).exists()
+        return tagger
 
     @property
     def cells(self) -> tuple[Cell, ...]:

@@ -14,7 +14,7 @@ from crossfill.config import Config
 from crossfill.data.codes import find_cell
 from crossfill.data.folder import load_grid
 from crossfill.encoders.base import Encoder, build_encoder
-from crossfill.errors import CheckpointError, DataError
+from crossfill.errors import CheckpointError, DataError, listed
 from crossfill.evaluation.expected import FEWEST_CELLS, save_expected
 from crossfill.evaluation.results import Results
 from crossfill.evaluation.scoring import evaluate, scored_corpora
@@ -44,8 +44,6 @@ AUTO = "auto"
 """The method that stands for the best of several on held-out seen cells."""
 Log = Callable[[str], None]
 """Shows a line to the user."""
-_MOST_NAMES = 8
-"""Unseen cells that an announcement names."""
 
 
 def train(
@@ -55,6 +53,7 @@ def train(
     out: str | Path | None = None,
     config: Config | str | Path | None = None,
     hold_out: Iterable[str | Cell] = (),
+    max_train: int | None = None,
     **options: Any,
 ) -> Tagger:
     """Train on the cells of a grid, or of a data folder, except those held out; the model is written to `out` if given.
@@ -67,11 +66,13 @@ def train(
         out: Folder for the model.
         config: Settings, or a YAML file of them. Without, they are those of a preset, fitted to the data.
         hold_out: Cells to leave unseen.
+        max_train: Most training sentences of each corpus of a data folder.
         options: `preset` (`laptop`, `gpu`, `paper` or `demo`; by default chosen by encoder and device). `resume` goes
             on with a run that was interrupted in `out`, and `force` replaces what is there. `cache` is the folder for
             corpora and features, or whether to use the default one. With `expect`, seen cells are held out in turn to
             calibrate, and to say what filled cells will score (`Tagger.expectations`); by default where the encoder is
-            frozen. `quiet` hides what is chosen and how far it is; by default it is shown in terminals and notebooks.
+            frozen. `changes` are settings by path, as `{"training.steps": 500}`. `quiet` hides what is chosen and how
+            far it is; by default it is shown in terminals and notebooks.
 
     """
     quiet = options.pop("quiet", None)
@@ -79,7 +80,9 @@ def train(
     vectors = None
     if isinstance(grid, str | Path):
         vectors = vectors_beside(grid)
-        grid = load_grid(grid, cache=cache)
+        grid = load_grid(grid, cache=cache, max_train=max_train)
+    elif max_train is not None:
+        raise DataError("expected the path of a data folder, as there is max_train; got a grid, which has been read")
     if not isinstance(grid, Grid):
         raise DataError(f"expected a Grid, or the path of a data folder; got {type(grid).__name__}")
     names = [hold_out] if isinstance(hold_out, str | Cell) else hold_out
@@ -150,11 +153,14 @@ class TrainingRun:
             f"{method} over {PurePath(encoder.name).name}{how}: {settings.steps:,} steps of {settings.cells_per_step} "
             f"× {settings.batch_sentences} sentences, learning rate {settings.learning_rate:g}, seed {settings.seed}"
         )
+        onnx, stock = (export_obstacles(config, self.encoder, onnx) for onnx in (True, False))
+        if onnx or stock:
+            how = "will not carry this model" if onnx else "will carry this model with --onnx only"
+            yield f"crossfill export {how}: {'; '.join(stock)}"
         n_words = sum(self.grid.training(cell).n_words for cell in self.seen)
-        names = ", ".join(map(str, self.unseen[:_MOST_NAMES]))
-        if len(self.unseen) > _MOST_NAMES:
-            names += f" and {len(self.unseen) - _MOST_NAMES} more"
-        to_fill = f"{_cells(self.unseen)} will be filled: {names}" if self.unseen else "none is left to fill"
+        to_fill = (
+            f"{_cells(self.unseen)} will be filled: {listed(self.unseen)}" if self.unseen else "none is left to fill"
+        )
         yield f"{_cells(self.seen)} seen, {n_words:,} training words; {to_fill}"
         if find_method(config.method).language_vectors is not None and (note := bridge_note(self.seen)):
             yield note
@@ -211,6 +217,26 @@ class TrainingRun:
         return build_encoder(self.configs[0], self.grid.inventory.languages, self.request.cache, self.log is None)
 
 
+def export_obstacles(config: Config, encoder: Encoder, onnx: bool = False) -> list[str]:
+    """List what `crossfill export` has no place for, and what changes it; an ONNX graph carries more."""
+    if encoder.source is None:
+        return [
+            f"{config.encoder.name} reads hashed n-grams, which no tokenizer makes (train over a pretrained encoder)"
+        ]
+    settings, last = config.encoder.pretrained, encoder.source.n_layers
+    obstacles = {
+        "it reads the surface of words, too (--set encoder.surface=false)": encoder.n_features != encoder.source.size,
+        "hidden layers are between features and heads (--set heads.hidden=[])": bool(config.heads.hidden),
+        f"words are read from their {settings.pooling} piece, and pipelines take the first (--onnx)": (
+            not onnx and settings.pooling != "first"
+        ),
+        f"heads read layer {settings.layer} of {last}, and pipelines read the last (--onnx)": (
+            not onnx and settings.layer not in (None, last)
+        ),
+    }
+    return [obstacle for obstacle, holds in obstacles.items() if holds]
+
+
 def _cells(cells: Collection[Cell]) -> str:
     return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
 
@@ -262,12 +288,27 @@ def locked_for_run(folder: Path, resume: bool, force: bool) -> Iterator[None]:
                     folder.rmdir()
 
 
+def check_request(request: RunRequest) -> None:
+    """Refuse what can be refused before any data is read: settings, an encoder, and a folder that holds a run."""
+    if request.out is not None and is_first_process():  # others come when it has begun
+        _check_state(request.out, request.resume, request.force)
+    choose_settings(Grid({}), (), replace(request, method=None if request.method == AUTO else request.method))
+
+
 def _remove_state(folder: Path) -> None:
     shutil.rmtree(folder / checkpoint.HELD_OUT, ignore_errors=True)
     (folder / checkpoint.STATE).unlink(missing_ok=True)
 
 
 def _make_ready(folder: Path, resume: bool, force: bool) -> None:
+    state = _check_state(folder, resume, force)
+    if state != "empty" and not resume:
+        _remove_state(folder)
+        checkpoint.remove_run(folder)
+
+
+def _check_state(folder: Path, resume: bool, force: bool) -> str:
+    """Return the state of a folder; an error if a run may not begin there."""
     state = run_state(folder)
     if resume and state == "empty":
         raise CheckpointError(f"{folder}: expected a run to resume, found none; train without --resume")
@@ -278,6 +319,4 @@ def _make_ready(folder: Path, resume: bool, force: bool) -> None:
         what = "a finished model;" if state == "finished" else "an unfinished run; --resume (resume=True) continues it,"
         replace = "--force (force=True) replaces it, or name another folder with --out"
         raise CheckpointError(f"{folder}: expected an empty folder, found {what} {replace}")
-    if state != "empty" and not resume:
-        _remove_state(folder)
-        checkpoint.remove_run(folder)
+    return state

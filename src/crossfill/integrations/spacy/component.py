@@ -93,7 +93,7 @@ class Crossfill(Pipe):
             yield from docs
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:  # noqa: ARG002  nothing to leave out
-        """Save the model, with a frozen encoder if `with_encoder`."""
+        """Save the model; of a frozen encoder its name only, or a copy if `with_encoder`."""
         self.tagger.save(path, self.with_encoder)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Crossfill":  # noqa: ARG002
@@ -143,7 +143,7 @@ make_crossfill = Language.factory(
         "encoder": None,
         "spans_key": "crossfill",
         "overwrite": True,
-        "with_encoder": True,
+        "with_encoder": False,
     },
 )(Crossfill)
 

@@ -87,7 +87,7 @@ function showItem(enter, first = "") {
 
 function showButtons() {
   const found = item(), before = state.items[state.at - 1];
-  enable(byId("undo"), found?.undo.length || before);
+  enable(byId("undo"), found?.undo.length || before || state.progress?.recent.length);
   enable(byId("redo"), found?.redo.length || found?.takenBack);
 }
 
@@ -131,7 +131,7 @@ async function undo() {
     say("Undone.");
     return showButtons();
   }
-  const before = state.items[state.at - 1];
+  const before = state.items[state.at - 1] ?? await acceptedLast();
   if (!before) return say("There is nothing to undo.");
   if (before.done) {
     const answer = await attempt(() => teach("withdraw", { cell: state.cell, id: before.id, who: byId("who").value.trim() }));
@@ -143,6 +143,16 @@ async function undo() {
   showItem(true);
   tell("Taken back; accept it again when it is right.");
   say(`Taken back: ${textOf(before.now)}`);
+}
+
+/** Put the sentence that was accepted last, before this page was loaded, in front of all others. */
+async function acceptedLast() {
+  await refresh();
+  const last = state.progress?.recent[0];
+  if (!last) return null;
+  state.items.unshift({ ...asItem(last, last.id), done: true });
+  state.at++;
+  return state.items[0];
 }
 
 async function redo() {
@@ -174,6 +184,7 @@ async function refresh() {
     const learned = state.progress && found.state !== state.progress.state;
     state.progress = found;
     showProgress(found, { goBack, reopen });
+    showButtons();
     if (found.problem) show(new Error(`It could not learn: ${found.problem}`), null);
     if (learned) await relearned(found);
   }

@@ -8,6 +8,7 @@ from crossfill.adaptation.cell import (
     CellCalibration,
     adapt_cell,
     calibrate_cell,
+    gain_of,
     offset_shift,
     shrunk_shift,
     shrunk_temperature,
@@ -38,6 +39,32 @@ def believed(n_sentences: int, doubt: float) -> Sample:
     logits[:, 1] += doubt
     odds = np.exp(logits)
     return Sample(odds / odds.sum(1, keepdims=True), gold, np.full(n_sentences, 2))
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_what_sentences_have_gained_is_what_one_counts_without_each_of_them(right: bool):
+    """Heads that know the others do better where labels follow the features, and worse where they do not."""
+    rng = np.random.default_rng(0)
+    features = torch.from_numpy(rng.normal(size=(24, 3)))
+    head = torch.tensor([[2.0, 0, 0, 0], [-2.0, 0, 0, 0], [0, 0, 0, 0]], dtype=torch.float64)
+    of_head = torch.from_numpy((features.numpy() @ head[:, :3].numpy().T).argmax(1))
+    labels = torch.from_numpy(rng.permutation(of_head.numpy())) if not right else (features[:, 1] > 0).long()
+    task = Task("pos", ("A", "B", "C"))
+    lengths = torch.full((12,), 2)
+    examples = Examples(features, word_cues(torch.arange(24)), labels, lengths, tuple(map(str, range(12))))
+    fit = Fit.of(HeadPrior.at(head), examples, CellVariances(4.0, 1.0, spread=0.0))
+    gain = gain_of(fit, task, Rule(), 0.0)
+    hits = [
+        (logits.argmax(1) == labels).numpy().reshape(12, 2).sum(1)
+        for logits in (fit.generated_logits, fit.leave_out_logits)
+    ]
+    assert gain.before == pytest.approx(hits[0].sum() / 24)
+    assert gain.after == pytest.approx(hits[1].sum() / 24)
+    without = [(hits[1].sum() - hits[1][i] - hits[0].sum() + hits[0][i]) / 22 for i in range(12)]
+    assert gain.error == pytest.approx(np.sqrt(11 / 12 * np.var(without) * 12))
+    assert gain.is_loss == (gain.before - gain.after > gain.error)
+    if right:
+        assert gain.after > gain.before + gain.error
 
 
 def test_temperatures_are_shrunk_to_that_of_the_task():

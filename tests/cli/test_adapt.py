@@ -1,5 +1,6 @@
 """`crossfill adapt`: a better cell, undone again; bad input leaves the model as it was."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,7 @@ def test_adapt_twice_and_undo(made: tuple[Path, Path, Grid, Cell], tmp_path: Pat
     code, told = run("adapt", model, tmp_path / "a.bio", "--cell", cell, "--out", tmp_path / "two", "--data", data)
     assert code == 0, told
     assert "adapted, 4 sentences (4 new" in told
+    assert re.search(rf"{cell}: its 4 sentences, each left out in turn: \d+ → \d+", told)
     assert contents(model) == before
     assert run("adapt", tmp_path / "two", tmp_path / "b.bio", "--cell", cell)[0] == 0
     tagger = crossfill.load(tmp_path / "two")
@@ -127,6 +129,26 @@ def test_a_lexicon_alone_and_beside_sentences(made: tuple[Path, Path, Grid, Cell
     code, told = run("adapt", model, "--cell", cell, "--lexicon", tmp_path / "wrong.tsv")
     assert code != 0
     assert "wrong.tsv:1: unknown label 'NONSENSE'" in told
+
+
+def test_a_cell_that_would_lose_stays_as_it_was(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:
+    model, _, grid, _ = made
+    cell = next(cell for cell in crossfill.load(model).seen if cell.task == "pos")
+    labels = grid.inventory.task(cell.task).labels
+    wrong = [
+        [(word, labels[(3 * i + 5 * j) % len(labels)]) for j, word in enumerate(grid[cell][0].train[i].words)]
+        for i in range(len(grid[cell][0].train))
+    ]
+    (tmp_path / "wrong.bio").write_text(bio(*wrong))
+    given = ["adapt", model, tmp_path / "wrong.bio", "--cell", cell, "--out", tmp_path / "same"]
+    code, told = run(*given)
+    assert code == 0, told
+    before, after = map(int, re.findall(r"in turn: (\d+) → (\d+)", told)[0])
+    if after < before:
+        assert f"{cell} would lose, and stays as it was" in told
+        assert not crossfill.load(tmp_path / "same").adapted
+    else:
+        assert crossfill.load(tmp_path / "same").adapted
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from crossfill.prediction.rules import TINY, decode_spans, follows, starts, viterbi
+from crossfill.prediction.rules import TINY, decode_spans, follows, move_weights, viterbi
 
 LABELS = ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
 RNG = np.random.default_rng(0)
@@ -43,7 +43,11 @@ def test_the_rules():
     for one, other in product(LABELS, repeat=2):
         first = f"B-{one[2:]}" if one.startswith("I-") else one
         assert allowed[LABELS.index(one), LABELS.index(other)] == valid((first, one, other)[one == first :])
-    assert [label for label, good in zip(LABELS, starts(LABELS), strict=True) if good] == ["B-LOC", "B-PER", "O"]
+    assert [label for label, good in zip(LABELS, move_weights(LABELS)[-1], strict=True) if good] == [
+        "B-LOC",
+        "B-PER",
+        "O",
+    ]
 
 
 @pytest.mark.parametrize("sharpness", [0.3, 3.0])

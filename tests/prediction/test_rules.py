@@ -14,6 +14,7 @@ from crossfill.prediction.rules import (
     Rule,
     Sample,
     count_pairs,
+    decode_spans,
     fit_offsets,
     pair_shares,
     transitions,
@@ -43,6 +44,34 @@ def test_a_rule_takes_the_best_valid_sequence(offset: float):
             key=lambda s: sum(np.log(p[i, y]) + offset * (y == 2) for i, y in enumerate(s)),
         )
         np.testing.assert_array_equal(Rule(offset).choose(p, np.array([4]), SPANS), best)
+
+
+@pytest.mark.parametrize("offset", [-2.0, 0.0, 2.0])
+def test_confidence_is_the_probability_under_the_rule_that_decided(offset: float):
+    rng, lengths = np.random.default_rng(9), np.array([4])
+    pairs = pair_shares([cell(rng, 50, 0.0, SPANS)], SPANS)
+    table = transitions(pairs)
+    for rule in (Rule(offset, pairs=pairs), Rule(offset)):
+        p = rng.dirichlet(np.ones(3), size=4)
+        weights = {}
+        for s in product(range(3), repeat=4):
+            log = sum(np.log(p[i, y]) + offset * (y == 2) for i, y in enumerate(s))
+            steps = sum(table[i, j] for i, j in pairwise([-1, *s])) if rule.pairs else 0.0
+            weights[s] = np.exp(log + steps) * all(y != 1 or (i and s[i - 1] != 2) for i, y in enumerate(s))
+        chosen = rule.choose(p, lengths, SPANS)
+        assert tuple(chosen) == max(weights, key=weights.__getitem__)
+        decoded = decode_spans(rule.weighed(p, SPANS), chosen, lengths, SPANS.labels, rule.transitions)
+        total = sum(weights.values())
+        for start, end, _, confidence in decoded:
+            inside = (0, *[1] * (end - start - 1))
+            mass = sum(w for s, w in weights.items() if s[start:end] == inside and (s[end:] or (2,))[0] != 1)
+            assert confidence == pytest.approx(mass / total)
+        if rule.pairs:
+            expected = [sum(w for s, w in weights.items() if s[i] == y) / total for i, y in enumerate(chosen)]
+        else:  # words alone, as their probabilities are shown
+            factors = np.where(np.arange(3) == 2, np.exp(offset), 1.0)
+            expected = (p * factors / (p @ factors)[:, None])[np.arange(4), chosen]
+        np.testing.assert_allclose(rule.confidence(p, chosen, lengths, SPANS), expected)
 
 
 def test_words_are_decided_one_by_one_where_all_count_or_where_asked():

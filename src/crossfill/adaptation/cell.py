@@ -20,7 +20,7 @@ from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
 from crossfill.adaptation.lexicon import Lexicon
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task, TaskKind, Unit
-from crossfill.measures.metrics import score
+from crossfill.measures.metrics import Labelling, score
 from crossfill.model import CellDecision
 from crossfill.prediction.calibration import TaskCalibration, rule_for
 from crossfill.prediction.rules import PairTable, Rule, Sample, count_pairs
@@ -40,6 +40,36 @@ class CellCalibration(NamedTuple):
     """A factor."""
     shift: float = 0.0
     """Added to the offset of the decision rule (`crossfill.prediction.rules`)."""
+
+
+class Gain(NamedTuple):
+    """Scores of the sentences that a cell was adapted to, from 0 to 1."""
+
+    before: float
+    """By the head that knows none of them."""
+    after: float
+    """By heads that know the others only."""
+    error: float
+    """Standard error of the gain, by the jackknife over sentences."""
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether the cell lost more than its standard error."""
+        return self.before - self.after > self.error
+
+
+def gain_of(fit: Fit, task: Task, rule: Rule, shift: float) -> Gain:
+    """Compare the heads of a cell with the one that was generated for it, on its sentences left out in turn."""
+    gold, lengths, counts = fit.examples.labels.numpy(), fit.examples.lengths.numpy(), []
+    for logits, offset in ((fit.generated_logits, 0.0), (fit.leave_out_logits, shift)):
+        moved = replace(rule, offset=rule.offset + offset)
+        chosen = moved.choose(logits.softmax(-1).numpy(), lengths, task)
+        counts.append(Labelling(gold, chosen, task, lengths).counts())
+    every, n = np.stack(counts), len(lengths)  # before and after × sentences × hits, gold, predicted
+    totals = np.concatenate([every.sum(1, keepdims=True), every.sum(1, keepdims=True) - every], 1)
+    scores = 2 * totals[..., 0] / np.maximum(1, totals[..., 1:].sum(-1))
+    gains = scores[1, 1:] - scores[0, 1:]  # without each sentence
+    return Gain(*scores[:, 0].tolist(), math.sqrt((n - 1) / n * float(((gains - gains.mean()) ** 2).sum())))
 
 
 def calibrate_cell(fit: Fit, task: Task, calibration: TaskCalibration | None = None) -> CellCalibration:
@@ -129,6 +159,8 @@ class AdaptedCell:
     date: str
     lexicon: Lexicon | None = None
     """Listed forms that it was adapted to."""
+    gain: Gain | None = None
+    """What the sentences have changed, if it was computed: not in cells that are loaded."""
 
     @property
     def decision(self) -> CellDecision:
@@ -161,6 +193,10 @@ def adapt_cell(
     variances = variances or default_scales(generated, task).variances(typical)
     fit = Fit.of(generated, examples, variances, lexicon)
     posterior, evidence = fit.posterior()
+    gain = None
+    if not isinstance(calibration, CellCalibration):
+        rule, calibration = rule_for(calibration, "metric"), calibrate_cell(fit, task, calibration)
+        gain = gain_of(fit, task, rule, calibration.shift) if len(examples) else None
     return AdaptedCell(
         cell=cell,
         task=task,
@@ -168,8 +204,9 @@ def adapt_cell(
         known=fit.known,
         posterior=posterior,
         variances=fit.variances,
-        calibration=calibration if isinstance(calibration, CellCalibration) else calibrate_cell(fit, task, calibration),
+        calibration=calibration,
         evidence=evidence,
         date=datetime.now(UTC).date().isoformat(),
         lexicon=lexicon,
+        gain=gain,
     )

@@ -259,6 +259,11 @@ class Fit:
         moved = centre + self.trust * (self.problem.leave_out_logits(groups) - centre)
         return moved[: len(self.examples.labels)]
 
+    @property
+    def generated_logits(self) -> Float[Tensor, "words labels"]:
+        """Logits of the words by the head that knows none of the sentences."""
+        return self.problem.matrix.times(self.problem.prior.mean)[: len(self.examples.labels)]
+
     def _moved(self, mode: Float[Tensor, "labels parameters"]) -> Float[Tensor, "labels parameters"]:
         return self.problem.prior.mean + self.trust * (mode - self.problem.prior.mean)
 

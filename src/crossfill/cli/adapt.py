@@ -65,7 +65,13 @@ def adapt(
     except DataError as error:
         where = "" if labelled is None or str(error).startswith(f"{lexicon}:") else f"{labelled}: "
         raise DataError(f"{where}{error}") from None
-    folder = copy_folder(model, out)
+    folder, gain = copy_folder(model, out), adapted.gain
+    if gain is not None and target.task in known:
+        scores = f"{100 * gain.before:.0f} → {100 * gain.after:.0f}"
+        typer.echo(f"{target}: its {len(adapted.examples)} sentences, each left out in turn: {scores}", err=True)
+        if gain.is_loss:
+            typer.echo(f"{folder}: {target} would lose, and stays as it was; check the labels, or give more sentences")
+            return
     save_adapted(folder, adapted)
     n_new = len(adapted.examples) - (len(before.examples) if before else 0)
     if target.task not in known:

@@ -119,8 +119,8 @@ def decide(
     chosen = rule.choose(probabilities, lengths, task)
     spans: list[DecodedSpan] = []
     if task.kind is TaskKind.SPANS:
-        spans = decode_spans(probabilities, chosen, lengths, task.labels)
-    confidence = probabilities[np.arange(len(chosen)), chosen]
+        spans = decode_spans(rule.weighed(probabilities, task), chosen, lengths, task.labels, rule.transitions)
+    confidence = rule.confidence(probabilities, chosen, lengths, task)
     labels = [task.labels[i] for i in chosen.tolist()]
     if options.min_confidence > 0:
         unsure = np.zeros(len(labels), dtype=np.bool_)

@@ -9,8 +9,8 @@ sequence of a sentence by what usually follows what, with spans among valid IOB2
 
 The offset is chosen on seen cells that were held out in turn, so that it expects a cell that was never seen, and A is
 counted there; in tasks of tags also in the sentences that a cell was adapted to. A weighs half, as words know some of
-what their neighbours tell. IOB2 is valid where an I-X follows B-X or I-X only; the confidence of a span is its
-probability over all valid sequences, with words taken as independent: p(y) = Πᵢ pᵢ(yᵢ) [y is valid] / Z.
+what their neighbours tell. IOB2 is valid where an I-X follows B-X or I-X only; the confidence of a word or span is its
+probability under the rule, over all sequences that it weighs: p(y) = exp(Σᵢ …) [y is valid] / Z.
 """
 
 from collections.abc import Sequence
@@ -51,12 +51,36 @@ class Rule:
 
     def choose(self, probabilities: Probabilities, lengths: Lengths, task: Task) -> LabelIds:
         """Choose the label of each word, sentence or pair, as a column of the probabilities."""
-        weights = np.log(np.maximum(probabilities, TINY))
-        if self.offset and task.absent is not None:
-            weights[:, task.labels.index(task.absent)] += self.offset
-        if not ((self.valid and task.kind is TaskKind.SPANS) or self.counts):
+        weights = np.log(np.maximum(self.weighed(probabilities, task), TINY))
+        if not self._is_of_sequences(task):
             return weights.argmax(-1)
-        return viterbi(weights, lengths, task.labels, transitions(self.pairs, self.counts) if self.pairs else None)
+        return viterbi(weights, lengths, task.labels, self.transitions)
+
+    def confidence(
+        self, probabilities: Probabilities, chosen: LabelIds, lengths: Lengths, task: Task
+    ) -> Float[np.ndarray, "words"]:
+        """Compute the probability of the chosen labels under the rule: over all sequences, where it weighs pairs."""
+        weighed = self.weighed(probabilities, task)
+        if self.transitions is not None and self._is_of_sequences(task):
+            forward, backward, _ = _recursions(weighed, lengths, move_weights(task.labels, self.transitions))
+            weighed = (forward * backward).astype(probabilities.dtype)
+        return weighed[np.arange(len(chosen)), chosen]
+
+    def weighed(self, probabilities: Probabilities, task: Task) -> Probabilities:
+        """Add the offset to the log-probability of the label that means none."""
+        if not self.offset or task.absent is None:
+            return probabilities
+        factors = np.ones(len(task.labels), dtype=probabilities.dtype)
+        factors[task.labels.index(task.absent)] = np.exp(self.offset)
+        return probabilities * factors / (probabilities @ factors)[:, None]
+
+    @property
+    def transitions(self) -> Float[np.ndarray, "previous labels"] | None:
+        """½ A, if the rule looks at pairs."""
+        return transitions(self.pairs, self.counts) if self.pairs else None
+
+    def _is_of_sequences(self, task: Task) -> bool:
+        return (self.valid and task.kind is TaskKind.SPANS) or bool(self.counts)
 
 
 class Sample(NamedTuple):
@@ -135,11 +159,6 @@ def follows(labels: Sequence[str]) -> Bool[np.ndarray, "labels labels"]:
     return ~inside[None, :] | same
 
 
-def starts(labels: Sequence[str]) -> Bool[np.ndarray, "labels"]:
-    """Say whether a sentence may begin with each label."""
-    return np.array([not label.startswith("I-") for label in labels])
-
-
 def viterbi(
     weights: Probabilities,
     lengths: Lengths,
@@ -147,8 +166,9 @@ def viterbi(
     after: Float[np.ndarray, "previous labels"] | None = None,
 ) -> LabelIds:
     """Find the valid sequence of each sentence with the largest sum of weights, of all sentences at once."""
-    table = np.zeros((len(labels) + 1, len(labels))) if after is None else after
-    moves_from, first = np.where(follows(labels), table[:-1], -np.inf), np.where(starts(labels), table[-1], -np.inf)
+    with np.errstate(divide="ignore"):  # what is not valid weighs −∞
+        logs = np.log(move_weights(labels, after))
+    moves_from, first = logs[:-1], logs[-1]
     steps = _steps(lengths)
     back = np.zeros(weights.shape, dtype=np.int64)
     scores = np.zeros((len(steps[0]) if steps else 0, len(labels)))
@@ -169,13 +189,27 @@ def viterbi(
     return chosen
 
 
+def move_weights(
+    labels: Sequence[str], after: Float[np.ndarray, "previous labels"] | None = None
+) -> Float[np.ndarray, "previous labels"]:
+    """Weigh each label after each, and in the last row at the beginning: e^A, and 0 for what is not valid."""
+    begins = np.array([not label.startswith("I-") for label in labels])
+    valid = np.vstack([follows(labels), begins]).astype(np.float64)
+    return valid if after is None else valid * np.exp(after)
+
+
 def decode_spans(
-    probabilities: Probabilities, decoded: LabelIds, lengths: Lengths, labels: Sequence[str]
+    probabilities: Probabilities,
+    decoded: LabelIds,
+    lengths: Lengths,
+    labels: Sequence[str],
+    after: Float[np.ndarray, "previous labels"] | None = None,
 ) -> list[DecodedSpan]:
     """Find the spans of a sequence with their probabilities, by the forward and backward recursions."""
-    forward, backward, scales = _recursions(probabilities, lengths, labels)
+    table = move_weights(labels, after)
+    forward, backward, scales = _recursions(probabilities, lengths, table)
     p = np.maximum(probabilities, TINY)
-    allowed, column = follows(labels), {label: i for i, label in enumerate(labels)}
+    column = {label: i for i, label in enumerate(labels)}
     types, sentence_end = span_types(labels), np.repeat(np.cumsum(lengths), lengths)
     decoded_spans = []
     for item in spans(decoded, labels, lengths).tolist():
@@ -184,25 +218,26 @@ def decode_spans(
         inside = column.get(f"I-{kind}")
         mass = forward[start, column[f"B-{kind}"]]
         if inside is not None:
-            mass *= np.prod(p[start + 1 : end, inside] / scales[start + 1 : end])
+            before = decoded[start : end - 1]
+            mass *= np.prod(p[start + 1 : end, inside] * table[before, inside] / scales[start + 1 : end])
         if end < sentence_end[start]:  # the span ends here: the next label is any valid one but its continuation
-            after = allowed[decoded[end - 1]].copy()
+            others = table[decoded[end - 1]].copy()
             if inside is not None:
-                after[inside] = False
-            mass *= float((p[end] * backward[end])[after].sum()) / scales[end]
+                others[inside] = 0.0
+            mass *= float((p[end] * backward[end]) @ others) / scales[end]
         decoded_spans.append(DecodedSpan(start, end, kind, min(1.0, float(mass))))
     return decoded_spans
 
 
 def _recursions(
-    probabilities: Probabilities, lengths: Lengths, labels: Sequence[str]
+    probabilities: Probabilities, lengths: Lengths, table: Float[np.ndarray, "previous labels"]
 ) -> tuple[Probabilities, Probabilities, Float[np.ndarray, "words"]]:
-    """Compute forward and backward sums over valid sequences, divided at each word by the total of the forward sums."""
-    p, allowed = np.maximum(probabilities.astype(np.float64), TINY), follows(labels).astype(np.float64)
+    """Compute forward and backward sums over all sequences, divided at each word by the total of the forward sums."""
+    p, allowed = np.maximum(probabilities.astype(np.float64), TINY), table[:-1]
     steps = _steps(lengths)
     forward, backward, scales = np.zeros_like(p), np.ones_like(p), np.ones(len(p))
     for step, rows in enumerate(steps):
-        reach = starts(labels) if step == 0 else forward[steps[step - 1][: len(rows)]] @ allowed
+        reach = table[-1] if step == 0 else forward[steps[step - 1][: len(rows)]] @ allowed
         mass = p[rows] * reach
         scales[rows] = mass.sum(1)
         forward[rows] = mass / scales[rows, None]

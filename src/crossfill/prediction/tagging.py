@@ -108,7 +108,7 @@ class Tagging:
     task: Task
     """Its labels are those of the columns of `probabilities`."""
     confidence: Float[np.ndarray, "words"]
-    """The probability of each word's label."""
+    """The probability of each word's label, under the rule that decided."""
     entropy: Float[np.ndarray, "words"]
     mutual_information: Float[np.ndarray, "words"]
     """The part of the entropy that more knowledge of the parameters would remove; zero in plug-in prediction."""

@@ -69,7 +69,8 @@ def gain_of(fit: Fit, task: Task, rule: Rule, shift: float) -> Gain:
     totals = np.concatenate([every.sum(1, keepdims=True), every.sum(1, keepdims=True) - every], 1)
     scores = 2 * totals[..., 0] / np.maximum(1, totals[..., 1:].sum(-1))
     gains = scores[1, 1:] - scores[0, 1:]  # without each sentence
-    return Gain(*scores[:, 0].tolist(), math.sqrt((n - 1) / n * float(((gains - gains.mean()) ** 2).sum())))
+    error = math.sqrt((n - 1) / n * float(((gains - gains.mean()) ** 2).sum()))
+    return Gain(float(scores[0, 0]), float(scores[1, 0]), error)
 
 
 def calibrate_cell(fit: Fit, task: Task, calibration: TaskCalibration | None = None) -> CellCalibration:

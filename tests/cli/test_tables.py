@@ -49,7 +49,7 @@ def test_words_stand_above_what_is_said_of_them(width: int):
         Cell("pos", "wol"), sentence, ("X", "LABEL", "LABEL"), np.full((3, 2), 0.5), task, sure, zero, zero
     )
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_words(console, tagging, numbers=True)
+    print_words(console, tagging)
     assert isinstance(console.file, io.StringIO)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     assert max(map(len, lines)) <= width

@@ -135,7 +135,7 @@ def test_white_space_and_sentences(model: Path, tagger: Tagger):
 def test_a_saved_pipeline_has_its_model_with_it(model: Path, tmp_path: Path):
     moved = tmp_path / "moved"
     shutil.copytree(model, moved)
-    nlp = pipeline(moved, "ner/rus", "pos/rus", options={"min_confidence": 0.3})
+    nlp = pipeline(moved, "ner/rus", "pos/rus", options={"min_confidence": 0.3}, with_encoder=True)
     text = "Лейла живёт в Афинах."
     before = nlp(text)
     nlp.to_disk(tmp_path / "pipeline")

@@ -93,7 +93,7 @@ def test_names_of_cells(tagger: Tagger):
     with pytest.raises(DataError, match=r"unknown cell 'ner/wool'; did you mean 'ner/wol'\? known: .*pos/fin"):
         tagger.tag(["a"], "ner/wool")
     with pytest.raises(DataError, match="expected a cell as task/language"):
-        tagger.tag(["a"], "ner")
+        tagger.cell("ner")
     with pytest.raises(ConfigError, match="samples"):
         tagger.tag(["a"], "ner/wol", samples=-1)
 

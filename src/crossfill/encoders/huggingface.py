@@ -127,7 +127,9 @@ class QuantisedLinear(nn.Module):
     def forward(self, values: Float[Tensor, "*batch given"]) -> Float[Tensor, "*batch outputs"]:
         rows = values.flatten(0, -2)
         scale = (rows.abs().amax(1, keepdim=True) / _LARGEST_BYTE).clamp(min=_TINY)
-        products = torch._int_mm((rows / scale).round().to(torch.int8), self.weight)
+        products = torch._int_mm(  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+            (rows / scale).round().to(torch.int8), self.weight
+        )
         outputs = (products * scale * self.scale).unflatten(0, values.shape[:-1])
         return outputs if self.bias is None else outputs + self.bias
 

@@ -106,7 +106,8 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
 
     def target(self, name: str | Cell) -> Cell:
         """Find the cell of this name, to tag in; of a task alone, that of the task in an unknown language: `ner`."""
-        given = name if isinstance(name, Cell) else Cell.parse(name if "/" in name else f"{name}/{UNKNOWN}")
+        alone = isinstance(name, str) and "/" not in name
+        given = name if isinstance(name, Cell) else Cell.parse(f"{name}/{UNKNOWN}" if alone else name)
         if given.language != UNKNOWN or UNKNOWN in self.model.inventory.languages:
             return self.cell(given)
         return Cell(self.model.inventory.task(task_name(given.task)).name, UNKNOWN)
@@ -226,16 +227,14 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
             task = Task(target.task, tuple(sorted(labelled.label_counts())), labelled.unit)
             inventory = with_tasks(inventory, [task])
         task = inventory.task(target.task)
-        listed = before.lexicon if before else None
+        listed, examples = (before.lexicon, before.examples) if before else (None, None)
         if lexicon is not None:
             forms = read_lexicon(lexicon if isinstance(lexicon, Mapping) else Path(lexicon), task)
             new = Lexicon.of(self.model, target, task, forms)
-            listed = listed + new if listed else new
+            listed, examples = listed + new if listed else new, examples or Examples.none(new.features.shape[1])
         if lexicon is None or len(labelled):
-            examples = Examples.of(self.model, target, labelled, inventory)
-            examples = before.examples + examples if before else examples
-        else:
-            examples = before.examples if before else Examples.none(new.features.shape[1])
+            more = Examples.of(self.model, target, labelled, inventory)
+            examples = examples + more if examples else more
         adapted = self.adapted_to(examples, target, task, lexicon=listed)
         self.replace_adapted(target, adapted)
         return adapted

@@ -39,7 +39,8 @@ def build_app(
     queue = RequestQueue(engine, settings)
     described = describe_grid(tagger, name, examples or {}, settings, teach=teacher is not None)
     overview = to_json(described, inf_nan_mode="null")
-    example = {"cells": [described["cells"][0]["cell"]], "text": "Dakar mooy péeyu Senegaal."}
+    cell, texts = tagger.cells[0], (texts for language in described["languages"] for texts in language["examples"])
+    example = {"cells": [str(cell)], "text": next(texts, "Dakar mooy péeyu Senegaal.")}
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from crossfill import __version__
 from crossfill.data.segmentation import split_text
@@ -36,6 +37,16 @@ class RequestBody(BaseModel):
     """What is sent to the API: nothing but the fields that are known."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_the_first_unknown_field(cls, values: Any) -> Any:
+        unknown = (
+            next((key for key in values if key not in cls.model_fields), None) if isinstance(values, dict) else None
+        )
+        if unknown is not None:
+            raise PydanticCustomError("unknown_field", "{field}: unknown field", {"field": str(unknown)[:100]})
+        return values
 
 
 class TagRequest(RequestBody):

@@ -227,14 +227,14 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
             task = Task(target.task, tuple(sorted(labelled.label_counts())), labelled.unit)
             inventory = with_tasks(inventory, [task])
         task = inventory.task(target.task)
-        listed, examples = (before.lexicon, before.examples) if before else (None, None)
+        listed = before.lexicon if before else None
+        examples = before.examples if before else Examples.none(self.model.width(target.task, task.unit))
         if lexicon is not None:
             forms = read_lexicon(lexicon if isinstance(lexicon, Mapping) else Path(lexicon), task)
             new = Lexicon.of(self.model, target, task, forms)
-            listed, examples = listed + new if listed else new, examples or Examples.none(new.features.shape[1])
+            listed = listed + new if listed else new
         if lexicon is None or len(labelled):
-            more = Examples.of(self.model, target, labelled, inventory)
-            examples = examples + more if examples else more
+            examples += Examples.of(self.model, target, labelled, inventory)
         adapted = self.adapted_to(examples, target, task, lexicon=listed)
         self.replace_adapted(target, adapted)
         return adapted

@@ -16,7 +16,7 @@ from crossfill.cli.app import app, main
 from crossfill.data.writers import write_grid
 from crossfill.grid.cells import Cell, Grid
 from crossfill.web.app import build_app
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 from tests.scenarios import SMALL, mixed_grid
 
 RUN = CliRunner()

@@ -11,7 +11,7 @@ from crossfill.grid.sentence import Sentence
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 
 PLACES = [
     Sentence(("🦁", "Dakar", "mooy", "péeyu", "Senegaal", "."), ("O", "B-LOC", "O", "O", "B-LOC", "O")),

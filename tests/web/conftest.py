@@ -11,7 +11,7 @@ import crossfill
 from crossfill.grid.cells import Cell, Grid
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 from tests.scenarios import SMALL, small_grid
 from tests.web.browsing import CHROMIUM, OPTIONS
 

@@ -19,7 +19,7 @@ from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.engine import SampledHeads
 from crossfill.web.overview import describe_grid
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 from tests.scenarios import INVENTORY, SEEN, SMALL
 from tests.web.servers import running
 

@@ -14,8 +14,8 @@ from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.engine import Engine, TagRequest
 from crossfill.web.problems import ApiError
+from crossfill.web.serve_settings import ServeSettings
 from crossfill.web.server import CONNECTIONS
-from crossfill.web.settings import ServeSettings
 from tests.web.servers import running
 
 

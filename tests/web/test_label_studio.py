@@ -16,7 +16,7 @@ from crossfill.tagger.annotation import candidates, choose
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 from tests.integrations.taggings import TEXTS
 from tests.web.adapters import asking, knowing_tagger
 from tests.web.exchanges import alike, exchanges

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 from crossfill.tagger.tagger import Tagger, load
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 from tests.integrations.documents import NAMED_ENTITY, type_system, xmi
 from tests.web.servers import running
 

@@ -18,7 +18,7 @@ from crossfill.grid.cells import Cell
 from crossfill.tagger import render
 from crossfill.tagger.tagger import Tagger, load
 from crossfill.web.app import build_app
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 from tests.web.browsing import ARABIC, THAI, WOLOF, alike, labels, needs_chromium, serious, visit, words
 from tests.web.servers import running
 

@@ -16,7 +16,7 @@ import requests
 
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 from tests.web.adapters import knowing_tagger
 from tests.web.servers import running
 from tests.web.test_label_studio import CONFIG

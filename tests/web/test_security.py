@@ -10,7 +10,7 @@ from crossfill.errors import ConfigError
 from crossfill.tagger.tagger import Tagger
 from crossfill.web.app import build_app
 from crossfill.web.security import HEADERS
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 
 SECRET = "zebra-crossing"
 TEXT = f"Dakar mooy péeyu {SECRET}. Dakar!"

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from crossfill.cli import serve as command
 from crossfill.cli.app import app
 from crossfill.errors import ConfigError
+from crossfill.web.serve_settings import ServeSettings
 from crossfill.web.server import serve
-from crossfill.web.settings import ServeSettings
 
 
 @pytest.fixture(autouse=True)

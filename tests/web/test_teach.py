@@ -17,8 +17,8 @@ from crossfill.tagger.tagger import Tagger, as_sentence, load
 from crossfill.teaching.sentence_queue import let_wait
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
+from crossfill.web.serve_settings import ServeSettings
 from crossfill.web.server import check_apart
-from crossfill.web.settings import ServeSettings
 
 CELL = "pos/wol"
 LINES = ["Dakar mooy péeyu Senegaal", "Ndar nekk na ci Senegaal", "Dafa rafet", "Maa ngi dem Ndar", "Lii lan la"]

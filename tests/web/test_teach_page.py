@@ -22,7 +22,7 @@ from crossfill.grid.sentence import Sentence
 from crossfill.tagger.tagger import load
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 from tests.scenarios import small_grid
 from tests.web.browsing import needs_chromium, serious
 from tests.web.conftest import CODES

@@ -13,7 +13,7 @@ from crossfill.cli.options import QUIET, ModelFolder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from crossfill.web.settings import ServeSettings
+    from crossfill.web.serve_settings import ServeSettings
 
 LIMITS = ("max_characters", "max_words", "max_samples", "max_document_bytes", "queue", "batch_requests", "timeout")
 """Settings of the server that `--limit` can change."""
@@ -62,8 +62,8 @@ def web() -> "tuple[Callable[..., None], type[ServeSettings]]":
     from crossfill.errors import ConfigError, missing_package
 
     try:
+        from crossfill.web.serve_settings import ServeSettings
         from crossfill.web.server import serve as run
-        from crossfill.web.settings import ServeSettings
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("crossfill"):
             raise

@@ -22,7 +22,7 @@ from crossfill.teaching.service import Teacher
 from crossfill.web.engine import Engine, ReadRequest
 from crossfill.web.problems import BODY_PROBLEMS, ApiError, check_size, problems
 from crossfill.web.request_queue import RequestQueue
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 
 Labelled = tuple[str, list[Sentence], str | None]
 """Who labelled sentences, the sentences, and the annotation that they are from, as the journal names it."""

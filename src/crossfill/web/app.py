@@ -20,7 +20,7 @@ from crossfill.web.overview import describe_grid
 from crossfill.web.problems import BODY_PROBLEMS, PROBLEMS, answer_problems, problems
 from crossfill.web.request_queue import RequestQueue
 from crossfill.web.security import Shield
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 from crossfill.web.teach import add_teaching
 
 _MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}

@@ -21,7 +21,7 @@ from crossfill.prediction.queries import Query
 from crossfill.prediction.tagging import DIGITS, Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger, as_sentence
 from crossfill.web.problems import check_size
-from crossfill.web.settings import MAX_CELLS, MAX_WORK, ServeSettings
+from crossfill.web.serve_settings import MAX_CELLS, MAX_WORK, ServeSettings
 
 INTERVAL = 0.9
 """Error bars cover this share of the posterior samples."""

@@ -17,7 +17,7 @@ from crossfill.grid.cells import Cell
 from crossfill.measures.significance import pca
 from crossfill.methods.registry import find_method
 from crossfill.tagger.tagger import Tagger
-from crossfill.web.settings import MAX_CELLS, ServeSettings
+from crossfill.web.serve_settings import MAX_CELLS, ServeSettings
 
 EXAMPLES = (16, 51)
 """Sentences of the parallel corpus that serve as examples, by number: they name people, places, organisations."""

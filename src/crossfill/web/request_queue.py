@@ -13,7 +13,7 @@ from fastapi import Request, Response
 from crossfill.prediction.tagging import Tagging
 from crossfill.web.engine import Engine, Job, ReadRequest
 from crossfill.web.problems import ApiError
-from crossfill.web.settings import BATCH_WORK, ServeSettings
+from crossfill.web.serve_settings import BATCH_WORK, ServeSettings
 
 Value = TypeVar("Value")
 

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crossfill import __version__
 from crossfill.web.problems import ApiError, check_size, problem_response
-from crossfill.web.settings import LOOPBACK, ServeSettings
+from crossfill.web.serve_settings import LOOPBACK, ServeSettings
 
 DOCUMENT_PATHS = ("/label-studio/", "/inception/")  # other programs send whole documents there
 GUARDED_PATHS = ("/api/", *DOCUMENT_PATHS)  # need a token, if the server has one

@@ -16,7 +16,7 @@ from crossfill.tagger.tagger import load
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.security import log, set_up_log
-from crossfill.web.settings import ServeSettings
+from crossfill.web.serve_settings import ServeSettings
 
 CONNECTIONS: dict[str, Any] = {
     "http": "h11",  # it bounds trailers, too, which httptools lets grow

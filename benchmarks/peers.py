@@ -9,7 +9,7 @@ test sentences by the same scorer; what is done is kept in FOLDER, and not done 
     crf     sklearn-crfsuite: word, first and last letters, shape, neighbours, transitions
     spacy   spaCy's tagger or entity recogniser, trained from scratch
     probe   logistic regression on the frozen encoder's vectors
-    layers  fine-tuning: the encoder's last layers and heads of tasks learn from all seen cells, then from the sentences
+    layers  fine-tuning: the encoder's last layer and heads of tasks learn from all seen cells, then from the sentences
     heads   the same above the encoder: a head with a hidden layer per task, trained as crossfill's `jm` is
 
 `--choose` scores the settings of `SEARCHED` on cells of the languages that report nothing, from 5 and 40 sentences;
@@ -55,21 +55,17 @@ SENTENCES = (1, 5, 10, 20, 40, 80, 160)
 SENTENCES_TO_CHOOSE = (5, 40)
 STATE_SCALE = 16.0
 """States are kept in float16, divided by this: those of sentence starts are beyond its range."""
-TOP, BATCH = 2, 16
-"""Last layers of the encoder that may train, and sentences per step when they learn from all seen cells."""
+TOP, BATCH = 1, 16
+"""Last layers of the encoder that train, and sentences per step when they learn from all seen cells."""
 Chosen = Sequence[int]
 Learner = Callable[[Chosen], np.ndarray]
 """Learns from some sentences of a cell, and returns the labels of its test words."""
 SEARCHED: dict[str, list[dict[str, Any]]] = {
-    "crf": [{"c1": a, "c2": b} for a in (0.0, 0.05) for b in (0.01, 0.05, 0.3)],
-    "spacy": [{"epochs": n, "dropout": p} for n in (15, 40) for p in (0.1, 0.3)],
+    "crf": [{"c1": a, "c2": b} for a, b in ((0.05, 0.05), (0.0, 0.05), (0.0, 0.3), (0.2, 0.01))],
+    "spacy": [{"epochs": n, "dropout": p} for n, p in ((10, 0.1), (30, 0.1), (30, 0.3))],
     "probe": [{"c": c, "scaled": s} for s in (True, False) for c in (0.003, 0.03, 0.3, 3.0, 30.0)],
-    "layers": [
-        {"shared": shared, "layers": 2, "rate": rate, "epochs": epochs}
-        for shared in ("3e-4 x 3", "1e-4 x 3")
-        for rate in (1e-4, 3e-4)
-        for epochs in (5, 20)
-    ],
+    "layers": [{"shared": "3e-4 x 2", "rate": r, "epochs": n} for r, n in ((1e-4, 10), (3e-4, 10), (1e-3, 10))]
+    + [{"shared": "1e-4 x 2", "rate": 3e-4, "epochs": 10}],
     "heads": [{"rate": r, "epochs": n} for r in (3e-4, 1e-3, 3e-3) for n in (10, 40)],
 }
 CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
@@ -312,8 +308,8 @@ class TopLayers(nn.Module):
         words = states.flatten(0, 1)[places].float()
         return self.heads[task](functional.dropout(words, 0.1, self.training))
 
-    def trainable(self, n_layers: int) -> list[nn.Parameter]:
-        chosen = [self.network.layers[-n_layers:], self.network.norm, self.heads]
+    def trainable(self, tasks: Sequence[str]) -> list[nn.Parameter]:
+        chosen = [self.network.layers, self.network.norm, *(self.heads[task] for task in tasks)]
         return [parameter for module in chosen for parameter in module.parameters()]
 
 
@@ -351,8 +347,8 @@ def layers(scene: Scene) -> Callable[[Lesson, dict[str, Any]], Learner]:
     untrained = {key: value.clone() for key, value in top.state_dict().items()}
 
     @cache
-    def shared(how: str, n_layers: int, half: int) -> dict[str, Tensor]:
-        file = scene.out / "shared" / f"{how.replace(' ', '')}-{n_layers}-{half}.safetensors"
+    def shared(how: str, half: int) -> dict[str, Tensor]:
+        file = scene.out / "shared" / f"{how.replace(' ', '')}-{half}.safetensors"
         if not file.exists():
             started, (rate, epochs) = time.process_time(), (float(part) for part in how.split(" x "))
             of_task = {
@@ -375,28 +371,23 @@ def layers(scene: Scene) -> Callable[[Lesson, dict[str, Any]], Learner]:
                 batches += [in_epoch[i] for i in rng.permutation(len(in_epoch))]
             top.load_state_dict(untrained)
             top.train()
-            train(top.trainable(n_layers), batches, lambda batch: loss(of_task[batch[0]], *batch), rate)
+            train(top.trainable(list(of_task)), batches, lambda batch: loss(of_task[batch[0]], *batch), rate)
             file.parent.mkdir(parents=True, exist_ok=True)
             save_file(top.state_dict(), file)
-            print(f"shared {how}, {n_layers} layers, half {half}: {time.process_time() - started:.0f} s", flush=True)
+            print(f"shared {how}, half {half}: {time.process_time() - started:.0f} s", flush=True)
         return load_file(file)
 
     def learner(lesson: Lesson, settings: dict[str, Any]) -> Learner:
         half = next(number for number, _, unseen in halves if lesson.cell in unseen)
-        task, n_layers = lesson.task.name, settings["layers"]
+        task = lesson.task.name
         training, test = (states(lesson.cell, corpus) for corpus in (lesson.training, lesson.test))
-        weights = shared(settings["shared"], n_layers, half)
+        weights = shared(settings["shared"], half)
 
         def learn(chosen: Chosen) -> np.ndarray:
             top.load_state_dict(weights)
             batches = few_batches([lesson.usable[i] for i in chosen], settings["epochs"])
             top.train()
-            trainable = [
-                p
-                for p in top.trainable(n_layers)
-                if all(p is not q for o, h in top.heads.items() if o != task for q in h.parameters())
-            ]
-            train(trainable, batches, partial(loss, training, task), settings["rate"])
+            train(top.trainable([task]), batches, partial(loss, training, task), settings["rate"])
             top.eval()
             logits = torch.zeros(len(test.labels), len(lesson.task.labels))
             starts = test.lengths.cumsum(0) - test.lengths

@@ -175,3 +175,22 @@ def test_settings_that_the_model_cannot_follow_are_refused(folders: dict[str, Pa
             WordEncoder(source, settings(**changes))
     with pytest.raises(EncoderError, match="at most 64 pieces, got 65"):
         WordEncoder(Source.find(str(folders["xlm_roberta"])), settings(max_pieces=65))
+
+
+def test_affine_layers_without_gradients_are_those_with_them(folders: dict[str, Path]):
+    """oneDNN computes the former where the processor has AVX-512."""
+    encoder = WordEncoder(Source.find(str(folders["bert"])), settings()).eval()
+    inputs = encoder.cutter.cut(CORPUS)
+    with_gradients = encoder(inputs)
+    assert with_gradients.requires_grad
+    with torch.inference_mode():
+        torch.testing.assert_close(encoder(inputs), with_gradients.detach(), atol=1e-5, rtol=1e-5)
+        with huggingface._affine_layers(torch.ones(4, 8, dtype=torch.long)) as mode:
+            expected = torch.backends.cpu.get_cpu_capability() == "AVX512"
+            assert (mode is not None) == expected
+            for shape in ((40, 6), (2, 20, 6), (0, 6)):
+                values, weight = torch.randn(shape), torch.randn(5, 6)
+                torch.testing.assert_close(torch.nn.functional.linear(values, weight), values @ weight.T)
+    assert not isinstance(
+        huggingface._affine_layers(torch.ones(4, 8, dtype=torch.long)), torch.overrides.TorchFunctionMode
+    )

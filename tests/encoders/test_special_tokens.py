@@ -29,8 +29,8 @@ SPELT = (
     "<eos>",
     "<|end|>",
 )
-EXTRA = {"bert": "[MASK]", "xlm_roberta": "<mask>", "gpt2": "<|end|>", "gemma": "<mask>"}
-"""A special token that the family's own tokenizer lacks, added as real ones have it: with the space before it."""
+EXTRA = {"bert": "[MASK]", "gpt2": "<|end|>", "eurobert": "<|mask|>"}
+"""A special token that the tokenizer lacks, else `<mask>`; added as real ones have it: with the space before it."""
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -44,7 +44,9 @@ def tokenizer(folder: Path) -> Any:
     from tokenizers import AddedToken
 
     found = AutoTokenizer.from_pretrained(folder)
-    found.add_special_tokens({"mask_token": AddedToken(EXTRA[folder.name[:-1]], lstrip=True, special=True)})
+    found.add_special_tokens(
+        {"mask_token": AddedToken(EXTRA.get(folder.name[:-1], "<mask>"), lstrip=True, special=True)}
+    )
     return found
 
 

@@ -8,10 +8,14 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import (
     BertConfig,
     BertModel,
+    EuroBertConfig,
+    EuroBertModel,
     Gemma3TextConfig,
     Gemma3TextModel,
     GPT2Config,
     GPT2Model,
+    ModernBertConfig,
+    ModernBertModel,
     PreTrainedModel,
     PreTrainedTokenizerFast,
     XLMRobertaConfig,
@@ -67,20 +71,67 @@ def xlm_roberta(folder: Path) -> Path:
 
 def gpt2(folder: Path) -> Path:
     """Byte BPE, causal, no special tokens at all."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(
-        TEXTS, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, show_progress=False)
-    )
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+    fast = PreTrainedTokenizerFast(tokenizer_object=_byte_tokenizer([]))
     config = {"n_layer": 3, "n_head": 2, "n_embd": 16, "n_positions": 64, "bos_token_id": 0, "eos_token_id": 0}
     return _save(folder, fast, lambda n: GPT2Model(GPT2Config(vocab_size=n, **config)))
 
 
 def gemma(folder: Path) -> Path:
     """BPE over a text whose spaces are ▁, with bytes for what is unknown; causal, <bos>."""
+    sizes = SIZES | {"num_key_value_heads": 1, "head_dim": 8, "sliding_window": 8, "max_position_embeddings": 64}
+    layers = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "pad_token_id": 0}
+    tokenizer = _gemma_tokenizer("<bos> $A")
+    return _save(folder, tokenizer, lambda n: Gemma3TextModel(Gemma3TextConfig(vocab_size=n, **sizes, **layers)))
+
+
+def modernbert(folder: Path) -> Path:
+    """Gemma's tokenizer with <bos> and <eos>, as in mmBERT; pieces see both sides, in some layers the nearest only."""
+    ids = {"pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 1, "sep_token_id": 1}
+    sizes = SIZES | {"local_attention": 8, "global_attn_every_n_layers": 2, "max_position_embeddings": 64} | ids
+    tokenizer = _gemma_tokenizer("<bos> $A <eos>")
+    return _save(folder, tokenizer, lambda n: ModernBertModel(ModernBertConfig(vocab_size=n, **sizes)))
+
+
+def eurobert(folder: Path) -> Path:
+    """Byte BPE with a token before and one after the text; pieces see both sides."""
+    tokenizer = _byte_tokenizer(["<|begin|>", "<|end|>", "<|pad|>"])
+    tokenizer.post_processor = processors.Sequence(
+        [
+            processors.ByteLevel(trim_offsets=False),
+            processors.TemplateProcessing(
+                single="<|begin|> $A <|end|>", special_tokens=[("<|begin|>", 0), ("<|end|>", 1)]
+            ),
+        ]
+    )
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<|pad|>", bos_token="<|begin|>")
+    ids = {"pad_token_id": 2, "bos_token_id": 0, "eos_token_id": 1, "mask_token_id": 2}
+    sizes = SIZES | {"num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": 64} | ids
+    return _save(folder, fast, lambda n: EuroBertModel(EuroBertConfig(vocab_size=n, **sizes)))
+
+
+FAMILIES: dict[str, Callable[[Path], Path]] = {
+    "bert": bert,
+    "xlm_roberta": xlm_roberta,
+    "gpt2": gpt2,
+    "gemma": gemma,
+    "modernbert": modernbert,
+    "eurobert": eurobert,
+}
+
+
+def _byte_tokenizer(special: list[str]) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, initial_alphabet=alphabet, special_tokens=special, show_progress=False
+    )
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    return tokenizer
+
+
+def _gemma_tokenizer(single: str) -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
     tokenizer.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_previous")
@@ -88,14 +139,8 @@ def gemma(folder: Path) -> Path:
     tokenizer.train_from_iterator(
         TEXTS, trainers.BpeTrainer(vocab_size=420, special_tokens=special, show_progress=False)
     )
-    tokenizer.post_processor = processors.TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", 2)])
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", bos_token="<bos>", unk_token="<unk>")
-    sizes = SIZES | {"num_key_value_heads": 1, "head_dim": 8, "sliding_window": 8, "max_position_embeddings": 64}
-    layers = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "pad_token_id": 0}
-    return _save(folder, fast, lambda n: Gemma3TextModel(Gemma3TextConfig(vocab_size=n, **sizes, **layers)))
-
-
-FAMILIES: dict[str, Callable[[Path], Path]] = {"bert": bert, "xlm_roberta": xlm_roberta, "gpt2": gpt2, "gemma": gemma}
+    tokenizer.post_processor = processors.TemplateProcessing(single=single, special_tokens=[("<eos>", 1), ("<bos>", 2)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", bos_token="<bos>", unk_token="<unk>")
 
 
 def _save(folder: Path, tokenizer: PreTrainedTokenizerFast, build: Callable[[int], PreTrainedModel]) -> Path:

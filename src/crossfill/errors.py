@@ -64,6 +64,11 @@ def unreadable(where: object, error: OSError) -> DataError:
     return DataError(f"{where}: expected a readable file; {error.strerror or error}; check the path")
 
 
+def first_line(error: BaseException | None) -> str:
+    """Return the beginning of an error's message, or its type if it has none."""
+    return str(error).strip().partition("\n")[0][:300] or type(error).__name__
+
+
 def missing_package(package: str, extra: str) -> str:
     """Say that a package is not installed, and which extra of crossfill brings it."""
     return f"expected {package}, found none; install it with: pip install 'crossfill[{extra}]'"

@@ -47,10 +47,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
     """Write a JSON file atomically; without `indent`, everything is on one line."""
-    try:
-        content = json.dumps(value, indent=indent, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # the name of a file that is no text in this locale: escaped, it is read as it was
-        content = json.dumps(value, indent=indent).encode()
+    content = json.dumps(value, indent=indent, ensure_ascii=False).encode("utf-8", "backslashreplace")
     write_atomically(path, content + b"\n")
 
 

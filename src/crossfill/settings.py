@@ -1,6 +1,5 @@
 """Groups of settings: frozen, read from YAML files, changed by dotted path, with errors that name every problem."""
 
-import reprlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -13,7 +12,6 @@ from crossfill.files import shipped
 
 PRESETS = {"laptop": "frozen.yaml", "gpu": "finetune.yaml", "paper": "paper.yaml", "demo": "demo.yaml"}
 """Presets by name, each with the study of `configs/` whose settings it takes."""
-_MOST_PROBLEMS, _LONGEST_TEXT = 20, 300
 
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Count = Annotated[int, Field(ge=1, le=10**9)]  # of steps, sentences or other things that take turns
@@ -82,7 +80,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path}: expected a YAML file of settings; {error.strerror}; check the path") from None
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: expected a YAML file of settings; {_bounded(str(error))}; fix the file") from None
+        raise ConfigError(f"{path}: expected a YAML file of settings; {error}; fix the file") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected settings as key: value, got {type(values).__name__}")
     return values
@@ -106,7 +104,7 @@ def parse_assignments(texts: Iterable[str]) -> dict[str, Any]:
             values[name] = _parse_yaml(value)
         except (yaml.YAMLError, ValueError, RecursionError):
             raise ConfigError(
-                f"{_bounded(name)}: expected a value in YAML, such as 500, mean or [64, 64]; got '{_bounded(value)}'"
+                f"{name}: expected a value in YAML, such as 500, mean or [64, 64]; got '{value}'"
             ) from None
     return values
 
@@ -127,27 +125,20 @@ def change_values(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[st
 
 
 def describe_problems(root: type[BaseModel], where: str, error: ValidationError) -> list[str]:
-    """Describe pydantic's validation errors, a line each; only the first if there are many."""
-    details, lines = error.errors(include_url=False, include_context=False), []
-    for detail in details[:_MOST_PROBLEMS]:
+    """Describe pydantic's validation errors, a line each."""
+    lines = []
+    for detail in error.errors(include_url=False, include_context=False):
         *groups, name = detail["loc"] or ("",)
+        problem = f"{detail['msg'][0].lower()}{detail['msg'][1:]}; got {shown(detail['input'])}"
         if detail["type"] == "extra_forbidden":
             problem = unknown("setting", str(name), _model_at(root, groups).model_fields)
-        else:
-            message = _bounded(detail["msg"])
-            problem = f"{message[0].lower()}{message[1:]}; got {shown(detail['input'])}"
-        lines.append(f"{where}: {_bounded('.'.join(map(str, detail['loc'])))}: {problem}")
-    more = len(details) - len(lines)
-    return [*lines, f"{where}: and {more:,} more problems"] if more else lines
+        lines.append(f"{where}: {'.'.join(map(str, detail['loc']))}: {problem}")
+    return lines
 
 
 def shown(value: Any) -> str:
-    """Write a value, cut short if it is long or deep."""
-    return _bounded(reprlib.repr(value) if isinstance(value, Mapping | list | tuple) else repr(value))
-
-
-def _bounded(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " …"
+    """Write a value, cut short if it is long."""
+    return f"{value!r:.300}"
 
 
 def _model_at(model: Any, groups: Sequence[Any]) -> Any:

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from crossfill.cli.app import main
-from crossfill.data.folder import load_grid
 from crossfill.encoders.cache import FeatureCache
-from tests.data.folders import bio, write
 
 
 @pytest.fixture
@@ -69,18 +67,3 @@ def test_without_a_terminal_it_needs_to_be_told(cache: FeatureCache, monkeypatch
         assert len(cache.entries()) == left
         if code:
             assert "found no terminal to ask on; add --yes" in capsys.readouterr().err
-
-
-def test_damaged_corpora_are_named(tmp_path: Path, monkeypatch, capsys):
-    monkeypatch.setenv("CROSSFILL_CACHE", str(tmp_path / "cache"))
-    load_grid(write(tmp_path / "data", {"ner/wol/train.bio": bio([("Dakar", "B-LOC")])}))
-    (entry,) = (tmp_path / "cache" / "corpora").iterdir()
-    for damage, code in ((b"", 0), (b"\xff", 1)):
-        entry.write_bytes(entry.read_bytes()[: -len(damage) or None] + damage)
-        monkeypatch.setattr(sys, "argv", ["crossfill", "cache", "check"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == code
-        output = capsys.readouterr().out
-        assert f"0 entries, 1 corpora, {code} damaged" in output
-        assert (f"{entry}: damaged" in output) == bool(code)

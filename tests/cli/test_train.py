@@ -132,7 +132,7 @@ def test_the_cache_is_listed_checked_and_cleared(data: Path, tmp_path: Path):
     train(data, "--encoder", str(folder), "--set", "encoder.pretrained.mode=frozen", "--out", str(tmp_path / "model"))
     listed = RUN.invoke(app, ["cache", "list"]).output
     assert re.search(r"layer last, first piece, (float32|int8), windows of 60: 3 corpora, 32 rows", listed)
-    assert re.search(r"3 entries, [0-9]+ corpora, 0 damaged", RUN.invoke(app, ["cache", "check"]).output)
+    assert re.search(r"3 entries, 0 damaged", RUN.invoke(app, ["cache", "check"]).output)
     path = FeatureCache().entries()[0].path
     path.write_bytes(path.read_bytes()[:-1])
     result = RUN.invoke(app, ["cache", "check"])

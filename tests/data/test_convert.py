@@ -109,7 +109,7 @@ def test_a_span_that_cuts_a_word_splits_it_and_is_reported_with_its_line(tmp_pat
         ({"text": TEXT, "spans": [[0, 99, "PER"]]}, "expected spans within the 35 characters of the text, got 0 to 99"),
         ({"text": TEXT, "spans": [[0, 12, "PER"], [4, 16, "LOC"]]}, "expected spans that do not overlap"),
         ({"text": "a  b", "spans": [[1, 2, "PER"]]}, "expected words in the span"),
-        ({"text": TEXT, "spans": [["0", 12, "PER"]]}, "expected start as a number"),
+        ({"text": TEXT, "spans": [["0", 12, "PER"]]}, "expected a span as"),
         ({"text": 3, "spans": []}, 'expected "text" as a string'),
         ([3], "expected a JSON object, got int"),
     ],
@@ -171,7 +171,7 @@ def test_datasets_saved_to_disk_and_parquet_in_parts_are_corpora_of_a_folder(tmp
     assert len(grid[Cell("ner", "yor")][0].dev) == 4
     assert {"ner/wol/train/state.json", "ner/wol/dataset_dict.json"} <= {p.where for p in read_folder(data).problems}
     write(data, {"ner/wol/train/data-00000-of-00001.arrow": arrow_file(None)})
-    with pytest.raises(DataError, match=r"expected names of tags, got a number \(1\); list the names in labels\.txt"):
+    with pytest.raises(DataError, match=r"expected tags with names, got number 1 of 0; list the names in labels\.txt"):
         load_grid(data)
     write(data, {"ner/labels.txt": "O\nB-LOC\n"})
     assert load_grid(data).training(Cell("ner", "wol")).labels[0] == "B-LOC"

@@ -130,12 +130,12 @@ def test_damaged_files_are_refused():
     for _ in range(100):
         data = bytearray(whole)
         data[rng.randrange(len(data))] ^= rng.randrange(1, 256)
-        with pytest.raises(DataError, match=r"x\.spacy: expected a DocBin, got .*; write it again with spaCy"):
+        with pytest.raises(DataError, match=r"x\.spacy: expected a DocBin; .*; write it again with spaCy"):
             read(bytes(data), "ner")
 
 
 def test_a_file_that_is_cut_off_is_refused():
-    with pytest.raises(DataError, match=r"x\.spacy: expected a DocBin, got .*; write it again with spaCy"):
+    with pytest.raises(DataError, match=r"x\.spacy: expected a DocBin; .*; write it again with spaCy"):
         read(packed(document())[:-20], "ner")
 
 

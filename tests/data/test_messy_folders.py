@@ -119,7 +119,7 @@ READ_RIGHT: dict[str, tuple[Files, str]] = {  # the file that is read comes firs
             "model/weights.safetensors": b"\0",
             **{f"model/step{i}.json": "{}" for i in range(12)},
         },
-        "model/*.json (12 files), model/weights.safetensors",
+        "model/*.json (12 files)",
     ),
     "a corpus in a format of another tool": (
         {"ner/wol/train.bio": rows("{word}\t{tag}\n"), "ner/yor/train.xlsx": b"PK"},
@@ -143,7 +143,7 @@ REFUSED: dict[str, tuple[Files, str]] = {
     ),
     "numbers without names": (
         {"ner/wol/train.tsv": rows("{word}\t{tag}\n", numbers())},
-        "expected names of tags in column 2, got numbers (0, 1, 2, 3); write the names in the order of their numbers",
+        "expected the tags of ner in column 2, got numbers; write their names in the order of their numbers",
     ),
     "lemmas after the tags": (
         {"chunk/wol/train.tsv": rows("{word}\t{tag}\t{word}\n")},
@@ -183,7 +183,7 @@ REFUSED: dict[str, tuple[Files, str]] = {
     ),
     "a packed file cut off": (
         {"ner/wol/train.bio.gz": gzip.compress(rows("{word}\t{tag}\n").encode())[:-20]},
-        "expected gzip, got a file that is cut off; fetch it again",
+        "expected gzip, got damaged bytes",
     ),
     "a backup that would be a corpus": (
         {"ner/wol/train.bio": rows("{word}\t{tag}\n"), "ner/wol/train (copy).bio": rows("{word}\t{tag}\n")},

@@ -86,10 +86,10 @@ def test_a_table_of_words_stays_one():
 BAD = {
     "a missing column": ("text\tid\nDakar la\t1\n", r'x:2: expected .* "text" and "label", .*; got text, id'),
     "no label": ("text\tlabel\nDakar la\t\nMu\tyes\n", r"x:2: expected one label, got nothing"),
-    "an unknown label": ("text\tlabel\nDakar la\tmaybe\nMu\tyes\n", r"x:2: expected one of .* no, yes; got 'maybe'"),
-    "a number beyond the names": ("text\tlabel\nDakar la\t2\nMu\t1\n", r"x:2: expected a label from 0 to 1, .*; got 2"),
-    "one sentence in a pair": ("premise\thypothesis\tlabel\nAwa\t\tno\nA\tB\tyes\n", r"x:2: .* two sentences, got one"),
-    "no text": ("text\tlabel\n \tyes\nMu\tyes\n", r"x:2: expected text, got nothing"),
+    "an unknown label": ("text\tlabel\nDakar la\tmaybe\nMu\tyes\n", r"x:2: .* no, yes, .*; got 'maybe'"),
+    "a number beyond the names": ("text\tlabel\nDakar la\t2\nMu\t1\n", r"x:2: expected one of .*, or 0 to 1; got '2'"),
+    "one sentence in a pair": ("premise\thypothesis\tlabel\nAwa\t\tno\nA\tB\tyes\n", r"x:2: expected text, or two"),
+    "no text": ("text\tlabel\n \tyes\nMu\tyes\n", r"x:2: expected text, or two"),
     "a tab in the text": ("text\tlabel\nDakar\tla\tyes\nMu\tyes\n", r"x:2: expected 2 columns, .* got 3"),
 }  # fmt: skip
 
@@ -190,9 +190,6 @@ def test_a_pair_is_left_out_if_one_of_its_sentences_is_evaluated(tmp_path: Path)
 
 def test_a_task_has_one_unit(tmp_path: Path):
     words = bio([("Benn", "a"), ("baat", "b")])
-    write(tmp_path, {"t/wol/train.tsv": SIB, "t/fin/train.tsv": SIB, "t/tur/train.bio": words})
-    with pytest.raises(
-        DataError, match=r"t/tur: expected labels of sentences, as other corpora of t have; got labels of"
-    ):
-        load_grid(tmp_path)
-    assert [str(cell) for cell in read_folder(tmp_path).grid.cells] == ["t/fin", "t/wol"]
+    write(tmp_path, {"t/tur/train.bio": words, "t/wol/train.tsv": SIB})
+    with pytest.raises(DataError, match=r"t/wol: expected labels of words, as in other corpora of t; got"):
+        _ = load_grid(tmp_path).inventory

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from crossfill.encoders.features import Dropout
+from crossfill.encoders.base import Dropout
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -70,7 +69,7 @@ def test_a_name_is_looked_up_in_the_local_cache_first(folder: Path, monkeypatch:
     ("missing", "message"),
     [
         ("config.json", "expected config.json in it, found model.safetensors, tokenizer.json"),
-        ("model.safetensors", "expected weights as safetensors, found config.json"),
+        ("model.safetensors", "expected weights as safetensors .* found config.json"),
         ("tokenizer.json", "expected a tokenizer"),
     ],
 )
@@ -84,7 +83,7 @@ def test_pickled_weights_are_never_loaded(folder: Path):
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     torch.save(weights, folder / "pytorch_model.bin")
-    with pytest.raises(EncoderError, match=r"only pytorch_model.bin, which can run code .* save_pretrained"):
+    with pytest.raises(EncoderError, match=r"can run code\), found .*pytorch_model.bin.* save_pretrained"):
         load(folder)
 
 
@@ -131,10 +130,8 @@ def test_identity_follows_content_not_place(folder: Path, tmp_path: Path):
 def test_an_identity_is_remembered_until_a_file_changes(folder: Path, monkeypatch: pytest.MonkeyPatch):
     weights = folder / "model.safetensors"
 
-    def reads(age: float) -> int:
-        """The identity is asked for, of files of this age; returns how often the weights are read."""
-        for path in folder.iterdir():
-            os.utime(path, (time.time() - age,) * 2)
+    def reads() -> int:
+        """Ask for the identity twice; return how often the weights are read."""
         opened: list[Path] = []
         real = Path.open
         with monkeypatch.context() as patch:
@@ -143,16 +140,16 @@ def test_an_identity_is_remembered_until_a_file_changes(folder: Path, monkeypatc
         return opened.count(weights)
 
     before = hub.identity(folder)
-    assert reads(age=0) == 2  # they may still be written to
-    assert reads(age=60) == 1
+    assert reads() == 0
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
     weights.write_bytes(content)
+    os.utime(weights, (0, 0))
+    assert reads() == 1
     assert hub.identity(folder) != before
-    assert reads(age=30) == 1
-    (memory,) = (tmp for tmp in (default_cache() / "encoders").iterdir())
+    (memory,) = (default_cache() / "encoders").iterdir()
     memory.write_text("half")
-    assert reads(age=20) == 1
+    assert reads() == 1
 
 
 ASK = """

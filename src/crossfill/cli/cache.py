@@ -17,8 +17,8 @@ def cache(
 ) -> None:
     """List cached features, check that they are undamaged, or clear them.
 
-    `check` reads every file, of features and of parsed corpora, names damaged ones and ends with code 1 if there are
-    any; delete these to build them again.
+    `check` reads every file, names damaged ones and ends with code 1 if there are any; delete these to build them
+    again.
     """
     from crossfill.encoders.cache import FeatureCache
     from crossfill.errors import ConfigError
@@ -64,15 +64,10 @@ def _list(store: "FeatureCache", entries: "list[Entry]") -> None:
 
 
 def _check(store: "FeatureCache", entries: "list[Entry]") -> None:
-    from crossfill.data.corpus_cache import is_intact
-
-    corpora = sorted(store.folder.parent.glob("corpora/*.safetensors")) if store.folder else []
     damaged = [entry.path for entry in entries if not store.is_whole(entry)]
-    damaged += [path for path in corpora if not is_intact(path)]
     for path in damaged:
         typer.echo(f"{path}: damaged")
-    counted = f"{len(entries)} entries, {len(corpora)} corpora, {len(damaged)} damaged"
-    typer.echo(f"{store.folder and store.folder.parent}: {counted}")
+    typer.echo(f"{store.folder}: {len(entries)} entries, {len(damaged)} damaged")
     if damaged:
         raise typer.Exit(1)
 

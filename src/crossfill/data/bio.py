@@ -86,22 +86,16 @@ class TokenTable:
             self._follow_header(first, task)
         words, tags = [row[self.word] for row in rows], [row[self.tag] for row in rows if row[self.tag]]
         self.tags = set(tags)
-        if tags and all(map(_INTEGER.fullmatch, self.tags)):
-            self.names = hints.labels
-            if not self.names:
-                shown = ", ".join(sorted(self.tags, key=lambda number: (len(number), number))[:4])
-                raise DataError(
-                    f"{place}: expected names of tags in column {self.tag + 1}, got numbers ({shown}); write the names "
-                    "in the order of their numbers, one a line, into labels.txt next to it; or name the columns in "
-                    "columns.txt, as word=1 tag=2"
-                )
+        numbers = bool(tags) and all(map(_INTEGER.fullmatch, self.tags))
+        self.names = hints.labels if numbers else ()
         problem = ""
         if width > 2 and all(word.isdigit() for word in words):  # which usually count the words
             hint = "; is this CoNLL-U? rename it to .conllu" if width == 10 else ""
             problem = f"expected words in column {self.word + 1}, got numbers{hint}"
         elif not self.names and (wrong := wrong_tags(tags, words, task)):
             problem = f"expected the tags of {task or 'words'} in column {self.tag + 1}, got {wrong}"
-        if problem and not hints.word:
+            problem += "; write their names in the order of their numbers into labels.txt next to it" if numbers else ""
+        if problem and (not hints.word or (numbers and not self.names)):
             shown = " | ".join(cell[:20] for cell in rows[0][:10])
             raise DataError(
                 f"{place}: {problem} ({shown}); words were read from column {self.word + 1} of {width}, tags from "
@@ -137,7 +131,8 @@ class TokenTable:
             if len(rows) > MOST_WORDS:
                 problem = f"expected at most {MOST_WORDS:,} words in a sentence, got {len(rows):,}; put in blank lines"
             for number, row in enumerate(rows, start=start) if not problem else ():
-                if not row or (not words and row[0].startswith("#") and self._is_comment(row)):
+                is_known = self._fits(row) and row[self.tag] in self.tags
+                if not row or (not words and row[0].startswith("#") and not is_known):  # a comment
                     continue
                 if headed:
                     headed = False
@@ -155,12 +150,6 @@ class TokenTable:
             elif words and words[0] != "-DOCSTART-":
                 labels = [self.names[int(tag)] if tag else tag for tag in tags] if self.names else tags
                 yield Sentence(tuple(words), tuple(labels), lines=tuple(lines))
-
-    def _is_comment(self, row: Row) -> bool:
-        """Tell whether a line that begins with #, before the first word of a sentence, is a comment or a header."""
-        if self.word or _is_header(row) or not self._fits(row):
-            return True
-        return row[self.tag] not in self.tags and not (self.tabs and " " not in row[0])
 
     def _fits(self, row: Row) -> bool:
         return len(row) == self.width or (len(row) > self.width and not self.exact)

@@ -61,21 +61,11 @@ def save_reading(path: Path, state: str, reading: Reading) -> None:
         text = "".join(f"{text}\n" for text in column.vocabulary).encode("utf-8")
         columns |= {name: np.frombuffer(text, np.uint8), f"{name}_codes": np.ascontiguousarray(column.codes, "<i4")}
     said = json.dumps([reading.changes, reading.notes, reading.columns])
-    about = {"state": state, "unit": str(corpus.unit), "reading": said, "digest": _digest(columns)}
+    about = {"state": state, "unit": str(corpus.unit), "reading": said}
     write_atomically(path, serialized(columns, about))
-
-
-def is_intact(path: Path) -> bool:
-    """Tell whether the bytes of an entry are those that were written; this reads all of it."""
-    entry = _opened(path)
-    return entry is not None and entry[0]["digest"] == _digest(entry[1])
 
 
 def _opened(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]] | None:
     with suppress(OSError, SafetensorError), safe_open(path, "np") as file:
         return file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
     return None
-
-
-def _digest(columns: dict[str, np.ndarray]) -> str:
-    return blake2b(b"".join(columns[name].tobytes() for name in sorted(columns)), digest_size=16).hexdigest()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from crossfill.data.labels import UPOS, is_ner
 from crossfill.data.reading import MOST_WORDS, OnBadLine, ReadingHints, check_printable
 from crossfill.data.segmentation import TextSpan, spans_of, tags_of
-from crossfill.errors import DataError, missing_package
+from crossfill.errors import DataError, first_line, missing_package
 from crossfill.grid.sentence import UNLABELLED, Corpus, Sentence
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def parse(data: bytes, where: str, task: str, hints: ReadingHints, on_bad_line: 
     try:
         documents = list(tokens.DocBin().from_bytes(data).get_docs(vocab))
     except Exception as error:
-        shown = f"{type(error).__name__} ({(str(error).splitlines() or [''])[0][:80]})"
-        raise DataError(f"{where}: expected a DocBin, got {shown}; write it again with spaCy") from None
+        raise DataError(f"{where}: expected a DocBin; {first_line(error)}; write it again with spaCy") from None
     for number, document in enumerate(documents, start=1):
         try:
             yield from _sentences(document, task)

@@ -19,34 +19,35 @@ from crossfill.data.field_files import (
     Edit,
     Element,
     FieldSentence,
+    FieldText,
     edited,
     parse_elements,
     removal,
     sentence_of,
     tag,
-    with_labels,
 )
 from crossfill.data.labels import task_name
-from crossfill.data.reading import FileNotes, ReadingHints
+from crossfill.data.reading import FileNotes
 from crossfill.data.segmentation import split_words
 from crossfill.errors import DataError, listed, unknown
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 OURS = "crossfill-"
 """What the names of tiers begin with that are written here."""
-_WORDS = _names("word words token tokens tok mot mots palabra palabras wort wörter слово слова")
-_SENTENCES = _names(
-    "sentence sentences utterance utterances utt phrase phrases tx text transcription transcript orth ort satz"
+_WORDS = frozenset(re.findall(r"\w+", "word words token tokens tok mot mots palabra palabras wort wörter слово слова"))
+_SENTENCES = frozenset(
+    re.findall(
+        r"\w+",
+        "sentence sentences utterance utterances utt phrase phrases tx text transcription transcript orth ort satz",
+    )
 )
-_OTHERS = _names(
-    "gls gloss glosses ge gl pos ps msa morph morphs morpheme morphemes mb ft translation trans note notes segnum ref "
-    "lit comment comments title"
+_OTHERS = frozenset(
+    re.findall(
+        r"\w+",
+        "gls gloss glosses ge gl pos ps msa morph morphs morpheme morphemes mb ft translation trans note notes segnum "
+        "ref lit comment comments title",
+    )
 )
 _NAMES_OF = {"pos": {"pos", "upos", "ps"}}
 """Tiers with the labels of a task, where they are not named after it."""
@@ -54,7 +55,6 @@ _PAUSE = 500
 """Milliseconds without a word that end a sentence, where there is no tier of sentences."""
 _LONGEST_WORD = 15
 """Characters: where half of a tier's annotations are longer, they are no words."""
-_DEEPEST = 50
 _TYPES = {f"{OURS}tags": "Symbolic_Association", f"{OURS}words": "Symbolic_Subdivision"}
 """The types of new tiers, and what ELAN calls their constraint."""
 
@@ -126,8 +126,8 @@ class _Tier:
         return "\n".join([*lines, "    </TIER>"])
 
 
-class EafText:
-    """The sentences of an .eaf file, the labels of their words, and the file with new tiers."""
+class EafText(FieldText):
+    """An .eaf file."""
 
     def __init__(self, data: bytes, where: str, language: str, tier: str = "", task: str = "", label: str = "") -> None:
         """Find the tier of the text: the one named `tier`, or what looks like it; and that of a task's labels.
@@ -145,6 +145,7 @@ class EafText:
         self.labels_in = self._label_tiers(task, label) if task else []
         self.text_in = self._text_tiers(tier)
         self.has_words = _have_words(self.text_in)
+        self.unit = Unit.WORD if self.has_words else Unit.SENTENCE
         kind = "words" if self.has_words else "sentences"
         self.how = f"{kind} in tier {_listed(self.text_in)}"
         if self.labels_in:
@@ -222,9 +223,7 @@ class EafText:
 
     def _above(self, tier: _Tier) -> Iterator[_Tier]:
         """Yield the tiers above a tier, the nearest first."""
-        for _ in range(_DEEPEST):
-            if (above := self.tiers.get(tier.parent)) is None:
-                return
+        while (above := self.tiers.get(tier.parent)) is not None:
             yield (tier := above)
 
     def _spells_parent(self, tier: _Tier) -> bool:
@@ -244,15 +243,13 @@ class EafText:
                 for one in (one for one in _in_order(tier.annotations) if one.text):
                     yield self._sentence(tier, one, [], split_words(one.text, self.language))
                 continue
-            above = self.tiers.get(tier.parent)
-            groups: list[tuple[_Annotation | None, list[_Annotation]]] = []
-            if above is not None:
+            groups: list[tuple[_Annotation | None, list[_Annotation]]]
+            if (above := self.tiers.get(tier.parent)) is not None:
                 groups = [(one, tier.by_parent.get(one.id, [])) for one in _in_order(above.annotations)]
             else:
                 groups = [(None, words) for words in _by_pauses(_in_order(tier.annotations))]
             for whole, group in groups:
-                words = [word for word in group if word.text]
-                if words:
+                if words := [word for word in group if word.text]:
                     sentence = sentence_of([word.text for word in words], whole.text if whole else "")
                     yield self._sentence(tier, whole, words, sentence)
 
@@ -266,15 +263,14 @@ class EafText:
         return FieldSentence(sentence, (words or parts)[0].line, fields, (tier, whole), words)
 
     def labels(self, notes: FileNotes) -> list[list[str]]:
-        """Return the labels of each sentence, of its words or one of its own; empty where there is none."""
         of_text = {annotation.id for tier in self.text_in for annotation in tier.annotations}
         by_id = {annotation.id: annotation for tier in self.tiers.values() for annotation in tier.annotations}
         given: dict[str, dict[str, None]] = defaultdict(dict)
         for tier in self.labels_in:
             for annotation in tier.annotations:
-                owner, steps = by_id.get(annotation.parent), 0
-                while owner and owner.id not in of_text and steps < _DEEPEST:
-                    owner, steps = by_id.get(owner.parent), steps + 1
+                owner = by_id.get(annotation.parent)
+                while owner and owner.id not in of_text:
+                    owner = by_id.get(owner.parent)
                 if owner and annotation.text:
                     given[owner.id][annotation.text] = None
         labels = []
@@ -289,7 +285,6 @@ class EafText:
         return labels
 
     def tagged(self, columns: Sequence[Mapping[str, Sequence[str]]], unit: Unit) -> bytes:
-        """Write the file with a new tier for each column, which has a value for every word, or one in all."""
         new: dict[str, _Tier] = {}
 
         def add(name: str, parent: str, kind: str, annotations: Iterable[_Annotation], speaker: str) -> None:
@@ -335,13 +330,6 @@ class EafText:
             names |= {"LINGUISTIC_TYPE_ID": kind, "TIME_ALIGNABLE": "false"}
             edits.append((place, place, f"\n    {tag('LINGUISTIC_TYPE', names)}"))
         return edited(self.data, edits)
-
-
-def parse(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterator[Sentence]:
-    """Yield the labelled sentences of a file; `columns.txt` may name its tiers as `text` and `label`."""
-    file = EafText(data, where, hints.language, hints.texts[0] if hints.texts else "", task, hints.label)
-    notes.columns = file.how
-    return with_labels(file.sentences, file.labels(notes), Unit.WORD if file.has_words else Unit.SENTENCE, notes)
 
 
 def _have_words(tiers: Sequence[_Tier]) -> bool:

@@ -6,6 +6,7 @@ refused.
 """
 
 import re
+from abc import ABC, abstractmethod
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +15,11 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from crossfill.data.labels import split_tag
-from crossfill.data.reading import FileNotes, check_printable
+from crossfill.data.reading import FileNotes, ReadingHints, check_printable
 from crossfill.errors import DataError
 from crossfill.grid.sentence import UNLABELLED, Sentence
 from crossfill.grid.task import Unit
 
-_DEEPEST = 100  # elements in elements
 _TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SPACES = (b" ", b"\t", b"\r", b"\n")
@@ -79,8 +79,6 @@ def parse_elements(data: bytes, where: str, root: str) -> Element:
         line = parser.CurrentLineNumber
         if not open_elements[1:] and name != root:
             raise DataError(f"{where}:{line}: expected <{root}>, got <{name[:40]}>; is this another kind of file?")
-        if len(open_elements) > _DEEPEST:
-            raise DataError(f"{where}:{line}: expected at most {_DEEPEST} elements in each other, got more; correct it")
         start_tag = _TAG.match(data, start := parser.CurrentByteIndex)
         element = Element(name, attributes, line, start, start_tag.end() if start_tag else start)
         open_elements[-1].content.append(element)
@@ -167,19 +165,42 @@ def sentence_of(words: Sequence[str], text: str) -> Sentence:
     return Sentence.cut(text, bounds) if whole else Sentence(tuple(words))
 
 
-def with_labels(
-    sentences: Sequence[FieldSentence], labels: Sequence[Sequence[str]], unit: Unit, notes: FileNotes
-) -> Iterator[Sentence]:
-    """Yield the sentences that have labels, of words or of their own; where they are of spans, no label is `O`."""
-    distinct = {label for given in labels for label in given}
-    spans = distinct > {UNLABELLED} and all(label in (UNLABELLED, "O") or split_tag(label) for label in distinct)
-    none = "O" if spans else UNLABELLED
-    for one, given in zip(sentences, labels, strict=True):
-        if not any(given):
-            continue
-        values = tuple(label or none for label in given)
-        try:
-            words, lines = one.sentence.words, (one.line,) * len(one.sentence)
-            yield check_printable(Sentence(words, values, one.sentence.spaces, unit=unit, lines=lines))
-        except DataError as error:
-            notes(one.line, str(error))
+class FieldText(ABC):
+    """The sentences of a file of ELAN or FLEx, the labels of their words, and the file with tags."""
+
+    how: str
+    """What was read."""
+    sentences: Sequence[FieldSentence]
+    unit: Unit = Unit.WORD
+    """What has labels."""
+
+    @abstractmethod
+    def __init__(self, data: bytes, where: str, language: str, tier: str = "", task: str = "", label: str = "") -> None:
+        """Read the words, or sentences, that stand in the `tier`; and labels of a task, which stand in `label`."""
+
+    @abstractmethod
+    def labels(self, notes: FileNotes) -> list[list[str]]:
+        """Return the labels of each sentence: of its words, or its own; empty where there is none."""
+
+    @abstractmethod
+    def tagged(self, columns: Sequence[Mapping[str, Sequence[str]]], unit: Unit) -> bytes:
+        """Write the file with each column added, which has a value for every word, or one for the sentence."""
+
+    @classmethod
+    def parse(cls, data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterator[Sentence]:
+        """Yield the sentences that have labels; `columns.txt` may say where these are, as `text` and `label`.
+
+        Where labels are of spans, a word without one is in none.
+        """
+        file = cls(data, where, hints.language, hints.texts[0] if hints.texts else "", task, hints.label)
+        notes.columns, labels = file.how, file.labels(notes)
+        distinct = {label for given in labels for label in given}
+        spans = distinct > {UNLABELLED} and all(label in (UNLABELLED, "O") or split_tag(label) for label in distinct)
+        for one, given in zip(file.sentences, labels, strict=True):
+            if any(given):
+                tags, lines = tuple(label or "O" * spans for label in given), (one.line,) * len(one.sentence)
+                sentence = Sentence(one.sentence.words, tags, one.sentence.spaces, unit=file.unit, lines=lines)
+                try:
+                    yield check_printable(sentence)
+                except DataError as error:
+                    notes(one.line, str(error))

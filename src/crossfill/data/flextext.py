@@ -13,26 +13,25 @@ from crossfill.data.field_files import (
     Edit,
     Element,
     FieldSentence,
+    FieldText,
     edited,
     parse_elements,
     removal,
     sentence_of,
     space_before,
     tag,
-    with_labels,
 )
-from crossfill.data.reading import FileNotes, ReadingHints
+from crossfill.data.reading import FileNotes
 from crossfill.data.segmentation import split_words
 from crossfill.errors import DataError, unknown
-from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
 
 GUESSED = "guessByStatisticalAnalysis"
 _FORMS = ("txt", "punct")
 
 
-class FlexText:
-    """The sentences of a .flextext file, the labels of their words, and the file with new items."""
+class FlexText(FieldText):
+    """A .flextext file."""
 
     def __init__(self, data: bytes, where: str, language: str, tier: str = "", task: str = "", label: str = "") -> None:
         """Read the words of the writing system named `tier`, else of the one that most words are written in.
@@ -72,8 +71,7 @@ class FlexText:
     def _form(self, word: Element) -> str:
         return next(filter(None, (_item(word, kind, self.writing) for kind in _FORMS)), "")
 
-    def labels(self) -> list[list[str]]:
-        """Return the labels of the words of each sentence; empty where there is none."""
+    def labels(self, notes: FileNotes) -> list[list[str]]:  # noqa: ARG002
         return [list(map(self._label, one.words)) or [""] * len(one.sentence) for one in self.sentences]
 
     def _label(self, word: Element) -> str:
@@ -87,7 +85,6 @@ class FlexText:
         return _item(stems[0], "msa") if len(stems) == 1 else ""
 
     def tagged(self, columns: Sequence[Mapping[str, Sequence[str]]], unit: Unit) -> bytes:
-        """Write the file with an item for each column in every word, or in every phrase."""
         edits: list[Edit] = []
         for sentence, of_sentence in zip(self.sentences, columns, strict=True):
             if unit is Unit.WORD and not sentence.words:
@@ -97,8 +94,7 @@ class FlexText:
                 )
             holders = sentence.words if unit is Unit.WORD else [sentence.whole]
             for i, holder in enumerate(holders):
-                items = {name: values[i] for name, values in of_sentence.items()}
-                edits += self._items(holder, items)
+                edits += self._items(holder, {name: values[i] for name, values in of_sentence.items()})
         return edited(self.data, edits)
 
     def _items(self, holder: Element, items: Mapping[str, str]) -> Iterator[Edit]:
@@ -110,15 +106,7 @@ class FlexText:
         indent = space_before(self.data, last).decode().replace("\r\n", "\n")
         for name, value in items.items():
             names = {"type": name, "lang": self.glosses_in, "analysisStatus": GUESSED}
-            item = tag("item", names, value)
-            yield last.end, last.end, indent + item
-
-
-def parse(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterator[Sentence]:
-    """Yield the labelled sentences of a file; `columns.txt` may name writing system and items as `text` and `label`."""
-    file = FlexText(data, where, hints.language, hints.texts[0] if hints.texts else "", task, hints.label)
-    notes.columns = file.how
-    return with_labels(file.sentences, file.labels(), Unit.WORD, notes)
+            yield last.end, last.end, indent + tag("item", names, value)
 
 
 def _item(holder: Element, kind: str, language: str = "") -> str:

@@ -20,7 +20,6 @@ from crossfill.errors import DataError, unknown, unreadable
 from crossfill.files import default_cache
 from crossfill.grid.cells import SPLITS, Cell, Grid, Splits
 from crossfill.grid.sentence import Corpus, Sentence
-from crossfill.grid.task import Unit
 
 Files = list[tuple[SourceFile, Reading]]
 TEXT_FOLDER = "text"
@@ -116,7 +115,6 @@ def read_folder(
         else:
             splits = Splits(name, *(Corpus.joined(parts[split]) for split in SPLITS))
         corpora[cell] = (*corpora.get(cell, ()), splits)
-    problems += _drop_other_units(corpora)
     corpora, reports = separate_evaluation_text(corpora)
     problems += messages.about_leakage(reports, corpora)
     limited = ((cell, _capped(several, options.max_train, seed)) for cell, several in corpora.items())
@@ -267,24 +265,7 @@ def _unusable(name: str, task: str, files: Files, root: Path) -> tuple[Level, st
         paths = ", ".join(sorted(str(source.path.relative_to(root)) for source, _ in files))
         message = f"expected {name} in files by split (train, dev, test) or in one without, got both: {paths}; "
         return "error", message + "remove one, or name it <corpus>-train"
-    if len(units := {reading.corpus.unit for _, reading in files if len(reading.corpus)}) > 1:
-        got = " and ".join(sorted(units))
-        return "error", f"expected {name} with labels of one unit, got {got}s; separate its files"
     return None
-
-
-def _drop_other_units(corpora: dict[Cell, tuple[Splits, ...]]) -> list[Message]:
-    """Drop cells whose labels have another unit than those of the first cell of their task; an error for each."""
-    units: dict[str, Unit] = {}
-    errors = []
-    for cell, several in list(corpora.items()):
-        unit = next((c.unit for splits in several for c in splits.parts.values() if len(c)), Unit.WORD)
-        usual = units.setdefault(cell.task, unit)
-        if unit is not usual:
-            del corpora[cell]
-            message = f"expected labels of {usual}s, as other corpora of {cell.task} have; got labels of {unit}s; "
-            errors.append(Message("error", str(cell), message + "give it a task of its own"))
-    return errors
 
 
 def _capped(corpora: Iterable[Splits], max_train: int | None, seed: int) -> tuple[Splits, ...]:

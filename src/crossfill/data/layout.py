@@ -110,8 +110,6 @@ def _walk(folder: Path, depth: int, closed: Mapping[Path, str]) -> Iterator[tupl
             yield entry, None
         elif why := closed.get(entry) or closed.get(entry.absolute()):
             yield entry, ("unread", why)
-        elif entry.is_symlink() and entry.resolve() in entry.absolute().parents:
-            yield entry, ("unread", "a link to a folder that it is in")
         elif depth == _DEPTH:
             yield entry, ("unread", f"a folder more than {_DEPTH} folders deep")
         else:
@@ -133,9 +131,12 @@ def _classify(path: Path) -> SourceFile | Reason:
     named, inner = _NAMED_SPLIT.fullmatch(name), Path(name)
     suffix = (inner.suffix if not named else named["suffix"] or "").lower()
     in_language = _is_language(parent.name, grandparent.name)
-    if suffix not in READERS or (suffix in PLAIN and not (named and in_language)):
-        like_corpus = in_language or _is_language(inner.stem, parent.name)
-        return _skip_reason(suffix, named is not None, like_corpus)
+    if suffix in PLAIN and not (named and in_language):
+        return "unread", "not named after a split (train, dev, test, surplus) in a folder <task>/<language>"
+    if suffix not in READERS:
+        if named and in_language:
+            return "warning", f"not read: no corpus by its ending {suffix}; convert it to .conllu or .bio"
+        return "unread", "no corpus by its ending"
     if in_language:
         task, language, corpus = _task(grandparent.name, parent.name)
         if named:
@@ -149,16 +150,6 @@ def _classify(path: Path) -> SourceFile | Reason:
         return _placed(path, *_task(parent.name, inner.stem), "whole", path.parent, suffix)
     why = f"expected it in a folder named by its language, <task>/<language>/{path.name}, but '{parent.name}' is none; "
     return "error", why + "move it, or rename the folder to an ISO 639 code"
-
-
-def _skip_reason(suffix: str, named: bool, in_language: bool) -> Reason:
-    """Say why a file is not read, as a warning if name (`named` after a split) and place look like a corpus."""
-    level: Level = "warning" if named and in_language else "unread"
-    if suffix in (".txt", ".tsv", ""):
-        return "unread", "not named after a split (train, dev, test, surplus) in a folder <task>/<language>"
-    if level == "warning":
-        return level, f"not read: no corpus by its ending {suffix}; convert it to .conllu, or to word<TAB>tag in .bio"
-    return level, "no corpus by its ending"
 
 
 def _is_language(name: str, above: str) -> bool:

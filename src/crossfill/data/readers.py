@@ -8,7 +8,7 @@ from crossfill.data import bio, conllu, docbin, eaf, flextext, records, table_co
 from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag, unlabelled_marks
 from crossfill.data.messages import Level, Message
 from crossfill.data.reading import NO_HINTS, FileNotes, Note, ReadingHints, decode, unpacked
-from crossfill.errors import DataError
+from crossfill.errors import DataError, listed
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import UNLABELLED, Column, Corpus, Sentence
 from crossfill.grid.task import Unit
@@ -61,10 +61,8 @@ def _reader(parse: Callable[[bytes, str, str, ReadingHints, FileNotes], Iterable
         changes: tuple[tuple[Level, str], ...] = ()
         if names := dict(hints.names):
             others = sorted(corpus.labels.distinct() - {*names, *names.values(), "_", "O", UNLABELLED})
-            others = [label for label in others if not split_tag(label)]
             corpus = replace(corpus, labels=corpus.labels.map(lambda label: _renamed(label, names)))
-            if others:
-                shown = f"{', '.join(others[:6])}{' …' if others[6:] else ''}"
+            if shown := listed([label for label in others if not split_tag(label)], 6):
                 changes = (("warning", f"labels that the table of labels does not name stay as they are: {shown}"),)
         reading = labelled(corpus, task, hints)
         notes_of_file = notes.checked(len(corpus))
@@ -90,17 +88,17 @@ def _parse_conllu(data: bytes, where: str, task: str, _: ReadingHints, notes: Fi
     named = LabelColumn.names(task)
     column = LabelColumn(task if named else f"misc:{task.upper()}")
     sentences = [sentence.sentence(column) for sentence in conllu.parse(data, where, notes)]
-    if not named:
-        sentences = [replace(s, labels=tuple(UNLABELLED if tag == "?" else tag for tag in s.labels)) for s in sentences]
     tags = [tag for sentence in sentences for tag in sentence.labels]
-    distinct = set(tags) - {"_", UNLABELLED}
-    if sentences and not named and not distinct:
-        raise DataError(
-            f"{where}: expected a task that names a CoNLL-U column (pos, xpos, deprel, feats:Case, misc:NER), got "
-            f"'{task}'; rename the folder, or give its labels as word<TAB>label in .bio files"
-        )
-    if not named and all(tag == "O" or split_tag(tag) for tag in distinct):
-        return [replace(s, labels=tuple("O" if tag == "_" else tag for tag in s.labels)) for s in sentences]
+    distinct = set(tags) - {"_"}
+    if not named:
+        if sentences and not distinct - {"?"}:
+            raise DataError(
+                f"{where}: expected a task that names a CoNLL-U column (pos, xpos, deprel, feats:Case, misc:NER), got "
+                f"'{task}'; rename the folder, or give its labels as word<TAB>label in .bio files"
+            )
+        spans = all(tag in ("O", "?") or split_tag(tag) for tag in distinct)
+        meanings = {"?": UNLABELLED, "_": "O" if spans else "_"}
+        return [replace(s, labels=tuple(meanings.get(tag, tag) for tag in s.labels)) for s in sentences]
     words = [word for sentence in sentences for word in sentence.words]
     if task == "pos" and distinct and (problem := bio.wrong_tags(tags, words, task)):
         shown = ", ".join(f"'{label[:20]}'" for label in sorted(set(tags))[:3])
@@ -126,8 +124,10 @@ def labelled(corpus: Corpus, task: str, hints: ReadingHints) -> Reading:
 
     Labels that mean that nobody has labelled the word become `UNLABELLED`.
     """
+    composed = corpus.composed()
+    composition: list[tuple[Level, str]] = [] if composed is corpus else [("note", "words composed (NFC)")]
     if corpus.unit is not Unit.WORD or not len(corpus.labels):
-        return composed_reading(corpus)
+        return Reading(composed, tuple(composition))
     changes: list[tuple[Level, str]] = []
     marks = frozenset(hints.unlabelled) or unlabelled_marks(task)
     given = _without(corpus.labels, marks - {"O"})
@@ -149,12 +149,10 @@ def labelled(corpus: Corpus, task: str, hints: ReadingHints) -> Reading:
         labels = _without(labels, frozenset("O"))
     if n_open := labels.counts()[UNLABELLED]:
         changes.append(("note", f"{n_open:,} of {len(labels):,} words have no label: not learnt from, not scored"))
-    composed = composed_reading(corpus)
-    words, prefix = bio.without_prefix(composed.corpus.words)
-    changes += composed.changes
+    words, prefix = bio.without_prefix(composed.words)
     if prefix:
-        changes.append(("note", f"prefix {prefix} taken off every word"))
-    return Reading(replace(corpus, words=words, labels=labels), tuple(changes))
+        composition.append(("note", f"prefix {prefix} taken off every word"))
+    return Reading(replace(corpus, words=words, labels=labels), (*changes, *composition))
 
 
 def _without(labels: Column, marks: frozenset[str]) -> Column:
@@ -162,19 +160,13 @@ def _without(labels: Column, marks: frozenset[str]) -> Column:
     return labels.map(lambda tag: UNLABELLED if tag in marks else tag) if marks & labels.distinct() else labels
 
 
-def composed_reading(corpus: Corpus) -> Reading:
-    """Return the corpus with its words in composed form (NFC)."""
-    composed = corpus.composed()
-    return Reading(composed, () if composed is corpus else (("note", "words composed (NFC)"),))
-
-
 PLAIN = (".tsv", ".csv", ".txt", "", ".json")  # suffixes of corpora only if the file is named after a split
 READERS: dict[str, Reader] = {
     ".conllu": _reader(_parse_conllu),
     **dict.fromkeys((".parquet", ".arrow"), _reader(table_corpora.parse_arrow)),
     ".spacy": _reader(docbin.parse),
-    ".eaf": _reader(eaf.parse),
-    ".flextext": _reader(flextext.parse),
+    ".eaf": _reader(eaf.EafText.parse),
+    ".flextext": _reader(flextext.FlexText.parse),
     **dict.fromkeys((".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".conll", *PLAIN), _reader(_parse_columns)),
     ".csv": _reader(table_corpora.parse_text),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), _reader(records.parse_json)),

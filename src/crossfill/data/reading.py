@@ -80,10 +80,7 @@ def find_hints(path: Path, root: Path, task: str) -> ReadingHints:
         rows = [line.strip() for line in decode(file.read_bytes(), where)]
         if any("\t" in row for row in rows):
             return replace(hints, names=_renamings(rows, where))
-        labels = tuple(filter(None, rows))
-        if twice := [label for label in labels if labels.count(label) > 1]:
-            raise DataError(f"{where}: expected each label once, in the order of their numbers; got '{twice[0]}' twice")
-        hints = replace(hints, labels=labels)
+        hints = replace(hints, labels=tuple(filter(None, rows)))
     return hints
 
 
@@ -175,9 +172,7 @@ def unpacked(data: bytes, where: str, packed: bool = False) -> bytes:
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             content = file.read(LARGEST + 1)
-    except EOFError:
-        raise DataError(f"{where}: expected gzip, got a file that is cut off; fetch it again") from None
-    except (OSError, zlib.error) as error:
+    except (EOFError, OSError, zlib.error) as error:
         raise DataError(f"{where}: expected gzip, got damaged bytes ({error}); fetch it again") from None
     if len(content) > LARGEST:
         raise DataError(f"{where}: expected at most {LARGEST:,} bytes when unpacked, got more; unpack it yourself")

@@ -7,7 +7,6 @@ it: Prodigy (`text`, `spans`, `tokens`, `answer`), Doccano (`text`, `label` or `
 """
 
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -25,7 +24,6 @@ LABEL_NAMES = ("label", "category", "class", "topic", "intent", "sentiment", "go
 NAMED_LABELS = ("label_text", "label_name", "label_names")
 """Columns with the names of labels that are numbers, next to a column of numbers."""
 WORD_NAMES = ("tokens", "words", "token", "word", "form")
-_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 _SPAN_KEYS = ("spans", "entities", "label", "labels")
 _STARTS, _ENDS = ("start", "start_offset"), ("end", "end_offset")
 _NAMES = ("label", "labels", "tag", "type")
@@ -62,15 +60,12 @@ def tag_names(task: str) -> tuple[str, ...]:
 def parse_json(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterator[Sentence]:
     """Yield the sentences of a file."""
     lines = decode(data, where)
-    values: Iterable[tuple[int, Any]] = ((n, line) for n, line in enumerate(lines, start=1) if line.strip())
     if data.lstrip()[:1] == b"[":
         try:
-            values = enumerate(json.loads("\n".join(lines)), start=1)
-            if b"\\u" in data:  # halves of surrogate pairs are looked for in text
-                values = ((number, json.dumps(value)) for number, value in values)
-        except (ValueError, RecursionError) as error:
+            lines = list(map(json.dumps, json.loads("\n".join(lines))))
+        except ValueError as error:
             raise DataError(f"{where}: expected a list of JSON objects, got invalid JSON: {error}; fix it") from None
-    return read_records(values, task, hints, notes)
+    return read_records(((n, line) for n, line in enumerate(lines, start=1) if line.strip()), task, hints, notes)
 
 
 def render_json(corpus: Corpus, task: str, labels: Collection[str] = ()) -> bytes:  # noqa: ARG001
@@ -98,6 +93,9 @@ def read_records(
             sentences = [replace(check_printable(s), lines=(number,) * len(s)) for s in read]
         except DataError as error:
             notes(number, str(error))
+            continue
+        except (TypeError, AttributeError) as error:  # a field of another type than any tool writes
+            notes(number, f"expected a record as annotation tools write it; {error}")
             continue
         yield from sentences
         if split:
@@ -132,7 +130,8 @@ def _sentences(record: dict[str, Any], task: str, hints: ReadingHints, split: li
     text, spans = _annotated(record)
     if not words:
         return sentences_with_spans(text, spans, hints.language, split)
-    bounds = [(_number(token, _STARTS), _number(token, _ENDS)) for token in words if isinstance(token, dict)]
+    places = (_bounds(token) for token in words if isinstance(token, dict))
+    bounds = [(start, end) for start, end in places if start is not None and end is not None]
     if len(bounds) != len(words):
         raise DataError(
             'expected labels for "tokens", or tokens with their start and end in "text", got neither; add them'
@@ -143,8 +142,7 @@ def _sentences(record: dict[str, Any], task: str, hints: ReadingHints, split: li
 def read_item(texts: Sequence[Any], label: Any, names: Sequence[str], language: str) -> Sentence:
     """Make a sentence, or a pair, with its label; `names` are those of labels that are numbers, or all labels."""
     if not all(isinstance(text, str) and text.strip() for text in texts):
-        missing = "two sentences, got one" if len(texts) == 2 and any(texts) else "text, got nothing"
-        raise DataError(f"expected {missing}")
+        raise DataError("expected text, or two sentences of a pair, got nothing")
     name = read_label(label, names)
     first, *second = (split_words(text, language) for text in texts)
     if second:
@@ -154,17 +152,14 @@ def read_item(texts: Sequence[Any], label: Any, names: Sequence[str], language: 
 
 def read_label(value: Any, names: Sequence[str]) -> str:
     """Return a label; a number is the place of its name, from 0, where there are names."""
-    text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    if not text or set(text) & set("\t\n"):
-        shown = str(value).strip()[:40]
-        raise DataError(f"expected one label, got {repr(shown) if shown else 'nothing'}")
+    text = str(value).strip()
+    if not text or isinstance(value, bool | None) or set(text) & set("\t\n"):
+        raise DataError(f"expected one label, got {repr(text[:40]) if text else 'nothing'}")
     if not names or text in names:
         return text
-    if not _NUMBER.fullmatch(text):
-        raise DataError(f"expected one of the labels {', '.join(names)[:80]}; got '{text[:40]}'")
-    if not 0 <= int(text) < len(names):
-        last = len(names) - 1
-        raise DataError(f"expected a label from 0 to {last}, as labels.txt or the file names them; got {text}")
+    if not (text.isdecimal() and int(text) < len(names)):
+        numbers = f"0 to {len(names) - 1}"
+        raise DataError(f"expected one of the labels {', '.join(names)[:80]}, or {numbers}; got '{text[:40]}'")
     return names[int(text)]
 
 
@@ -172,18 +167,11 @@ def read_words(words: Any, tags: Any, spaces: Any, names: Sequence[str]) -> Sent
     """Make a sentence of lists of words and tags; `names` are those of tags that are numbers."""
     if not (isinstance(words, list) and isinstance(tags, list) and len(words) == len(tags)):
         raise DataError("expected a list of words and a list of as many labels, got others; complete them")
-    if not all(isinstance(word, str) for word in words):
-        raise DataError("expected words as strings, got others; correct them")
     labels = []
     for tag in tags:
-        if isinstance(tag, str | None):
-            labels.append(tag or UNLABELLED)
-        elif type(tag) is int and 0 <= tag < len(names):
-            labels.append(names[tag])
-        elif type(tag) is int and not names:
-            raise DataError(f"expected names of tags, got a number ({tag}); list the names in labels.txt next to it")
-        else:
-            raise DataError(f"expected tags from 0 to {len(names) - 1}, got {str(tag)[:20]}; complete the names")
+        if type(tag) is int and not 0 <= tag < len(names):
+            raise DataError(f"expected tags with names, got number {tag} of {len(names)}; list the names in labels.txt")
+        labels.append(names[tag] if type(tag) is int else tag or UNLABELLED)
     known = isinstance(spaces, list) and len(spaces) == len(words) and None not in spaces and not all(spaces)
     return check_printable(Sentence(tuple(words), tuple(labels), tuple(spaces) if known else ()))
 
@@ -230,8 +218,6 @@ def _annotated(record: dict[str, Any]) -> tuple[str, list[TextSpan]]:
         text = record["data"].get("text", texts[0] if len(texts) == 1 else None)
         done = [a for a in record["annotations"] if isinstance(a, dict) and not a.get("was_cancelled")]
         results = [a.get("result", []) for a in done]
-        if not all(isinstance(result, list) and all(isinstance(r, dict) for r in result) for result in results):
-            raise DataError('expected the "result" of an annotation as a list of objects, got something else')
         regions = ([r for r in result if r.get("type", "labels") == "labels"] for result in results)
         annotations = [sorted(_span(r.get("value")) for r in result) for result in regions]
         if not annotations or any(other != annotations[0] for other in annotations):
@@ -256,20 +242,18 @@ def _annotated(record: dict[str, Any]) -> tuple[str, list[TextSpan]]:
 def _span(value: Any) -> TextSpan:
     if isinstance(value, list) and len(value) == 3:
         value = dict(zip(("start", "end", "label"), value, strict=True))
-    if not isinstance(value, dict):
-        raise DataError(
-            f'expected a span as start, end and label, got {value!r:.40}; use {{"start": 0, "end": 5, "label": "PER"}}'
-        )
-    label = next((value[name] for name in _NAMES if value.get(name)), None)
+    fields = value if isinstance(value, dict) else {}
+    label = next((fields[name] for name in _NAMES if fields.get(name)), None)
     if isinstance(label, list) and len(label) == 1:
         label = label[0]
-    if not isinstance(label, str) or not label or label.split() != [label]:
-        raise DataError(f"expected one label without spaces for a span, got {label!r:.40}; give it one")
-    return TextSpan(_number(value, _STARTS), _number(value, _ENDS), label)
+    start, end = _bounds(fields)
+    if not isinstance(label, str) or label.split() != [label] or start is None or end is None:
+        example = '{"start": 0, "end": 5, "label": "PER"}'
+        raise DataError(f"expected a span as {example}, with one label without spaces; got {value!r:.80}")
+    return TextSpan(start, end, label)
 
 
-def _number(value: dict[str, Any], names: tuple[str, ...]) -> int:
-    item = next((value[name] for name in names if name in value), None)
-    if type(item) is not int:
-        raise DataError(f"expected {names[0]} as a number of characters, got {item!r:.20}; use an integer")
-    return item
+def _bounds(value: dict[str, Any]) -> list[int | None]:
+    """Return the start and the end of a span or a word, in characters; none where it has none."""
+    places = (next((value[name] for name in names if name in value), None) for names in (_STARTS, _ENDS))
+    return [place if type(place) is int else None for place in places]

@@ -13,16 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crossfill.data.labels import is_ner
-from crossfill.data.reading import LARGEST, FileNotes, ReadingHints, decode
-from crossfill.data.records import (
-    WORD_NAMES,
-    as_row,
-    find_columns,
-    item_columns,
-    read_records,
-    tag_names,
-)
-from crossfill.errors import DataError, missing_package
+from crossfill.data.reading import FileNotes, ReadingHints, decode
+from crossfill.data.records import WORD_NAMES, as_row, find_columns, item_columns, read_records, tag_names
+from crossfill.errors import DataError, first_line, missing_package
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Unit
 
@@ -31,9 +24,6 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 _FEATURES = b"huggingface"
-_FEW_VALUES, _VALUES_PER_BYTE = 500_000, 20
-"""Most values in a Parquet file: so many, or more if it is large."""
-_ROWS_AT_A_TIME = 1000
 
 
 def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
@@ -41,16 +31,17 @@ def holds_items(lines: Sequence[str], task: str, hints: ReadingHints) -> bool:
 
     A column `text` may also hold words. Those have a blank line after each sentence, or a task that labels words.
     """
-    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
-    header = lines[first].split("\t")
-    columns = find_columns(header, task)
-    if hints.texts or columns is None or hints.word or {name.strip().lower() for name in header} & {*WORD_NAMES}:
-        return bool(hints.texts)
-    place, rows = header.index(columns.texts[0]), [line.split("\t") for line in lines[first + 1 :] if line.strip()]
-    spaced = sum(len(row) > place and " " in row[place].strip() for row in rows)
-    has_blanks = any(not line.strip() for line in "\n".join(lines).strip().split("\n"))
+    if hints.texts:
+        return True
+    rows = [line.split("\t") for line in lines if line.strip()] or [[]]
+    columns = find_columns(rows[0], task)
+    if columns is None or hints.word or {name.strip().lower() for name in rows[0]} & {*WORD_NAMES}:
+        return False
+    place = rows[0].index(columns.texts[0])
+    spaced = sum(len(row) > place and " " in row[place].strip() for row in rows[1:])
+    has_blanks = len(rows) < len("\n".join(lines).strip().split("\n"))
     is_words = has_blanks or is_ner(task) or task == "pos"
-    return len(columns.texts) == 2 or 2 * spaced > len(rows) or not is_words
+    return len(columns.texts) == 2 or 2 * spaced >= len(rows) or not is_words
 
 
 def parse_text(
@@ -106,37 +97,23 @@ def table_rows(lines: Sequence[str], separator: str, where: str) -> list[tuple[i
 def parse_arrow(data: bytes, where: str, task: str, hints: ReadingHints, notes: FileNotes) -> Iterator[Sentence]:
     """Read a Parquet file, or one of Arrow; labels that are numbers have the names next to it, if the file has none."""
     arrow = _pyarrow()
-    from pyarrow import ipc
+    from pyarrow import ipc, parquet
 
-    source = arrow.BufferReader(data)
-    if data.startswith(b"PAR1"):
-        with opened_parquet(source, where) as file:
-            batches, size = [], 0
-            for batch in file.iter_batches(_ROWS_AT_A_TIME):
-                if (size := size + batch.nbytes) > LARGEST:
-                    raise DataError(f"{where}: expected at most {LARGEST:,} bytes when unpacked, got more; cut it up")
-                batches.append(batch)
-            table = arrow.Table.from_batches(batches, file.schema_arrow)
-            table.validate(full=True)
-    else:
-        with _refusing(where, "an Arrow"):
+    with _refusing(where):
+        if data.startswith(b"PAR1"):
+            table = parquet.ParquetFile(arrow.BufferReader(data)).read()
+        else:
             opened = ipc.open_file if data.startswith(b"ARROW1") else ipc.open_stream
-            table = opened(source).read_all()
-            table.validate(full=True)
+            table = opened(arrow.BufferReader(data)).read_all()
+        table.validate(full=True)
+        rows = table.to_pylist()
     columns: list[str] = table.column_names
     items = None if {*columns} & {*WORD_NAMES} else item_columns(columns, task, hints)
     label = items.label if items else next((name for name in tag_names(task) if name in columns), "")
     if len({*columns}) < len(columns):
         raise DataError(f"{where}: expected columns with different names, got {', '.join(columns)[:80]}; rename them")
     hints = replace(hints, labels=_names_of(table, label) or hints.labels)
-    return read_records(enumerate(_rows(table, where), start=1), task, hints, notes)
-
-
-def _rows(table: "pyarrow.Table", where: str) -> Iterator[dict[str, Any]]:
-    for batch in table.to_batches(_ROWS_AT_A_TIME):
-        with _refusing(where, "an Arrow"):  # some values, such as dates, are none that Python has
-            rows = batch.to_pylist()
-        yield from rows
+    return read_records(enumerate(rows, start=1), task, hints, notes)
 
 
 def render_parquet(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
@@ -178,10 +155,9 @@ def _names_of(table: "pyarrow.Table", column: str) -> tuple[str, ...]:
         described = json.loads((table.schema.metadata or {}).get(_FEATURES, b"{}"))
         feature = described["info"]["features"][column]
         feature = feature[0] if isinstance(feature, list) else feature.get("feature", feature)
-        names = tuple(feature["names"])
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+        return tuple(feature["names"])
+    except (ValueError, KeyError, TypeError, AttributeError):
         return ()
-    return names if all(isinstance(name, str) and name for name in names) else ()
 
 
 @contextmanager
@@ -190,24 +166,17 @@ def opened_parquet(file: Any, where: str) -> "Iterator[ParquetFile]":
     _pyarrow(f"{where}: ")
     from pyarrow import parquet
 
-    with _refusing(where, "a Parquet"):
-        opened = parquet.ParquetFile(file)
-        groups = (opened.metadata.row_group(i) for i in range(opened.metadata.num_row_groups))
-        n_values = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
-        most = max(_FEW_VALUES, _VALUES_PER_BYTE * file.seek(0, io.SEEK_END))
-        if n_values > most:  # a few bytes can say that a value comes any number of times
-            raise DataError(f"{where}: expected at most {most:,} values in a file of its size, got {n_values:,}")
-        yield opened
+    with _refusing(where):
+        yield parquet.ParquetFile(file)
 
 
 @contextmanager
-def _refusing(where: str, kind: str) -> Iterator[None]:
+def _refusing(where: str) -> Iterator[None]:
     """Say what is wrong with a file that pyarrow cannot read."""
     try:
         yield
     except (_pyarrow().ArrowException, OSError, ValueError, OverflowError) as error:
-        shown = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        raise DataError(f"{where}: expected {kind} file; {shown}; fetch it again") from None
+        raise DataError(f"{where}: expected a Parquet or Arrow file; {first_line(error)}; fetch it again") from None
 
 
 def _pyarrow(where: str = "") -> Any:

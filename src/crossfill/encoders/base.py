@@ -124,6 +124,28 @@ class Encoder(nn.Module, ABC):
         raise EncoderError(f"expected an encoder over a pretrained network, got {type(self).__name__}")
 
 
+class Dropout(nn.Module):
+    """Sets features to zero at random and scales the rest to keep the mean; one random byte decides for each feature.
+
+    The share is therefore rounded to a multiple of 1/256. One random 64-bit integer serves eight features, which is
+    several times as fast as `nn.Dropout` on a CPU.
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.dropped = min(255, round(256 * share))
+        """Share of features set to zero, in units of 1/256."""
+
+    def forward(self, features: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch features"]:
+        if not self.training or not self.dropped:
+            return features
+        n_words = -(-features.numel() // 8)
+        limits = torch.iinfo(torch.int64)
+        words = torch.empty(n_words, dtype=torch.int64, device=features.device).random_(limits.min, None)
+        passes = words.view(torch.uint8)[: features.numel()].view(features.shape) >= self.dropped
+        return features * passes * (256 / (256 - self.dropped))
+
+
 def build_encoder(
     config: Config,
     languages: Sequence[str],

@@ -28,7 +28,6 @@ _TENSOR = "features"
 _DTYPES = {"<f2": "F16", "<f4": "F32"}
 _DIGEST = 16
 _BLOCK = 1 << 24
-_LONGEST_HEADER = 1 << 20
 
 
 class Entry(NamedTuple):
@@ -71,11 +70,8 @@ class FeatureCache:
             except OSError as error:  # which only costs time
                 if not self._warned:
                     self._warned = True
-                    print(  # noqa: T201
-                        f"{self.folder}: cannot keep features ({error.strerror or error}); going on without, and "
-                        "computing them again next time. Make room, or name another folder with --cache",
-                        file=sys.stderr,
-                    )
+                    problem = f"{self.folder}: cannot keep features ({error.strerror or error}); going on without"
+                    print(f"{problem}. Make room, or name another folder with --cache", file=sys.stderr)  # noqa: T201
         return _in_memory(shape, dtype, blocks) if rows is None else rows
 
     def holds(self, about: Mapping[str, Any], shape: tuple[int, int], dtype: Literal["<f2", "<f4"]) -> bool:
@@ -99,14 +95,13 @@ class FeatureCache:
 
     def is_whole(self, entry: Entry) -> bool:
         """Tell whether the features in a file have the digest that they were stored with; reads all of it."""
-        rows, metadata = _open(entry.path), _metadata(entry.path)
-        if rows is None:
+        if (rows := _open(entry.path)) is None:
             return False
         digest = blake2b(digest_size=_DIGEST)
         data = rows.reshape(-1).view(np.uint8).data
         for start in range(0, len(data), _BLOCK):
             digest.update(data[start : start + _BLOCK])
-        return digest.hexdigest() == metadata["digest"]
+        return digest.hexdigest() == _metadata(entry.path)["digest"]
 
     def clear(self) -> None:
         """Delete all files, with the temporary ones that killed processes left."""
@@ -161,8 +156,7 @@ def _open(path: Path) -> np.ndarray | None:
 
 
 def _metadata(path: Path) -> dict[str, str]:
-    """Read what a file says of its features, also if its end is missing; empty if its header is damaged."""
-    with path.open("rb") as file, suppress(ValueError, KeyError, TypeError):
-        length = int.from_bytes(file.read(8), "little")
-        return json.loads(file.read(min(length, _LONGEST_HEADER)))["__metadata__"]
+    """Read what a file says of its features; empty if it is damaged."""
+    with suppress(OSError, SafetensorError), safe_open(path, "pt") as file:
+        return file.metadata()
     return {}

@@ -17,9 +17,8 @@ from torch import Tensor
 
 from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
-from crossfill.encoders.base import Encoder, Inputs, expect, ranges
+from crossfill.encoders.base import Dropout, Encoder, Inputs, expect, ranges
 from crossfill.encoders.cache import FeatureCache
-from crossfill.encoders.features import Dropout
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings, quantise
 from crossfill.encoders.surface import NAMES, Surface, word_buckets, word_forms
 from crossfill.errors import DataError, EncoderError, unknown

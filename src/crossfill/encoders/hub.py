@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from crossfill.errors import EncoderError
+from crossfill.errors import EncoderError, first_line, listed
 from crossfill.files import default_cache, write_atomically, write_json
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _INDEX = "model.safetensors.index.json"
 _LARGEST = 2**24
 """Bound on the sizes of a model."""
-_SECONDS_TO_SETTLE = 2.0
 _SPARE_ROWS = 0.1
 """Share of embedding rows that may be padding; a tokenizer that leaves more of them unused is another model's."""
 _NO_CODE = "code of the folder is never run; delete the key if transformers knows the model's type"
@@ -64,11 +62,6 @@ def loading(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise EncoderError(f"{what}; {first_line(error)}") from None
-
-
-def first_line(error: BaseException | None) -> str:
-    """Return the beginning of an error's message, or its type if it has none."""
-    return str(error).strip().partition("\n")[0][:300] or type(error).__name__
 
 
 def find_folder(name: str, weights: bool = True) -> Path:
@@ -129,8 +122,7 @@ def identity(folder: Path) -> bytes:
     It is remembered in the cache folder, and computed again when the size or the time of a file has changed.
     """
     paths = sorted(p for p in folder.iterdir() if p.suffix == ".safetensors" or p.name in ("config.json", *_TOKENIZERS))
-    stats = [path.stat() for path in paths]
-    files = [[path.name, stat.st_size, stat.st_mtime_ns] for path, stat in zip(paths, stats, strict=True)]
+    files = [[path.name, (stat := path.stat()).st_size, stat.st_mtime_ns] for path in paths]
     place = blake2b(os.fsencode(folder.resolve()), digest_size=16).hexdigest()
     memory = default_cache() / "encoders" / f"{place}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
@@ -138,15 +130,13 @@ def identity(folder: Path) -> bytes:
         if known["files"] == files:
             return bytes.fromhex(known["identity"])
     digest = blake2b(digest_size=16)
-    for path, stat in zip(paths, stats, strict=True):
-        digest.update(f"{path.name}\0{stat.st_size}\0".encode())
+    for path, (name, size, _) in zip(paths, files, strict=True):
+        digest.update(f"{name}\0{size}\0".encode())
         with path.open("rb") as file:
             while block := file.read(1 << 24):
                 digest.update(block)
-    # a file that was written just now may change again without another time
-    if all(stat.st_mtime < time.time() - _SECONDS_TO_SETTLE for stat in stats):
-        with suppress(OSError):
-            write_json(memory, {"folder": str(folder.resolve()), "files": files, "identity": digest.hexdigest()})
+    with suppress(OSError):
+        write_json(memory, {"files": files, "identity": digest.hexdigest()})
     return digest.digest()
 
 
@@ -234,18 +224,16 @@ def _check_folder(folder: Path, weights: bool = True) -> None:
     if not folder.is_dir():
         raise EncoderError(f"encoder '{folder}': expected a folder with config.json, model.safetensors and a tokenizer")
     names = {path.name for path in folder.iterdir()}
-    listed = ", ".join(sorted(names)[:8]) or "nothing"
+    shown = listed(sorted(names), 8) or "nothing"
     if "config.json" not in names:
-        raise EncoderError(f"encoder '{folder}': expected config.json in it, found {listed}")
+        raise EncoderError(f"encoder '{folder}': expected config.json in it, found {shown}")
     if weights and not any(name.endswith(".safetensors") for name in names):
-        pickled = sorted(name for name in names if name.endswith((".bin", ".pt", ".pth", ".ckpt")))
-        reason = f"only {', '.join(pickled)}, which can run code when it is loaded" if pickled else listed
         raise EncoderError(
-            f"encoder '{folder}': expected weights as safetensors, found {reason}; "
+            f"encoder '{folder}': expected weights as safetensors (files of other kinds can run code), found {shown}; "
             "save the model again with save_pretrained, which writes safetensors"
         )
     if not names.intersection(_TOKENIZERS):
-        raise EncoderError(f"encoder '{folder}': expected a tokenizer (tokenizer.json), found {listed}")
+        raise EncoderError(f"encoder '{folder}': expected a tokenizer (tokenizer.json), found {shown}")
     if "adapter_config.json" in names:
         raise EncoderError(f"encoder '{folder}': expected a whole model, got an adapter; merge it into its model first")
     for path in (folder / name for name in ("config.json", "tokenizer_config.json") if name in names):

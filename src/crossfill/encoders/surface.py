@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from crossfill.encoders.features import Dropout
+from crossfill.encoders.base import Dropout
 from crossfill.grid.sentence import Corpus
 
 BUCKETS = 8192

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from crossfill.errors import ConfigError, missing_package
+from crossfill.errors import ConfigError, first_line, missing_package
 from crossfill.executors import worker_jobs
 from crossfill.executors.worker_jobs import Advanced, Failed, JobQueue
 
@@ -35,8 +35,8 @@ class RayExecutor(worker_jobs.Executor):
             except ConnectionError as error:
                 raise ConfigError(f"expected a Ray cluster at {settings.address}; {error}") from None
             except Exception as error:  # Ray has no class of its own for a start that takes too long
-                reason = (str(error) or type(error).__name__).splitlines()[0]
-                raise ConfigError(f"expected Ray to start on this machine; {reason}; run again, or use local") from None
+                problem = f"expected Ray to start on this machine; {first_line(error)}; run again, or use local"
+                raise ConfigError(problem) from None
 
     def run(self, jobs: Mapping[str, worker_jobs.WorkerJob]) -> Iterator[worker_jobs.Event]:
         resources: dict[str, Any] = {"num_cpus": self.settings.threads, "num_gpus": self.settings.gpus}

@@ -15,8 +15,8 @@ from crossfill.adaptation.storage import save_adapted
 from crossfill.config import Config
 from crossfill.encoders import hub
 from crossfill.encoders.base import build_encoder
-from crossfill.encoders.hub import READ, first_line
-from crossfill.errors import CheckpointError
+from crossfill.encoders.hub import READ
+from crossfill.errors import CheckpointError, first_line
 from crossfill.evaluation.results import CellResult
 from crossfill.files import write_json
 from crossfill.grid.cells import Grid
@@ -162,7 +162,6 @@ def load_model(
         raise CheckpointError(f"{folder}: expected a trained model, found a run that is not finished; train --resume")
     tensors, notes = checkpoint.read_tensors(path)
     checkpoint.check_same_run(folder, notes)
-    checkpoint.check_finite(tensors, path)
     named = config.change({"encoder.name": encoder or _encoder_name(folder, config)})
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         built = build_encoder(named, inventory.languages, cache, quiet, weights=False)

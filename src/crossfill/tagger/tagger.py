@@ -19,8 +19,7 @@ from crossfill.data.codes import find_cell, find_language_in
 from crossfill.data.labels import task_name
 from crossfill.data.lexicons import read_lexicon
 from crossfill.data.segmentation import split_words
-from crossfill.encoders.hub import first_line
-from crossfill.errors import CheckpointError, ConfigError, DataError
+from crossfill.errors import CheckpointError, ConfigError, DataError, first_line
 from crossfill.evaluation.expected import Expectations, load_expected, save_expected
 from crossfill.evaluation.results import CellResult, Results
 from crossfill.evaluation.scoring import ALPHA, evaluate

@@ -107,9 +107,6 @@ def test_overlapping_spans_and_words_with_line_ends_are_told():
     odd = Doc(doc.vocab, words=["a\nb"], pos=["X"])
     with pytest.raises(DataError, match=r"x\.spacy:1: expected every word as text without tabs and line ends"):
         read(packed(odd), "pos")
-    long = Doc(doc.vocab, words=["a"] * 5001, pos=["X"] * 5001)
-    with pytest.raises(DataError, match=r"expected at most 5,000 words in a sentence, got 5,001; mark sentences"):
-        read(packed(long), "pos")
 
 
 def test_a_folder_of_them_is_a_grid(tmp_path: Path):

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from crossfill.data.labels import UPOS, is_ner
-from crossfill.data.reading import MOST_WORDS, OnBadLine, ReadingHints, check_printable
+from crossfill.data.reading import OnBadLine, ReadingHints, check_printable
 from crossfill.data.segmentation import TextSpan, spans_of, tags_of
 from crossfill.errors import DataError, first_line, missing_package
 from crossfill.grid.sentence import UNLABELLED, Corpus, Sentence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Attribute = Literal["ents", "spans", "pos", "tag", "morph", "dep"]
 """Where spaCy keeps labels: `doc.ents`, a group of `doc.spans`, or `pos_`, `tag_`, `morph` or `dep_` of tokens."""
+_OF_DOC = {"pos": "pos", "tag": "tags", "morph": "morphs", "ents": "ents"}  # what Doc() calls them
 _ATTRIBUTES = ("DEP", "ENT_IOB", "ENT_TYPE", "MORPH", "POS", "SENT_START", "TAG")
 
 
@@ -55,10 +56,9 @@ def render(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
         values = ["" if label == "_" else label for label in sentence.labels]
         if attribute == "morph":
             values = [f"{task.removeprefix('feats:')}={value}" if value else "" for value in values]
-        keyword = {"pos": "pos", "tag": "tags", "morph": "morphs", "ents": "ents"}.get(attribute)
         annotated: dict[str, Any] = {"sent_starts": [i == 0 for i in range(len(sentence))]}
-        if keyword:
-            annotated[keyword] = values
+        if attribute in _OF_DOC:
+            annotated[_OF_DOC[attribute]] = values
         doc = tokens.Doc(vocab, list(sentence.words), list(sentence.spaces) or [True] * len(sentence), **annotated)
         if attribute == "spans":
             places = [(i, i + 1) for i in range(len(sentence))]
@@ -75,11 +75,6 @@ def _sentences(document: "Doc", task: str) -> Iterator[Sentence]:
     begins = [token.i for token in document if token.is_sent_start and token.i]
     for start, end in pairwise([0, *begins, len(document)]):
         tokens = [token for token in document[start:end] if not is_space[token.i]]
-        if len(tokens) > MOST_WORDS:
-            raise DataError(
-                f"expected at most {MOST_WORDS:,} words in a sentence, got {len(tokens):,}; mark sentences in the "
-                "documents, as spaCy's sentencizer does"
-            )
         if tokens:
             words, tags = tuple(token.text for token in tokens), tuple(labels[token.i] for token in tokens)
             spaces = tuple(

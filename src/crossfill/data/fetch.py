@@ -34,8 +34,6 @@ UD_RELEASES = dict(  # release: its handle at LINDAT
 )
 NEWEST_RELEASE = "2.18"
 _WIKIANN = "https://s3.amazonaws.com/datasets.huggingface.co/wikiann/1.1.0/panx_dataset.zip"
-
-
 _REPOSITORIES = "https://codeload.github.com/{}/tar.gz/{}"
 
 
@@ -45,8 +43,8 @@ class OfficialCorpus:
 
     name: str
     urls: Collection[str]
-    unpack: Callable[[Path, Path, Collection[str]], int]
-    """Unpacks the files of an archive for these languages (all if none are given) into a folder; counts them."""
+    unpack: Callable[[Path, Path, Collection[str]], None]
+    """Unpacks the files of an archive for these languages (all if none are given) into a folder."""
     licence: str
     digest: str = ""
     """The hash of all its files (`digest_of`); empty where it is not known."""
@@ -98,19 +96,21 @@ def fetch(
         raise DataError(f"expected a web address, http:// or https://; got '{url}'")
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out, prefix=f".{source.name}-") as folder:
-        archive, work, n_files = Path(folder, "archive"), Path(folder, source.name), 0
+        archive, work = Path(folder, "archive"), Path(folder, source.name)
         work.mkdir()
         for address in addresses:
             download(address, archive, progress)
             try:
-                n_files += source.unpack(archive, work, languages)
+                source.unpack(archive, work, languages)
             except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError) as error:
                 raise DataError(f"{address}: expected an archive that can be unpacked; {error}; run again") from None
         if source.digest and not url:
             if digest_of(work) != source.digest:
                 raise DataError(f"{source.name}: expected the files that crossfill knows, got others; run again")
-            n_files = _keep(work, languages)
-        if not n_files:
+            for path in work.glob("*/*"):  # <task>/<language>
+                if languages and find_language(path.name) not in languages:
+                    shutil.rmtree(path)
+        if not any(path.is_file() for path in work.rglob("*")):
             asked = f" for {', '.join(sorted(languages))}" if languages else ""
             raise DataError(f"{source.name}: expected corpora{asked}, got none; check the archive")
         if source.columns:
@@ -130,14 +130,6 @@ def _git_name(content: bytes) -> str:
     return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def _keep(folder: Path, languages: Collection[str]) -> int:
-    """Delete the corpora `<task>/<language>` of other languages; counts the files that stay."""
-    for path in folder.glob("*/*"):
-        if languages and find_language(path.name) not in languages:
-            shutil.rmtree(path)
-    return sum(path.is_file() for path in folder.rglob("*"))
-
-
 def download(url: str, target: Path, progress: Progress) -> None:
     """Download a file."""
     request = urllib.request.Request(url, headers={"User-Agent": "crossfill"})  # noqa: S310 - a web address: `fetch` sees to it
@@ -152,59 +144,58 @@ def download(url: str, target: Path, progress: Progress) -> None:
                 progress(done, total)
             if total is not None and done < total:
                 raise ConnectionError(f"cut after {done:,} of {total:,} bytes")
-    except urllib.error.HTTPError as error:
-        error.close()
-        remedy = "try again later" if error.code >= 500 else "it may have moved: give its new place with --url"
-        raise DataError(f"{url}: expected the file, got HTTP {error.code} {error.reason}; {remedy}") from None
     except (http.client.HTTPException, OSError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
         raise DataError(
-            f"{url}: could not be fetched ({getattr(error, 'reason', error)}); are you online? run again. Behind a "
-            "proxy, set https_proxy"
+            f"{url}: could not be fetched ({error}); are you online? run again. Behind a proxy, set https_proxy; if it "
+            "has moved, name its new place with --url"
         ) from None
 
 
-def _unpack_treebanks(archive: Path, folder: Path, languages: Collection[str]) -> int:
+def _extract(tar: tarfile.TarFile, folder: Path, place: Callable[[PurePosixPath], str | None]) -> None:
+    """Unpack the files that have a place in the folder, by their path in the archive."""
+    for member in tar:
+        if member.isfile() and (name := place(PurePosixPath(member.name))):
+            tar.extract(member.replace(name=name), folder, filter="data")
+
+
+def _unpack_treebanks(archive: Path, folder: Path, languages: Collection[str]) -> None:
     """Unpack files such as `UD_Wolof-WTF/wo_wtf-ud-train.conllu`, and the licences of these treebanks."""
-    n_files = 0
+
+    def place(path: PurePosixPath) -> str | None:
+        code = re.match(r"([a-z]{2,3})_\w+-ud-.*\.conllu$", path.name)
+        wanted = code and (not languages or find_language(code[1]) in languages)
+        return "/".join(path.parts[1:]) if wanted or path.name.startswith("LICENSE") else None
+
     with tarfile.open(archive, "r:gz") as tar:
-        for member in tar:
-            place = PurePosixPath(*PurePosixPath(member.name).parts[1:])
-            code = re.match(r"([a-z]{2,3})_\w+-ud-.*\.conllu$", place.name)
-            wanted = code and (not languages or find_language(code[1]) in languages)
-            if member.isfile() and (wanted or place.name.startswith("LICENSE")):
-                tar.extract(member.replace(name=str(place)), folder, filter="data")
-                n_files += bool(wanted)
+        _extract(tar, folder, place)
     for treebank in folder.iterdir():  # of which only the licence is here
         if not any(treebank.glob("*.conllu")):
             shutil.rmtree(treebank)
-    return n_files
 
 
-def _unpack_repository(pattern: re.Pattern[str], place: str, archive: Path, folder: Path, _: Collection[str]) -> int:
+def _unpack_repository(pattern: re.Pattern[str], place: str, archive: Path, folder: Path, _: Collection[str]) -> None:
     """Unpack the files whose names match, of all languages, as all are needed for the digest."""
-    n_files = 0
+
+    def place_of(path: PurePosixPath) -> str | None:
+        wanted = pattern.fullmatch("/".join(path.parts[1:]))
+        return place.format(**wanted.groupdict()) if wanted else None
+
     with tarfile.open(archive, "r:gz") as tar:
-        for member in tar:
-            wanted = pattern.fullmatch(str(PurePosixPath(*PurePosixPath(member.name).parts[1:])))
-            if wanted and member.isfile():
-                tar.extract(member.replace(name=place.format(**wanted.groupdict())), folder, filter="data")
-                n_files += 1
-    return n_files
+        _extract(tar, folder, place_of)
 
 
-def _unpack_wikiann(archive: Path, folder: Path, languages: Collection[str]) -> int:
+def _unpack_wikiann(archive: Path, folder: Path, languages: Collection[str]) -> None:
     """Unpack the files `train`, `dev`, `test` and `extra` inside archives such as `wo.tar.gz`."""
-    n_files = 0
+
+    def place(path: PurePosixPath) -> str | None:
+        return path.name if path.name in ("train", "dev", "test", "extra") else None
+
     with zipfile.ZipFile(archive) as outer:
-        for name in sorted(outer.namelist()):
+        for name in sorted(name for name in outer.namelist() if name.endswith(".tar.gz")):
             code = PurePosixPath(name).name.removesuffix(".tar.gz")
-            language = find_language(code) if name.endswith(".tar.gz") else None
-            if language is None or (languages and language not in languages):
-                continue
-            with outer.open(name) as packed, tarfile.open(fileobj=packed, mode="r:gz") as tar:
-                for member in tar:
-                    split = PurePosixPath(member.name).name
-                    if member.isfile() and split in ("train", "dev", "test", "extra"):
-                        tar.extract(member.replace(name=f"{code}/{split}"), folder, filter="data")
-                        n_files += 1
-    return n_files
+            language = find_language(code)
+            if language is not None and (not languages or language in languages):
+                with outer.open(name) as packed, tarfile.open(fileobj=packed, mode="r:gz") as tar:
+                    _extract(tar, folder / code, place)

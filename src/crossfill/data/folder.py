@@ -13,7 +13,7 @@ from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, find_sources
 from crossfill.data.messages import Level, Message
 from crossfill.data.readers import READERS, VERSION, Reading, read_corpus
-from crossfill.data.reading import NO_HINTS, ReadingHints, decode, find_hints, unpacked
+from crossfill.data.reading import NO_HINTS, ReadingHints, decode, find_hints, read_bytes, unpacked
 from crossfill.data.segmentation import split_text
 from crossfill.data.splits import capped, eighty_ten_ten, separate_evaluation_text
 from crossfill.errors import DataError, unknown, unreadable
@@ -161,11 +161,7 @@ def read_text(files: Iterable[Path], language: str) -> Corpus:
 
     def sentences() -> Iterator[Sentence]:
         for path in files:
-            try:
-                content = path.read_bytes()
-            except OSError as error:
-                raise unreadable(path, error) from None
-            yield from split_text("\n".join(decode(unpacked(content, str(path)), str(path))), language)
+            yield from split_text("\n".join(decode(unpacked(read_bytes(path), str(path)), str(path))), language)
 
     return Corpus.from_text(islice(sentences(), MOST_SENTENCES))
 

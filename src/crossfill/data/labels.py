@@ -18,6 +18,7 @@ _TAG = re.compile(r"(?:([BIESLUM])-(.+)|([BI]))", re.DOTALL)
 _BEGINS, _ENDS = frozenset("BSU"), frozenset("ESLU")
 _COLUMNS = {"pos": 3, "xpos": 4, "deprel": 7}
 _KEYED = {"feats": 5, "misc": 9}
+KNOWN_COLUMNS = f"{', '.join(_COLUMNS)}, feats:Case, misc:NER"
 
 
 def task_name(text: str) -> str:
@@ -44,8 +45,7 @@ class LabelColumn:
 
     def __init__(self, task: str) -> None:
         if not self.names(task):
-            known = f"{', '.join(_COLUMNS)}, feats:Case, misc:NER"
-            raise DataError(f"expected a task that names a CoNLL-U column ({known}), got '{task}'; rename it")
+            raise DataError(f"expected a task that names a CoNLL-U column ({KNOWN_COLUMNS}), got '{task}'; rename it")
         name, _, self.key = task.partition(":")
         self.task = task
         self.index = _KEYED[name] if self.key else _COLUMNS[name]

@@ -13,8 +13,8 @@ from unicodedata import normalize
 
 from crossfill.data.field_files import parse_elements
 from crossfill.data.labels import split_tag
-from crossfill.data.reading import decode, find_hints, unpacked
-from crossfill.errors import DataError, unknown, unreadable
+from crossfill.data.reading import decode, find_hints, read_bytes, unpacked
+from crossfill.errors import DataError, unknown
 from crossfill.grid.task import Task, TaskKind, Unit
 
 MOST_FORMS = 20_000
@@ -44,10 +44,7 @@ def read_lexicon(source: Path | Mapping[str, str | Iterable[str]], task: Task) -
         rows = [_Row(f"'{form}'", form, v if isinstance(v, str) else ",".join(v)) for form, v in source.items()]
     else:
         place = str(source)
-        try:
-            data = unpacked(source.read_bytes(), place)
-        except OSError as error:
-            raise unreadable(source, error) from None
+        data = unpacked(read_bytes(source), place)
         rows = list(_lift(data, place) if source.suffix.lower() == ".lift" else _lines(decode(data, place), place))
         names = dict(find_hints(source.absolute(), source.absolute().parent, task.name).names)
     if not 0 < len(rows) <= MOST_FORMS:
@@ -101,8 +98,6 @@ def _allowed(row: _Row, n_words: int, task: Task, names: Mapping[str, str]) -> t
     kinds = [known.get(label.casefold(), label) for label in given]
     if wrong := next((kind for kind in kinds if kind not in types), None):
         raise DataError(f"{row.where}: " + unknown("label", wrong, dict.fromkeys(types)))
-    if not row.form.strip():
-        raise DataError(f"{row.where}: expected a form with its labels, got nothing; write the form")
     if not is_spans:
         return (frozenset(kinds),)
     tags = [frozenset(kind if kind == "O" else f"{'I' if i else 'B'}-{kind}" for kind in kinds) for i in range(n_words)]

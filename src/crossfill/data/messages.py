@@ -1,7 +1,7 @@
 """What a person should know about a data folder: files not read, what reading changed, and data that looks wrong."""
 
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -92,7 +92,7 @@ def check_grid(grid: Grid, cut: bool = False) -> list[Message]:
     Training data that were `cut` to some sentences lack labels that are rare.
     """
     warnings = []
-    tasks_by_script: dict[str, dict[str, list[str]]] = {}
+    tasks_by_script: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for cell, corpora in grid.corpora.items():
         letters: Counter[str] = Counter()
         for splits in corpora:
@@ -102,11 +102,10 @@ def check_grid(grid: Grid, cut: bool = False) -> list[Message]:
                 scripts[_script(character)] += n
             del scripts[""]
             letters += scripts
-            where = str(cell) if len(corpora) == 1 else f"{cell} ({splits.name})"
             texts = (*_odd_labels(cell, splits, cut), *_odd_text(splits, scripts))
-            warnings += [Message("warning", where, text) for text in texts]
+            warnings += [Message("warning", _place(grid, cell, splits), text) for text in texts]
         for script, _ in letters.most_common(1):
-            tasks_by_script.setdefault(cell.language, {}).setdefault(script, []).append(cell.task)
+            tasks_by_script[cell.language][script].append(cell.task)
     for language, scripts_of in sorted(tasks_by_script.items()):
         if len(scripts_of) > 1:
             shown = "; ".join(f"{', '.join(tasks)} in {script}" for script, tasks in scripts_of.items())
@@ -114,31 +113,36 @@ def check_grid(grid: Grid, cut: bool = False) -> list[Message]:
     return [*warnings, *tag_sets(grid)]
 
 
+def _place(grid: Grid, cell: Cell, splits: Splits) -> str:
+    """Name a cell, and its corpus where it has several."""
+    return str(cell) if len(grid[cell]) == 1 else f"{cell} ({splits.name})"
+
+
 def tag_sets(grid: Grid) -> list[Message]:
     """Warn about corpora that name labels in another way than others of their task, and say how to rename them."""
     warnings = []
     for task in grid.tasks:
-        corpora = [(cell, splits) for cell in grid.cells if cell.task == task for splits in grid[cell]]
-        sets = [_kinds(splits) for _, splits in corpora]
-        usual = [{SAME_KIND.get(kind.upper(), kind) for kind in kinds} for kinds in sets]
-        for place, (cell, splits) in enumerate(corpora):
-            others = [i for i in range(len(corpora)) if i != place and sets[i]]
-            renamed = {kind: SAME_KIND[kind.upper()] for kind in sorted(sets[place]) if kind.upper() in SAME_KIND}
-            here = [kind for kind, to in renamed.items() if any({kind, to} & sets[i] == {to} for i in others)]
-            where = str(cell) if len(grid[cell]) == 1 else f"{cell} ({splits.name})"
+        corpora = [(c, splits, _kinds(splits)) for c in grid.cells if c.task == task for splits in grid[c]]
+        for cell, splits, kinds in corpora:
+            others = [(other, its_kinds) for other, its, its_kinds in corpora if its is not splits and its_kinds]
+            renamed = {kind: SAME_KIND[kind.upper()] for kind in sorted(kinds) if kind.upper() in SAME_KIND}
+            here = [kind for kind, to in renamed.items() if any({kind, to} & its == {to} for _, its in others)]
+            text = ""
             if here:
-                lines = ", ".join(f"{kind}<TAB>{renamed[kind]}" for kind in here)
-                there = listed(
-                    [str(corpora[i][0]) for i in others if any(renamed[kind] in sets[i] for kind in here)], 6
-                )
+                there = listed([str(c) for c, its in others if any(renamed[kind] in its for kind in here)], 6)
                 names = ", ".join(dict.fromkeys(renamed[kind] for kind in here))
+                lines = ", ".join(f"{kind}<TAB>{renamed[kind]}" for kind in here)
                 text = f"{', '.join(here)} here, {names} in {there}: to have one name for each, write them into a file "
-                warnings.append(Message("warning", where, f"{text}labels.txt next to it, one a line: {lines}"))
-            elif sets[place] and others and not any(usual[place] & usual[i] for i in others):
-                text = f"no label in common with other corpora of {task} ({listed(sorted(sets[place]), 6)}): "
-                remedy = "rename them in labels.txt, or give it a task of its own"
-                warnings.append(Message("warning", where, text + remedy))
+                text += f"labels.txt next to it, one a line: {lines}"
+            elif kinds and others and not any(_usual(kinds) & _usual(its) for _, its in others):
+                text = f"no label in common with other corpora of {task} ({listed(sorted(kinds), 6)}): "
+                text += "rename them in labels.txt, or give it a task of its own"
+            warnings += [Message("warning", _place(grid, cell, splits), text)] if text else []
     return warnings
+
+
+def _usual(kinds: Iterable[str]) -> set[str]:
+    return {SAME_KIND.get(kind.upper(), kind) for kind in kinds}
 
 
 def _kinds(splits: Splits) -> set[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 from crossfill.data import bio, conllu, docbin, eaf, flextext, records, table_corpora
-from crossfill.data.labels import LabelColumn, iob2, recased, scheme, split_tag, unlabelled_marks
+from crossfill.data.labels import KNOWN_COLUMNS, LabelColumn, iob2, recased, scheme, split_tag, unlabelled_marks
 from crossfill.data.messages import Level, Message
 from crossfill.data.reading import NO_HINTS, FileNotes, Note, ReadingHints, decode, unpacked
 from crossfill.errors import DataError, listed
@@ -93,8 +93,8 @@ def _parse_conllu(data: bytes, where: str, task: str, _: ReadingHints, notes: Fi
     if not named:
         if sentences and not distinct - {"?"}:
             raise DataError(
-                f"{where}: expected a task that names a CoNLL-U column (pos, xpos, deprel, feats:Case, misc:NER), got "
-                f"'{task}'; rename the folder, or give its labels as word<TAB>label in .bio files"
+                f"{where}: expected a task that names a CoNLL-U column ({KNOWN_COLUMNS}), got '{task}'; rename the "
+                "folder, or give its labels as word<TAB>label in .bio files"
             )
         spans = all(tag in ("O", "?") or split_tag(tag) for tag in distinct)
         meanings = {"?": UNLABELLED, "_": "O" if spans else "_"}

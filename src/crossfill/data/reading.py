@@ -12,7 +12,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Literal
 
-from crossfill.errors import DataError
+from crossfill.errors import DataError, unreadable
 from crossfill.grid.sentence import Sentence
 
 Block = tuple[int, list[str]]
@@ -161,6 +161,14 @@ def check_printable(sentence: Sentence) -> Sentence:
                     f"expected every {name} as text without tabs and line ends, got {value[:40]!r}; correct it"
                 )
     return sentence
+
+
+def read_bytes(path: Path, where: str = "") -> bytes:
+    """Read a file whole; `where` names it in errors."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise unreadable(where or path, error) from None
 
 
 def unpacked(data: bytes, where: str, packed: bool = False) -> bytes:

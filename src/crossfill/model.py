@@ -143,11 +143,26 @@ class HeadSource(nn.Module, ABC):
     def sample(
         self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None
     ) -> Sequence[Classifier]:
-        """Posterior draws of the head of each cell; methods without a posterior return the same as `plug_in`."""
+        """Take posterior draws of the head of each cell."""
 
     @abstractmethod
     def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         """Draw the head of each cell, re-parametrised, with the KL terms that concern the cell."""
+
+
+class PointHeads(HeadSource):
+    """Heads without a posterior, and so without KL terms: a draw is the head itself."""
+
+    def sample(
+        self,
+        cells: Sequence[Cell],
+        n_samples: int,  # noqa: ARG002
+        generator: torch.Generator | None = None,  # noqa: ARG002
+    ) -> Sequence[Classifier]:
+        return self.plug_in(cells)
+
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:  # noqa: ARG002
+        return [TrainingDraw(head, []) for head in self.plug_in(cells)]
 
 
 class Model(nn.Module):
@@ -193,14 +208,17 @@ class Model(nn.Module):
 
 
 def hidden_layers(inventory: Inventory, n_features: int, widths: Sequence[int], dropout: float = 0.0) -> nn.ModuleList:
-    """Build a network for each task, affine layers each followed by ReLU and dropout; four times as wide for pairs."""
-    networks = nn.ModuleList()
-    for task in inventory.tasks.values() if widths else ():
-        sizes = [task.unit.width(size) for size in (n_features, *widths)]
-        layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(sizes)]
-        after = (nn.ReLU(), nn.Dropout(dropout)) if dropout else (nn.ReLU(),)
-        networks.append(nn.Sequential(*(module for layer in layers for module in (layer, *after))))
-    return networks
+    """Build a network for each task, four times as wide for pairs."""
+    tasks = inventory.tasks.values() if widths else ()
+    sizes = ([task.unit.width(size) for size in (n_features, *widths)] for task in tasks)
+    return nn.ModuleList(nn.Sequential(*affine_layers(of_task, dropout)) for of_task in sizes)
+
+
+def affine_layers(sizes: Sequence[int], dropout: float = 0.0) -> list[nn.Module]:
+    """Build affine layers from each size to the next, each followed by ReLU and dropout."""
+    layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(sizes)]
+    after = (nn.ReLU(), nn.Dropout(dropout)) if dropout else (nn.ReLU(),)
+    return [module for layer in layers for module in (layer, *after)]
 
 
 def n_parameters(module: nn.Module) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
 from torch import nn
 
 from crossfill.config import Config
@@ -15,10 +14,10 @@ from crossfill.data.codes import find_language_in
 from crossfill.grid.cells import Cell, Grid, Inventory, Splits
 from crossfill.grid.sentence import EMPTY
 from crossfill.methods.registry import Method, Plan
-from crossfill.model import Head, HeadSource, TrainingDraw
+from crossfill.model import Head, PointHeads
 
 
-class JointHeads(HeadSource):
+class JointHeads(PointHeads):
     """One head θ per task, shared by all languages; no posterior and no KL."""
 
     def __init__(self, inventory: Inventory, seen: Collection[Cell], n_features: int, config: Config) -> None:
@@ -27,17 +26,9 @@ class JointHeads(HeadSource):
         self.heads = nn.ModuleList(nn.Linear(width, labels) for labels, width in inventory.head_shapes(n_features))
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
-        return [self._head(cell) for cell in cells]
-
-    def sample(self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None) -> list[Head]:
-        return self.plug_in(cells)
-
-    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
-        return [TrainingDraw(self._head(cell), []) for cell in cells]
-
-    def _head(self, cell: Cell) -> Head:
-        self.inventory.check(cell)
-        return Head.of(self.heads[self.inventory.task_index(cell.task)])
+        for cell in cells:
+            self.inventory.check(cell)
+        return [Head.of(self.heads[self.inventory.task_index(cell.task)]) for cell in cells]
 
 
 def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:

@@ -1,6 +1,7 @@
 """A head for each seen cell: NS, nearest source, takes that of the most similar seen language; in BEA, all vote."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 import torch
@@ -13,13 +14,13 @@ from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.typology import load_typology
 from crossfill.methods.baselines.bea import bea
 from crossfill.methods.registry import Method, Plan
-from crossfill.model import Head, HeadSource, Model, TrainingDraw
+from crossfill.model import Head, Model, PointHeads
 
 TIE = 1e-9
 """Similarities that differ by less are ties, broken by more training words, then alphabetically."""
 
 
-class LanguageHeads(HeadSource):
+class LanguageHeads(PointHeads):
     """One head per seen cell; unseen cells use that of their source (NS), or all of their task (BEA)."""
 
     sources: Int[Tensor, "tasks languages"]
@@ -37,13 +38,7 @@ class LanguageHeads(HeadSource):
         self.register_buffer("sources", torch.full(shape, -1, dtype=torch.long))
 
     def plug_in(self, cells: Sequence[Cell]) -> list[Head]:
-        return [self._head(*self.serving(cell)) for cell in cells]
-
-    def sample(self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None) -> list[Head]:
-        return self.plug_in(cells)
-
-    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
-        return [TrainingDraw(self._head(cell), []) for cell in cells]
+        return [Head.of(*(self.heads[self.places[source]] for source in self.serving(cell))) for cell in cells]
 
     def serving(self, cell: Cell) -> list[Cell]:
         """Return the cells whose heads label the words of this one."""
@@ -60,17 +55,13 @@ class LanguageHeads(HeadSource):
             raise DataError(f"{cell}: no source language was chosen for it; train with crossfill.train")
         return [Cell(cell.task, self.inventory.languages[source])]
 
-    def _head(self, *cells: Cell) -> Head:
-        return Head.of(*(self.heads[self.places[cell]] for cell in cells))
-
 
 def prepare(model: Model, plan: Plan, config: Config) -> None:
     """Set the source languages that the plan has chosen."""
-    if not isinstance(model.heads, LanguageHeads):
-        raise TypeError(f"expected heads of languages, got {type(model.heads).__name__}")
+    heads = cast("LanguageHeads", model.heads)
     for cell, language in plan.sources.items():
         place = model.inventory.task_index(cell.task), model.inventory.language_index(cell.language)
-        model.heads.sources[place] = model.inventory.language_index(language)
+        heads.sources[place] = model.inventory.language_index(language)
 
 
 def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:

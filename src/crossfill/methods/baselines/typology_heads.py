@@ -14,7 +14,6 @@ what PF is about: a language's vector is given, the same for all tasks, and not 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import cast
 
 import numpy as np
@@ -26,13 +25,13 @@ from crossfill.config import Config
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.anchors import language_anchors
 from crossfill.methods.registry import Method, Plan
-from crossfill.model import Classifier, Head, HeadSource, Model, TrainingDraw
+from crossfill.model import Classifier, Head, Model, PointHeads, affine_layers
 
 HIDDEN = (256, 256)
 """Widths of the layers of jm-embedding, between features with the language's vector and labels."""
 
 
-class LanguageVectorHeads(HeadSource, ABC):
+class LanguageVectorHeads(PointHeads, ABC):
     """Heads with a vector v for each language."""
 
     vectors: Float[Tensor, "languages size"]
@@ -49,14 +48,6 @@ class LanguageVectorHeads(HeadSource, ABC):
     def plug_in(self, cells: Sequence[Cell]) -> list[Classifier]:
         task, language = self.inventory.task_index, self.inventory.language_index
         return [self.head(task(cell.task), self.vectors[language(cell.language)]) for cell in cells]
-
-    def sample(
-        self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None
-    ) -> list[Classifier]:
-        return self.plug_in(cells)
-
-    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
-        return [TrainingDraw(head, []) for head in self.plug_in(cells)]
 
     @torch.no_grad()
     def describe(self, vectors: Mapping[str, Float[np.ndarray, "size"]]) -> None:
@@ -118,12 +109,10 @@ class EmbeddingHeads(LanguageVectorHeads):
         start = self.vectors
         del self.vectors
         self.vectors = nn.Parameter(start)
-        self.heads = nn.ModuleList()
-        for labels, width in inventory.head_shapes(n_features):
-            widths = [width + size, *HIDDEN, labels]
-            layers = [nn.Linear(narrow, wide) for narrow, wide in pairwise(widths)]
-            between = [module for layer in layers[:-1] for module in (layer, nn.ReLU())]
-            self.heads.append(nn.Sequential(*between, layers[-1]))
+        self.heads = nn.ModuleList(
+            nn.Sequential(*affine_layers([width + size, *HIDDEN]), nn.Linear(HIDDEN[-1], labels))
+            for labels, width in inventory.head_shapes(n_features)
+        )
 
     def head(self, task: int, vector: Float[Tensor, "size"]) -> EmbeddingHead:
         return EmbeddingHead(cast("nn.Sequential", self.heads[task]), vector)
@@ -131,9 +120,8 @@ class EmbeddingHeads(LanguageVectorHeads):
 
 def prepare(model: Model, plan: Plan, config: Config) -> None:
     """Look up the vectors of all languages: those that `latents.prior: similar` centres priors on."""
-    if not isinstance(model.heads, LanguageVectorHeads):
-        raise TypeError(f"expected heads with vectors of languages, got {type(model.heads).__name__}")
-    model.heads.describe(language_anchors(model.inventory.languages, model.encoder, config))
+    heads = cast("LanguageVectorHeads", model.heads)
+    heads.describe(language_anchors(model.inventory.languages, model.encoder, config))
 
 
 METHODS = (

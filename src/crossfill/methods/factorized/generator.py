@@ -3,7 +3,6 @@
 Its output layers have nearly all of its weights, and take most of the time of a training step (`OutputLayer`).
 """
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from crossfill.config import GeneratorConfig
-from crossfill.model import Head
+from crossfill.model import Head, affine_layers
 
 VARIANCE_FLOOR = 1e-10
 
@@ -44,9 +43,7 @@ class Generator(nn.Module):
         """`shapes` are the labels and features of each task's head."""
         super().__init__()
         widths = [4 * latent_size, *config.hidden]
-        layers = [nn.Linear(narrow, wide) for narrow, wide in itertools.pairwise(widths)]
-        after = (nn.ReLU(), nn.Dropout(config.dropout)) if config.dropout else (nn.ReLU(),)
-        self.trunk = nn.Sequential(*(module for layer in layers for module in (layer, *after)))
+        self.trunk = nn.Sequential(*affine_layers(widths, config.dropout))
         self.n_labels = tuple(labels for labels, _ in shapes)
         sizes = [labels * (features + 1) for labels, features in shapes]
         self.means = nn.ModuleList(OutputLayer(widths[-1], size) for size in sizes)

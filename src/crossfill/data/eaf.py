@@ -15,17 +15,7 @@ from functools import cached_property
 from itertools import accumulate, repeat
 from statistics import median
 
-from crossfill.data.field_files import (
-    Edit,
-    Element,
-    FieldSentence,
-    FieldText,
-    edited,
-    parse_elements,
-    removal,
-    sentence_of,
-    tag,
-)
+from crossfill.data import field_files as xml
 from crossfill.data.labels import task_name
 from crossfill.data.reading import FileNotes
 from crossfill.data.segmentation import split_words
@@ -82,7 +72,7 @@ class _Tier:
     parent: str
     type: str
     speaker: str
-    element: Element = field(default_factory=lambda: Element("TIER", {}, 0, 0, 0))
+    element: xml.Element = field(default_factory=lambda: xml.Element("TIER", {}, 0, 0, 0))
     annotations: list[_Annotation] = field(default_factory=list)
 
     @cached_property
@@ -114,19 +104,19 @@ class _Tier:
         """Write the tier; ids that are taken get an underscore at their end."""
         speaker = {"PARTICIPANT": self.speaker} if self.speaker else {}
         names = {"LINGUISTIC_TYPE_REF": self.type, "PARENT_REF": self.parent, **speaker, "TIER_ID": self.id}
-        lines = [f"\n    {tag('TIER', names, close=False)}"]
+        text = f"\n    {xml.tag('TIER', names, close=False)}"
         for one in self.annotations:
             while one.id in taken:
                 one.id += "_"
             previous = {"PREVIOUS_ANNOTATION": one.previous} if one.previous else {}
             names = {"ANNOTATION_ID": one.id, "ANNOTATION_REF": one.parent, **previous}
-            lines += ["        <ANNOTATION>", f"            {tag('REF_ANNOTATION', names, close=False)}"]
-            lines += [f"                {tag('ANNOTATION_VALUE', {}, one.text)}", "            </REF_ANNOTATION>"]
-            lines.append("        </ANNOTATION>")
-        return "\n".join([*lines, "    </TIER>"])
+            text += f"\n        <ANNOTATION>\n            {xml.tag('REF_ANNOTATION', names, close=False)}"
+            text += f"\n                {xml.tag('ANNOTATION_VALUE', {}, one.text)}"
+            text += "\n            </REF_ANNOTATION>\n        </ANNOTATION>"
+        return f"{text}\n    </TIER>"
 
 
-class EafText(FieldText):
+class EafText(xml.FieldText):
     """An .eaf file."""
 
     def __init__(self, data: bytes, where: str, language: str, tier: str = "", task: str = "", label: str = "") -> None:
@@ -135,11 +125,9 @@ class EafText(FieldText):
         With a `task`, the labels are those of the tier named `label`, else of the one named after the task.
         """
         self.data, self.where, self.language = data, where, language
-        self.root = parse_elements(data, where, "ANNOTATION_DOCUMENT")
-        tiers = (
-            _Tier(one["TIER_ID"], one["PARENT_REF"], one["LINGUISTIC_TYPE_REF"], one["PARTICIPANT"], one)
-            for one in self.root.every("TIER")
-        )
+        self.root = xml.parse_elements(data, where, "ANNOTATION_DOCUMENT")
+        names = ("TIER_ID", "PARENT_REF", "LINGUISTIC_TYPE_REF", "PARTICIPANT")
+        tiers = (_Tier(*(one[name] for name in names), element=one) for one in self.root.every("TIER"))
         self.tiers = {tier.id: tier for tier in tiers}
         self._read_annotations()
         self.labels_in = self._label_tiers(task, label) if task else []
@@ -160,12 +148,11 @@ class EafText(FieldText):
         times = dict(zip((slot for slot, _ in slots), accumulate(values, lambda a, b: a if b < 0 else b), strict=True))
         for tier in self.tiers.values():
             for holder in tier.element.every("ANNOTATION"):
-                for one in (part for part in holder.content if isinstance(part, Element)):
+                for one in (part for part in holder.content if isinstance(part, xml.Element)):
                     text = next((value.text for value in one.every("ANNOTATION_VALUE")), "")
+                    links = one["ANNOTATION_REF"], one["PREVIOUS_ANNOTATION"]
                     start, end = (times.get(one[f"TIME_SLOT_REF{n}"], -1) for n in (1, 2))
-                    parent, previous = one["ANNOTATION_REF"], one["PREVIOUS_ANNOTATION"]
-                    place = (previous, one.line, start, end)
-                    tier.annotations.append(_Annotation(one["ANNOTATION_ID"], text, parent, *place))
+                    tier.annotations.append(_Annotation(one["ANNOTATION_ID"], text, *links, one.line, start, end))
         for tier in self.tiers.values():
             above = self.tiers.get(tier.parent)
             timed = sorted((a for a in above.annotations if a.start >= 0), key=lambda a: a.start) if above else []
@@ -237,7 +224,7 @@ class EafText(FieldText):
         ]
         return bool(above and not above.parts & _WORDS) and sum(spelt) > len(spelt) / 2
 
-    def _sentences(self) -> Iterator[FieldSentence]:
+    def _sentences(self) -> Iterator[xml.FieldSentence]:
         for tier in self.text_in:
             if not self.has_words:
                 for one in (one for one in _in_order(tier.annotations) if one.text):
@@ -250,17 +237,17 @@ class EafText(FieldText):
                 groups = [(None, words) for words in _by_pauses(_in_order(tier.annotations))]
             for whole, group in groups:
                 if words := [word for word in group if word.text]:
-                    sentence = sentence_of([word.text for word in words], whole.text if whole else "")
+                    sentence = xml.sentence_of([word.text for word in words], whole.text if whole else "")
                     yield self._sentence(tier, whole, words, sentence)
 
     def _sentence(
         self, tier: _Tier, whole: _Annotation | None, words: list[_Annotation], sentence: Sentence
-    ) -> FieldSentence:
+    ) -> xml.FieldSentence:
         parts = [whole] if whole else words
         fields = {"tier": tier.id, "annotation": parts[0].id}
         times = {"start": parts[0].start, "end": parts[-1].end}
         fields |= {name: value for name, value in times.items() if value >= 0}
-        return FieldSentence(sentence, (words or parts)[0].line, fields, (tier, whole), words)
+        return xml.FieldSentence(sentence, (words or parts)[0].line, fields, (tier, whole), words)
 
     def labels(self, notes: FileNotes) -> list[list[str]]:
         of_text = {annotation.id for tier in self.text_in for annotation in tier.annotations}
@@ -317,7 +304,7 @@ class EafText(FieldText):
         replaced = {tier.id for tier in added}
         gone = {tier.id for tier in self.tiers.values() if tier.id in replaced or tier.parent in replaced}
         kept = [tier for tier in self.tiers.values() if tier.id not in gone]
-        edits: list[Edit] = [removal(self.data, self.tiers[name].element) for name in gone]
+        edits: list[xml.Edit] = [xml.removal(self.data, self.tiers[name].element) for name in gone]
         taken = {annotation.id for tier in kept for annotation in tier.annotations}
         place = max(tier.element.end for tier in kept)
         edits += [
@@ -328,8 +315,8 @@ class EafText(FieldText):
         for kind in sorted({tier.type for tier in added} - types.keys()):
             names = {"CONSTRAINTS": _TYPES[kind], "GRAPHIC_REFERENCES": "false"}
             names |= {"LINGUISTIC_TYPE_ID": kind, "TIME_ALIGNABLE": "false"}
-            edits.append((place, place, f"\n    {tag('LINGUISTIC_TYPE', names)}"))
-        return edited(self.data, edits)
+            edits.append((place, place, f"\n    {xml.tag('LINGUISTIC_TYPE', names)}"))
+        return xml.edited(self.data, edits)
 
 
 def _have_words(tiers: Sequence[_Tier]) -> bool:

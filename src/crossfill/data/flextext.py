@@ -9,18 +9,7 @@ itself never does: they replace those of an earlier run, and are not read as lab
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from crossfill.data.field_files import (
-    Edit,
-    Element,
-    FieldSentence,
-    FieldText,
-    edited,
-    parse_elements,
-    removal,
-    sentence_of,
-    space_before,
-    tag,
-)
+from crossfill.data import field_files as xml
 from crossfill.data.reading import FileNotes
 from crossfill.data.segmentation import split_words
 from crossfill.errors import DataError, unknown
@@ -30,7 +19,7 @@ GUESSED = "guessByStatisticalAnalysis"
 _FORMS = ("txt", "punct")
 
 
-class FlexText(FieldText):
+class FlexText(xml.FieldText):
     """A .flextext file."""
 
     def __init__(self, data: bytes, where: str, language: str, tier: str = "", task: str = "", label: str = "") -> None:
@@ -39,7 +28,7 @@ class FlexText(FieldText):
         Labels are items of the type `label`, else of that of the `task`.
         """
         self.data, self.where, self.label = data, where, label or task
-        root = parse_elements(data, where, "document")
+        root = xml.parse_elements(data, where, "document")
         phrases = list(root.every("interlinear-text", "paragraphs", "paragraph", "phrases", "phrase"))
         forms = Counter(
             item["lang"]
@@ -58,23 +47,25 @@ class FlexText(FieldText):
         self.glosses_in = min(analysis - forms.keys(), default="en")
         self.sentences = [one for phrase in phrases if (one := self._sentence(phrase, language)) is not None]
 
-    def _sentence(self, phrase: Element, language: str) -> FieldSentence | None:
+    def _sentence(self, phrase: xml.Element, language: str) -> xml.FieldSentence | None:
         names = {"segment": _item(phrase, "segnum"), "guid": phrase["guid"], "speaker": phrase["speaker"]}
         names |= {"start": phrase["begin-time-offset"], "end": phrase["end-time-offset"]}
         fields = {name: value for name, value in names.items() if value}
         text = _item(phrase, "txt", self.writing)
         words = [word for word in phrase.every("words", "word") if self._form(word)]
         if words:
-            return FieldSentence(sentence_of(list(map(self._form, words)), text), phrase.line, fields, phrase, words)
-        return FieldSentence(split_words(text, language), phrase.line, fields, phrase, ()) if text else None
+            return xml.FieldSentence(
+                xml.sentence_of(list(map(self._form, words)), text), phrase.line, fields, phrase, words
+            )
+        return xml.FieldSentence(split_words(text, language), phrase.line, fields, phrase, ()) if text else None
 
-    def _form(self, word: Element) -> str:
+    def _form(self, word: xml.Element) -> str:
         return next(filter(None, (_item(word, kind, self.writing) for kind in _FORMS)), "")
 
     def labels(self, notes: FileNotes) -> list[list[str]]:  # noqa: ARG002
         return [list(map(self._label, one.words)) or [""] * len(one.sentence) for one in self.sentences]
 
-    def _label(self, word: Element) -> str:
+    def _label(self, word: xml.Element) -> str:
         label = _item(word, self.label)
         if label or self.label != "pos":
             return label
@@ -85,7 +76,7 @@ class FlexText(FieldText):
         return _item(stems[0], "msa") if len(stems) == 1 else ""
 
     def tagged(self, columns: Sequence[Mapping[str, Sequence[str]]], unit: Unit) -> bytes:
-        edits: list[Edit] = []
+        edits: list[xml.Edit] = []
         for sentence, of_sentence in zip(self.sentences, columns, strict=True):
             if unit is Unit.WORD and not sentence.words:
                 raise DataError(
@@ -95,21 +86,21 @@ class FlexText(FieldText):
             holders = sentence.words if unit is Unit.WORD else [sentence.whole]
             for i, holder in enumerate(holders):
                 edits += self._items(holder, {name: values[i] for name, values in of_sentence.items()})
-        return edited(self.data, edits)
+        return xml.edited(self.data, edits)
 
-    def _items(self, holder: Element, items: Mapping[str, str]) -> Iterator[Edit]:
+    def _items(self, holder: xml.Element, items: Mapping[str, str]) -> Iterator[xml.Edit]:
         """Write items behind the others of a word or a phrase, in place of those of an earlier run."""
-        content = [child for child in holder.content if isinstance(child, Element)]
+        content = [child for child in holder.content if isinstance(child, xml.Element)]
         old = [child for child in content if child["analysisStatus"] == GUESSED and child["type"] in items]
-        yield from (removal(self.data, item) for item in old)
+        yield from (xml.removal(self.data, item) for item in old)
         last = next(child for child in reversed(content) if child not in old)
-        indent = space_before(self.data, last).decode().replace("\r\n", "\n")
+        indent = xml.space_before(self.data, last).decode().replace("\r\n", "\n")
         for name, value in items.items():
             names = {"type": name, "lang": self.glosses_in, "analysisStatus": GUESSED}
-            yield last.end, last.end, indent + tag("item", names, value)
+            yield last.end, last.end, indent + xml.tag("item", names, value)
 
 
-def _item(holder: Element, kind: str, language: str = "") -> str:
+def _item(holder: xml.Element, kind: str, language: str = "") -> str:
     """Return the first item of a type, in a writing system if one is named, that a person wrote or approved."""
     items = (item for item in holder.every("item") if item["type"] == kind and item["analysisStatus"] != GUESSED)
     return next((item.text for item in items if not language or item["lang"] == language), "")

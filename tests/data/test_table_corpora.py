@@ -116,7 +116,7 @@ def test_bad_objects_are_named_too(tmp_path: Path):
     write(tmp_path, {"topic/wol/train.jsonl": "\n".join(lines), "topic/labels.txt": "geography\nsports\ntravel\n"})
     found = read_folder(tmp_path)
     assert [str(p) for p in found.problems if p.level == "warning"] == [
-        "topic/wol/train.jsonl:3: sentence left out: expected text, got nothing"
+        "topic/wol/train.jsonl:3: sentence left out: expected text, or two sentences of a pair, got nothing"
     ]
     assert len(found.grid.training(TOPIC)) == 14
 

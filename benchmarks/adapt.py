@@ -28,13 +28,13 @@ def measure(n_sentences: int) -> dict[str, float]:
     """Adapt a cell to so many sentences, several times."""
     import numpy as np
     import torch
-    from given_features import FeatureEncoder
 
     from crossfill.adaptation.cell import adapt_cell
     from crossfill.adaptation.examples import Examples
     from crossfill.adaptation.heads import generated_prior
     from crossfill.config import Config
     from crossfill.encoders.cues import cue_numbers
+    from crossfill.encoders.features import FeatureEncoder
     from crossfill.grid.cells import Cell, Inventory
     from crossfill.grid.sentence import Column
     from crossfill.methods.registry import build_model

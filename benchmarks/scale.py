@@ -162,10 +162,10 @@ def errors(points: list[Point], constants: Constants) -> list[dict[str, float]]:
 def measure(sizes: Sizes, steps: int) -> Point:
     """Train for some steps at these sizes, in this process."""
     import torch
-    from given_features import FeatureEncoder, FeatureInputs
     from speed import machine_speed
 
     from crossfill.config import Config
+    from crossfill.encoders.features import FeatureEncoder, FeatureInputs
     from crossfill.grid.cells import Cell, Inventory
     from crossfill.methods.registry import build_model
     from crossfill.training.labelled import Labelled

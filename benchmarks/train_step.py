@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import torch
-from given_features import FeatureEncoder, FeatureInputs
 
 from crossfill.config import Config, load_run_config
+from crossfill.encoders.features import FeatureEncoder, FeatureInputs
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.registry import build_model
 from crossfill.training.labelled import Labelled

@@ -1,10 +1,10 @@
 """Small grids, configs and models that several tests share."""
 
 import torch
-from benchmarks.given_features import FeatureEncoder, FeatureInputs
 
 from crossfill.config import Config
 from crossfill.data.synthetic import SyntheticConfig, SyntheticGrid, synthetic_grid
+from crossfill.encoders.features import FeatureEncoder, FeatureInputs
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.partition import Partition, random_halves
 from crossfill.methods.registry import build_model

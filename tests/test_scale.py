@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from benchmarks.given_features import FeatureEncoder, FeatureInputs
 
 from crossfill.config import Config
+from crossfill.encoders.features import FeatureEncoder, FeatureInputs
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.registry import build_model
 from crossfill.settings import parse_assignments

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from benchmarks.given_features import FeatureEncoder
 from torch import Tensor
 
 import crossfill
@@ -16,6 +15,7 @@ from crossfill.adaptation.fit import CellVariances
 from crossfill.adaptation.heads import adapted_cells, generated_prior, with_adapted, without_adapted
 from crossfill.adaptation.storage import adapted_path, load_adapted, remove_adapted, save_adapted
 from crossfill.encoders.cues import KINDS, NONE
+from crossfill.encoders.features import FeatureEncoder
 from crossfill.errors import CheckpointError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.model import Model

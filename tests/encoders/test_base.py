@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from benchmarks.given_features import FeatureEncoder, FeatureInputs
 
 from crossfill.config import EncoderConfig
 from crossfill.encoders.base import Inputs
 from crossfill.encoders.compact import CompactEncoder
+from crossfill.encoders.features import FeatureEncoder, FeatureInputs
 from crossfill.encoders.frozen import FrozenInputs
 from crossfill.encoders.pieces import PieceInputs
 from crossfill.errors import DataError

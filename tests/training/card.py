@@ -6,12 +6,12 @@ A process of its own, because the device stays registered; prints one line per c
 from collections.abc import Callable
 
 import torch
-from benchmarks.given_features import FeatureEncoder
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from crossfill.config import Config
+from crossfill.encoders.features import FeatureEncoder
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.methods.registry import build_model, find_method
 from crossfill.model import Head, Model

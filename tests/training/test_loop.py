@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from benchmarks.given_features import FeatureEncoder
 
 from crossfill import checkpoint
+from crossfill.encoders.features import FeatureEncoder
 from crossfill.errors import CheckpointError, DataError, TrainingError
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Grid, Splits

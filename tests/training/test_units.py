@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks.given_features import FeatureEncoder, FeatureInputs
 from torch.distributions import MultivariateNormal, kl_divergence
 
 import crossfill
 from crossfill import checkpoint
 from crossfill.encoders.base import pool
+from crossfill.encoders.features import FeatureEncoder, FeatureInputs
 from crossfill.errors import DataError
 from crossfill.evaluation.scoring import evaluate
 from crossfill.grid.cells import Cell, Inventory

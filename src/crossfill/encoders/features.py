@@ -1,4 +1,4 @@
-"""Given features in place of an encoder, for benchmarks and tests of what is above encoders."""
+"""Given features in place of an encoder."""
 
 from dataclasses import dataclass
 

@@ -28,7 +28,7 @@ class FeatureEncoder(Encoder):
         super().__init__()
         self.n_features = n_features
 
-    def prepare(self, corpus: Corpus, language: str = "") -> Inputs:
+    def prepare(self, corpus: Corpus, language: str = "") -> Inputs:  # noqa: ARG002
         raise DataError(f"expected given features for this corpus of {len(corpus)} sentences, got text")
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:

@@ -12,7 +12,7 @@ from matplotlib.image import imread
 
 from crossfill.errors import StudyError
 from crossfill.measures.significance import pca
-from crossfill.report import uncertainty_figures
+from crossfill.report import figures
 from crossfill.settings import merged, read_settings
 from crossfill.studies.plan import check_study
 from crossfill.studies.run import run_study
@@ -28,7 +28,6 @@ TABLES = {
     "table1",
     "averaged",
     "table2",
-    "metrics",
     "calibration",
     "entropy",
     "differences",
@@ -127,7 +126,7 @@ def test_the_command_shows_tables_and_says_where_files_are(report: tuple[Path, s
 
 def test_samples_of_a_posterior_have_its_moments():
     q = {"mean": [1.0, -2.0], "variance": [0.5, 0.1], "factor": [[0.3], [0.7]]}
-    points = np.concatenate([uncertainty_figures.sample(q, seed) for seed in range(200)])
+    points = np.concatenate([figures.sample(q, seed) for seed in range(200)])
     factor = np.array(q["factor"])
     np.testing.assert_allclose(points.mean(0), q["mean"], atol=0.01)
     np.testing.assert_allclose(np.cov(points.T), np.diag(q["variance"]) + factor @ factor.T, atol=0.01)

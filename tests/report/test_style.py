@@ -1,7 +1,7 @@
 """The style of figures."""
 
 from crossfill.methods.registry import all_methods
-from crossfill.report.drawing import LOOKS
+from crossfill.report.figures import LOOKS
 
 
 def test_every_method_has_a_colour_a_marker_and_dashes_of_its_own():

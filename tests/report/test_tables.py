@@ -94,7 +94,7 @@ def test_bold_is_never_below_the_best_of_its_row(results):
 
 def test_all_tables_are_there_and_entropy_goes_with_error(results):
     tables = {table.name: table for table in make_tables(results)}
-    expected = {"table1", "averaged", "metrics", "calibration", "entropy", "differences", "languages"}
+    expected = {"table1", "averaged", "calibration", "entropy", "differences", "languages"}
     assert set(tables) == expected
     # made so that a cell's entropy is 1 − its score
     assert [row[2].value for row in tables["entropy"].rows] == pytest.approx([-1.0] * 3)

@@ -10,20 +10,20 @@ from typing import NamedTuple
 
 from crossfill.files import write_atomically
 from crossfill.progress import duration
-from crossfill.report import score_figures, uncertainty_figures
-from crossfill.report.drawing import Drawing
+from crossfill.report import figures
+from crossfill.report.figures import Drawing
 from crossfill.report.rendering import Table, html, markdown, method_label
 from crossfill.report.tables import make_tables
 from crossfill.studies.run_folder import StudyResults, open_results
 
 FIGURES: tuple[Callable[[StudyResults], list[Drawing]], ...] = (
-    score_figures.draw_bars,
-    score_figures.draw_heatmap,
-    uncertainty_figures.draw_entropies,
-    uncertainty_figures.draw_entropy_scores,
-    uncertainty_figures.draw_reliability,
-    uncertainty_figures.draw_risk_coverage,
-    uncertainty_figures.draw_posteriors,
+    figures.draw_bars,
+    figures.draw_heatmap,
+    figures.draw_entropies,
+    figures.draw_entropy_scores,
+    figures.draw_reliability,
+    figures.draw_risk_coverage,
+    figures.draw_posteriors,
 )
 
 

@@ -29,16 +29,14 @@ from crossfill.report.rendering import Datum, Table, method_label, number, perce
 from crossfill.studies.run_folder import ResultEntry, StudyResults, is_subset
 
 MEASURES = {"nll": "NLL", "brier": "Brier", "ece": "ECE", "ece_adaptive": "adaptive ECE", "aurc": "AURC"}
-METRICS = ("accuracy", "macro_f1", "span_f1", "lenient_f1", "token_f1", "published_f1")
 KINDS: dict[PredictionKind, str] = {"plug_in": "plug-in", "averaged": "averaged"}
 
 
 def make_tables(results: StudyResults) -> list[Table]:
     """Make all tables that the study has results for."""
     tables = [main_table(results, group, kind) for group in results.groups for kind in KINDS]
-    makers = (subset_table, metric_table, calibration_table, held_out_table, entropy_table)
-    tables += [*(make(results) for make in makers), *few_shot_tables(results)]
-    tables += [*comparison_tables(results), ablation_table(results), language_table(results)]
+    tables += [make(results) for make in (subset_table, calibration_table, held_out_table, entropy_table)]
+    tables += [*few_shot_tables(results), *comparison_tables(results), ablation_table(results), language_table(results)]
     return [table for table in tables if table.rows]
 
 
@@ -114,16 +112,6 @@ def subset_table(results: StudyResults) -> Table:
                 shown += entries
     columns = (f"{named[group][0].capitalize()} |L| = {named[group][1]}" for group in groups)
     return Table.of("table2", ("method", "task", *columns), rows, deviation=_deviation(shown))
-
-
-def metric_table(results: StudyResults) -> Table:
-    """Show every metric of every task: strict, lenient, per token, and as published."""
-    rows = []
-    for task, method, unseen in _by_task_and_method(results):
-        data = [percent(mean([r.plug_in[name] for r in unseen if name in r.plug_in])) for name in METRICS]
-        rows.append((task, method_label(method), *data))
-    columns = (name.replace("_f1", " F1") for name in METRICS)
-    return Table.of("metrics", ("task", "method", *columns), rows)
 
 
 def calibration_table(results: StudyResults) -> Table:
@@ -202,8 +190,8 @@ def ablation_table(results: StudyResults) -> Table:
             if base and variant != "base":
                 new, old = (seed_means(results, part, results.tasks).mean() for part in (entries, base))
                 change = rendering.points(float(new) - float(old))
-            oracle = Datum(variant, mark="*" if results.is_oracle(entries) else "")
-            rows.append((ablation, oracle, method_label(method), *map(_score, scores), change))
+            name = Datum(variant, mark="*" if results.is_oracle(entries) else "")
+            rows.append((ablation, name, method_label(method), *map(_score, scores), change))
     kinds = [f"{task} {kind}" for task in results.tasks for kind in KINDS.values()]
     columns = ("varied", "variant", "method", *kinds, "change")
     return Table.of("ablations", columns, rows, deviation=_deviation(shown))
@@ -214,9 +202,9 @@ def language_table(results: StudyResults) -> Table:
     unseen = [results.unseen(results.proper(method)) for method in results.methods]
     scores = [mean_by(of_method, lambda r: r.cell_corpus, lambda r: r.score) for of_method in unseen]
     rows = []
-    for cell, corpus in sorted({place for of_method in scores for place in of_method}):
-        data = [percent(of_method.get((cell, corpus), math.nan)) for of_method in scores]
-        rows.append((cell.task, cell.language, corpus, *with_best_in_bold(data)))
+    for place in sorted({place for of_method in scores for place in of_method}):
+        data = [percent(of_method.get(place, math.nan)) for of_method in scores]
+        rows.append((place[0].task, place[0].language, place[1], *with_best_in_bold(data)))
     columns = ("task", "language", "corpus", *map(method_label, results.methods))
     over_seeds = ", mean over seeds" if len(results.seeds) > 1 else ""
     return Table.of("languages", columns, rows, ["best"] if len(results.methods) > 1 else (), over_seeds=over_seeds)

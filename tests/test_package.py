@@ -46,7 +46,8 @@ def test_light_commands_stay_light():
 
 
 def test_commands_that_need_no_torch_load_none(tmp_path: Path):
-    made = ["data", "make", "--out", str(tmp_path / "data"), "--families", "2", "--languages", "1", "--sentences", "2"]
+    sizes = ("families=2", "languages_per_family=1", "train_sentences=2", "dev_sentences=1", "test_sentences=1")
+    made = ["data", "make", "--out", str(tmp_path / "data"), *(f"--set={size}" for size in sizes)]
     for arguments in (made, ["grid", str(tmp_path / "data")], ["cache"]):
         program = (
             f"import sys\nfrom crossfill.cli.app import main\nsys.argv = {['crossfill', *arguments]!r}\n"

@@ -161,7 +161,8 @@ def check_wheel(wheel: Path, folder: Path, interpreter: str) -> None:
 
 def _prepare(crossfill: str, outside: Path) -> None:
     """Make data, a model and a text to use the extras on."""
-    run([crossfill, "data", "make", "--out", "data", "--families", "2", "--languages", "2"], outside)
+    few = ("--set", "families=2", "--set", "languages_per_family=2")
+    run([crossfill, "data", "make", "--out", "data", *few], outside)
     few = ["--config", "configs/small.yaml", "--encoder", "compact", "--set", "training.steps=20"]
     run([crossfill, "--quiet", "train", "data", *few, "--out", "model"], outside)
     (outside / "text.txt").write_text("Le na bebeti. Ka mi!\n", encoding="utf-8")

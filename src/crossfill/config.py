@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
-from crossfill.errors import ConfigError
-from crossfill.settings import Count, Seed, Settings, change_values, describe_problems, group_of, merged, read_settings
+from crossfill.settings import Count, Seed, Settings, change_values, group_of, merged, read_settings, validated
 
 MethodName = str  # `methods.registry` lists all
 KlSchedule = Literal["constant", "linear", "logistic", "blundell"]
@@ -226,10 +225,7 @@ class Config(Settings):
 
 def parse_config(values: Mapping[str, Any], where: str = "config") -> Config:
     """Validate nested values as a config; all problems are reported in one error."""
-    try:
-        return Config.model_validate(values)
-    except ValidationError as error:
-        raise ConfigError("\n".join(describe_problems(Config, where, error))) from None
+    return validated(Config, values, where)
 
 
 def load_run_config(path: Path, method: str | None = None) -> Config:

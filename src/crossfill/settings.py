@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -21,6 +21,17 @@ class Settings(BaseModel):
     """A group of settings: immutable; unknown keys, NaN and infinity are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+Group = TypeVar("Group", bound=Settings)
+
+
+def validated(kind: type[Group], values: Mapping[str, Any], where: str) -> Group:
+    """Validate nested values as settings; a ConfigError names every problem."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("\n".join(describe_problems(kind, where, error))) from None
 
 
 def merged(values: Mapping[str, Any], changes: Mapping[str, Any], whole: Collection[str] = ()) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from crossfill.studies.run_folder import open_results
 
 def test_the_demo_prints_its_story_and_leaves_models_and_results(tmp_path):
     out = tmp_path / "demo"
-    command = [sys.executable, "-m", "crossfill", "--quiet", "demo", "--out", str(out), "--steps", "4"]
-    command += ["--families", "2", "--serve"]
+    command = [sys.executable, "-m", "crossfill", "--quiet", "demo", "--out", str(out), "--serve"]
+    command += ["--set", "config.training.steps=4", "--set", "data.synthetic.families=2"]
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
     environment["COLUMNS"] = "80"
     with subprocess.Popen(

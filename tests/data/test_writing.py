@@ -44,7 +44,8 @@ def test_corpora_of_one_cell_stay_apart(tmp_path: Path):
 
 def test_the_command(tmp_path: Path):
     out = tmp_path / "data"
-    command = ["data", "make", "--out", str(out), "--families", "2", "--languages", "2", "--sentences", "4"]
+    sizes = ("families=2", "languages_per_family=2", "train_sentences=4", "dev_sentences=2", "test_sentences=2")
+    command = ["data", "make", "--out", str(out), *(f"--set={size}" for size in sizes)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert result.output == f"{out}: 4 tasks × 4 languages; next: crossfill grid {out}\n"

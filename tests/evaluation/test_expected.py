@@ -11,7 +11,7 @@ from crossfill.evaluation.expected import (
     FEWEST_CELLS,
     Expectations,
     HeldOutScore,
-    Relation,
+    expect_score,
     expect_scores,
     load_expected,
     save_expected,
@@ -24,7 +24,7 @@ def test_a_line_is_that_of_least_squares_with_its_prediction_interval():
     doubts = random.uniform(0.1, 0.5, 12)
     scores = 0.9 - 0.8 * doubts + random.normal(0, 0.02, 12)
     line = stats.linregress(doubts, scores)
-    score, low, high = Relation.fit(doubts, scores).expect(0.2, level=0.8)
+    score, low, high = expect_score(doubts, scores, 0.2, level=0.8)
     assert score == pytest.approx(line.intercept + line.slope * 0.2)
     residuals = scores - line.intercept - line.slope * doubts
     spread = np.sqrt((residuals**2).sum() / 10)
@@ -36,9 +36,7 @@ def test_a_line_is_that_of_least_squares_with_its_prediction_interval():
 def test_doubt_that_says_nothing_is_left_out():
     scores = np.array([0.4, 0.5, 0.6, 0.5, 0.45, 0.55, 0.5])
     doubts = np.array([0.1, 0.1, 0.1, 0.3, 0.3, 0.3, 0.2])
-    found = Relation.fit(doubts, scores)
-    assert (found.slope, found.freedom) == (0.0, 6)
-    score, low, high = found.expect(0.9)
+    score, low, high = expect_score(doubts, scores, 0.9)
     assert score == pytest.approx(scores.mean())
     width = stats.t.ppf(0.9, 6) * scores.std(ddof=1) * np.sqrt(1 + 1 / 7)
     assert (low, high) == pytest.approx((score - width, score + width))
@@ -53,15 +51,15 @@ def test_intervals_cover_new_cells_as_often_as_they_say(n: int, slope: float):
     for _ in range(1500):
         doubts = random.normal(0.3, 0.08, n + 1)
         scores = 0.5 + slope * (doubts - 0.3) + random.normal(0, 0.05, n + 1)
-        _, low, high = Relation.fit(doubts[:n], scores[:n]).expect(float(doubts[n]))
+        _, low, high = expect_score(doubts[:n], scores[:n], float(doubts[n]))
         inside.append(low <= scores[n] <= high)
     assert np.mean(inside) == pytest.approx(0.8, abs=0.055)
 
 
 def test_scores_stay_scores():
-    found = Relation.fit(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), np.array([0.99, 0.8, 0.61, 0.4, 0.2, 0.01]))
-    assert found.expect(0.9) == (0.0, 0.0, pytest.approx(0.0, abs=0.05))
-    assert found.expect(0.0)[2] == 1.0
+    known = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), np.array([0.99, 0.8, 0.61, 0.4, 0.2, 0.01])
+    assert expect_score(*known, 0.9) == (0.0, 0.0, pytest.approx(0.0, abs=0.05))
+    assert expect_score(*known, 0.0)[2] == 1.0
 
 
 def test_tasks_are_kept_apart_and_too_few_cells_say_nothing(tmp_path: Path):

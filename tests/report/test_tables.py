@@ -140,19 +140,6 @@ def test_a_table_says_that_other_languages_chose_the_settings(tmp_path: Path):
     assert "chosen on 2026-11-18 on 2 other languages" in main_table(StudyResults(run), "random").caption
 
 
-def test_the_spans_behind_an_average_are_counted(tmp_path: Path):
-    scores = {"jm": {"ner/aaa": [0.5, 0.5], "ner/bbb": [0.7, 0.7]}}
-    run = hand_made(tmp_path, scores)
-    for path in run.glob("jobs/*/result.json"):
-        result = json.loads(path.read_text())
-        for cell, gold in zip(result["methods"]["jm"]["cells"], (3, 1), strict=True):
-            cell["plug_in"]["span_f1"] = cell["averaged"]["span_f1"] = cell["plug_in"]["score"]
-            cell["counts"] = [[0, gold, 1]] * 8
-        path.write_text(json.dumps(result))
-    caption = main_table(StudyResults(run), "random").caption
-    assert "Behind ner: 32 gold spans in 2 cells, fewest in ner/bbb (8)." in caption
-
-
 TABLE = Table("t", "A title", ("|L|", "x_1"), ((Datum("a & b"), Datum("1.5 ± 0.2", 1.5, True, "†")),), "50 % of it")
 
 

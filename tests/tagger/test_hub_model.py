@@ -113,8 +113,8 @@ def test_the_network_is_asked_for_names_of_the_hub_alone(trained: Tagger, hub: H
 def test_what_cannot_be_had_is_told_with_a_remedy(trained: Tagger, hub: Hub, monkeypatch: pytest.MonkeyPatch):
     trained.push_to_hub(NAME)
     cases = {
-        ("me/none", None): "the hub has no such model, or not for you; correct the name, or log in",
-        (NAME, "v9"): "the hub has no revision 'v9' of it; fetch it .*--revision v9",
+        ("me/none", None): "404 Client Error.*; correct the name, log in",
+        (NAME, "v9"): "404 Client Error.*; correct the name, .*--revision v9",
     }
     for (name, revision), message in cases.items():
         with pytest.raises(CheckpointError, match=message):
@@ -124,9 +124,7 @@ def test_what_cannot_be_had_is_told_with_a_remedy(trained: Tagger, hub: Hub, mon
     with pytest.raises(CheckpointError, match="expected a name of the hub, as there is a revision"):
         crossfill.load("nowhere", revision="main")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(
-        CheckpointError, match=r"may not be fetched, as HF_HUB_OFFLINE is set; fetch it .*hf download me"
-    ):
+    with pytest.raises(CheckpointError, match=r"may not be fetched, as HF_HUB_OFFLINE is set; .*hf download me"):
         crossfill.load(NAME)
     with pytest.raises(
         CheckpointError, match=r"a repository of the hub that can be written.*hf upload me/tagger FOLDER"

@@ -129,14 +129,6 @@ def test_two_processes_do_not_train_into_one_folder(tmp_path: Path):
     crossfill.train(GRID, config=FEW, out=tmp_path)
 
 
-def test_a_folder_that_cannot_be_written_is_an_error_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("crossfill.tagger.training_run.choose_settings", lambda *_: pytest.fail("work was done"))
-    (tmp_path / "file").write_text("")
-    for out in (tmp_path / "file", tmp_path / "file" / "model"):
-        with pytest.raises(CheckpointError, match=r"expected a folder that can be written; .*; name another one"):
-            crossfill.train(GRID, config=FEW, out=out)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no permission bits")
 def test_files_have_the_permissions_of_the_umask(tmp_path: Path):
     before = os.umask(0o027)

@@ -1,8 +1,5 @@
 """The front door: what is not given changes nothing, and training returns what it found out."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -36,41 +33,10 @@ def test_public_names():
     assert type(tagger.tag(["Dakar"], "ner/wol")) is crossfill.Tagging
 
 
-WRONG = """
-import crossfill
-from crossfill.grid.cells import Cell, Grid
-from tests.tagger.test_train import FEW, GRID
-tagger = crossfill.train(GRID, config=FEW)
-for call in (
-    lambda: crossfill.train(3),
-    lambda: crossfill.train(GRID, config=3),
-    lambda: crossfill.train(GRID, config=FEW, hold_out=[3]),
-    lambda: tagger.tag(5, "ner/wol"),
-    lambda: tagger.tag([1, 2], "ner/wol"),
-    lambda: tagger.tag("a", 5),
-    lambda: tagger.tag_many("a string", "ner/wol"),
-):
-    try:
-        call()
-    except crossfill.CrossfillError as error:
-        print(error)
-"""
-
-
-def test_wrong_types_are_told_in_words():
-    """In a process of its own, as types are checked on every call here."""
-    done = subprocess.run(
-        [sys.executable, "-c", WRONG], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "src:."}
-    )
-    assert done.stdout.splitlines() == [
-        "expected a Grid, or the path of a data folder; got int",
-        "config: expected a Config or the path of a YAML file, got int",
-        "expected a cell as task/language, such as ner/wol; got '3'",
-        "expected a sentence as a string or as a list of words, got int 5",
-        "expected a sentence as a string or as a list of words, got list [1, 2]",
-        "expected a cell as task/language, such as ner/wol; got '5'",
-        "expected an iterable of sentences, got one str; use tag() for one sentence, or put sentences in a list",
-    ], done.stderr
+def test_one_sentence_is_no_stream_of_sentences():
+    tagger = crossfill.train(GRID, config=FEW)
+    with pytest.raises(crossfill.CrossfillError, match="got one str; use tag"):
+        tagger.tag_many("a string", "ner/wol")
 
 
 def test_a_data_folder_and_a_file_of_settings_will_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

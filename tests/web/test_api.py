@@ -86,7 +86,7 @@ def test_the_grid_tells_cells_scores_and_where_languages_lie(client: TestClient,
     values = np.linalg.svd(centred, compute_uv=False)
     np.testing.assert_allclose(np.linalg.norm(places, axis=0), values[:2], atol=1e-3)
     np.testing.assert_allclose(found["map_shares"], (values**2 / (values**2).sum())[:2], atol=1e-3)
-    assert found["limits"] == {"characters": 300, "words": 40, "samples": 50, "cells": 8, "seconds": 20}
+    assert found["limits"] == {"characters": 300, "words": 40, "samples": 50, "cells": 8}
 
 
 def test_spreads_are_deviations_of_samples(tagger: Tagger):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from pydantic import ValidationError
 from starlette.testclient import TestClient
 
 import crossfill
@@ -86,7 +87,7 @@ def test_other_names_are_answered_where_they_are_allowed(tagger: Tagger):
             for host in ("evil.example", "tools.example.evil", ""):
                 assert client.get("/api/grid", headers={"host": host}).status_code == 421
     for name in ("", "a/b", "tools.example:80", "Tools.example"):
-        with pytest.raises(ConfigError, match="allow_hosts: expected a name"):
+        with pytest.raises(ValidationError, match="allow_hosts"):
             ServeSettings(allow_hosts=(name,))
 
 

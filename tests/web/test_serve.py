@@ -3,7 +3,6 @@
 import http.client
 import json
 import logging
-import math
 import os
 import signal
 import socket
@@ -94,20 +93,26 @@ def test_a_missing_extra_is_named(monkeypatch):
         command.web()
 
 
-def test_limits_from_the_command_line():
-    assert command.read_limits(["max_words=5000", "timeout=60"]) == {"max_words": 5000, "timeout": 60}
-    for text, message in (("words=5", "did you mean 'max_words'"), ("queue=many", "expected a number, got 'many'")):
-        with pytest.raises(ConfigError, match=message):
-            command.read_limits([text])
+def test_limits_from_the_command_line(monkeypatch):
+    served = []
+    monkeypatch.setattr("crossfill.web.server.serve", lambda _, settings, *__: served.append(settings))
 
+    def serving(*options: str) -> str:
+        return str(CliRunner().invoke(app, ["serve", "model", *options]).exception)
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("port", 65536), ("queue", 0), ("timeout", 0.0), ("timeout", math.inf), ("timeout", math.nan), ("max_words", 0)],
-)
-def test_limits_that_make_no_sense_are_refused(name, value):
-    with pytest.raises(ConfigError, match=f"{name}: expected"):
-        ServeSettings(**{name: value})
+    serving("--limit", "max_words=5000", "--limit", "timeout=60", "--allow-host", "Tools.example")
+    assert (served[0].max_words, served[0].timeout, served[0].allow_hosts) == (5000, 60, ("tools.example",))
+    for options, message in (
+        (["--limit", "words=5"], "did you mean 'max_words'"),
+        (["--limit", "queue=many"], "serve: queue: input should be a valid integer"),
+        (["--limit", "host=0.0.0.0"], "unknown limit 'host'"),
+        (["--port", "65536"], "serve: port: input should be less than or equal to 65535"),
+        (["--limit", "timeout=.nan"], "serve: timeout: input should be a finite number"),
+        (["--limit", "queue=0"], "serve: queue: input should be greater than or equal to 1"),
+        (["--allow-host", "a/b"], "serve: allow_hosts.0: string should match pattern"),
+    ):
+        assert message in serving(*options)
+    assert len(served) == 1
 
 
 def test_other_machines_need_a_token_or_a_word(monkeypatch):

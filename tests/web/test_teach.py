@@ -18,7 +18,6 @@ from crossfill.teaching.sentence_queue import let_wait
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.serve_settings import ServeSettings
-from crossfill.web.server import check_apart
 
 CELL = "pos/wol"
 LINES = ["Dakar mooy péeyu Senegaal", "Ndar nekk na ci Senegaal", "Dafa rafet", "Maa ngi dem Ndar", "Lii lan la"]
@@ -226,13 +225,6 @@ def test_without_a_teacher_nothing_can_be_changed(client: TestClient):
         assert client.get(path).status_code == 404
     assert client.post("/api/teach/accept", json={}).status_code == 404
     assert not [path for path in client.get("/api/openapi.json").json()["paths"] if "teach" in path]
-
-
-def test_sentences_are_not_kept_in_the_model_folder(tmp_path: Path):
-    for inside in (tmp_path, tmp_path / "x" / "y", tmp_path / "z" / ".."):
-        with pytest.raises(ConfigError, match="expected a folder outside of the model's"):
-            check_apart(inside, tmp_path)
-    check_apart(tmp_path.parent / "other", tmp_path)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a limit of the size of files stands for the full disk")

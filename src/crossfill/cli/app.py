@@ -1,7 +1,6 @@
 """The `crossfill` command: one file per command, imported when it is called."""
 
 import codecs
-import errno
 import inspect
 import sys
 from io import TextIOWrapper
@@ -43,13 +42,6 @@ app = typer.Typer(
 )
 
 
-_REMEDIES = {
-    errno.ENOSPC: "make room, or name a place on another disk (--out or $CROSSFILL_CACHE)",
-    errno.EACCES: "change its permissions, or name another place",
-    errno.EMFILE: "allow more open files: ulimit -n 4096",
-}
-
-
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"crossfill {__version__}")
@@ -72,17 +64,8 @@ def _root(
 
 
 for command in (
-    *(
-        demo.demo,
-        grid.grid,
-        check.check,
-        encode.encode,
-        train.train,
-        adapt.adapt,
-        adapt.add_language,
-        evaluate.evaluate,
-    ),
-    *(predict.predict, predict_files.predict_files, annotate.annotate, export.export),
+    *(demo.demo, grid.grid, check.check, encode.encode, train.train, adapt.adapt, adapt.add_language),
+    *(evaluate.evaluate, predict.predict, predict_files.predict_files, annotate.annotate, export.export),
     *(experiment.experiment, experiment.report, serve.serve, cache.cache, doctor.doctor),
 ):
     app.command(command.__name__.replace("_", "-"))(command)
@@ -101,7 +84,7 @@ def main() -> None:
         _fail(str(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
-        _fail(f"{where}{error.strerror or error}; {_REMEDIES.get(error.errno or 0, 'check the path and the disk')}")
+        _fail(f"{where}{error.strerror or error}; check the path, its permissions, and the room on the disk")
     except MemoryError:
         _fail("expected more memory than there is; ask for less at a time, or run on a larger machine")
 

@@ -11,6 +11,7 @@ from typer import Option
 from crossfill.cli.grid import read_showing_progress, show_problems, showing_progress
 from crossfill.cli.options import DataFolder, Tasks, check_writable
 from crossfill.cli.output import print_table, visible
+from crossfill.errors import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,14 +48,13 @@ def check(
         check_writable(teach)
     grid = read_showing_progress(data, ReadOptions(task or ())).checked()
 
-    found = check_labels(grid, encoder, most=most, watch=showing_progress("Checking labels", "corpora"))
-    problems = tag_sets(grid)
+    result = check_labels(grid, encoder, most=most, watch=showing_progress("Checking labels", "corpora"))
     if as_json:
-        _print_lines(found, problems)
+        _print_lines(result, tag_sets(grid))
     else:
-        _show(data, found, problems)
+        _show(data, result, tag_sets(grid))
     if teach is not None:
-        _let_wait(found.errors, teach)
+        _let_wait(result.errors, teach)
 
 
 def _let_wait(errors: "Sequence[LabelError]", folder: Path) -> None:
@@ -72,47 +72,42 @@ def _let_wait(errors: "Sequence[LabelError]", folder: Path) -> None:
         typer.echo(f"{let_wait(folder, cell, waiting)}: {len(waiting):,} sentences wait", err=True)
 
 
-def _print_lines(found: "Check", problems: "Sequence[Message]") -> None:
-    errors = [vars(error) | {"cell": str(error.cell), "sentence": error.sentence.text} for error in found.errors]
-    corpora = [vars(corpus) | {"cell": str(corpus.cell)} for corpus in found.corpora]
-    kinds = {"label": errors, "corpus": corpora, "form": map(vars, found.uses), "tag set": map(vars, problems)}
+def _print_lines(result: "Check", problems: "Sequence[Message]") -> None:
+    errors = [vars(error) | {"cell": str(error.cell), "sentence": error.sentence.text} for error in result.errors]
+    corpora = [vars(corpus) | {"cell": str(corpus.cell)} for corpus in result.corpora]
+    kinds = {"label": errors, "corpus": corpora, "form": map(vars, result.uses), "tag set": map(vars, problems)}
     for kind, rows in kinds.items():
         for row in rows:
             typer.echo(json.dumps({"kind": kind, **row}, ensure_ascii=False))
 
 
-def _show(data: Path, found: "Check", problems: "Sequence[Message]") -> None:
+def _show(data: Path, result: "Check", problems: "Sequence[Message]") -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(highlight=False)
     table = Table("where", "given", "expected", "wrong", "in", title="Labels that are least likely")
-    for error in found.errors:
+    for error in result.errors:
         place = Text(visible(error.where.removeprefix(f"{data}{os.sep}") or error.corpus))
         labels = (Text(visible(label)) for label in (error.given, error.expected))
         table.add_row(place, *labels, f"{error.wrong:.0%}", _in_context(error))
     print_table(console, table)
     table = Table("corpus", "labels", "wrong", "", title="Estimated share of wrong labels")
-    for corpus in found.corpora:
+    for corpus in result.corpora:
         share = "–" if corpus.share is None else f"{corpus.share:.1%}"
         table.add_row(Text(visible(corpus.name)), f"{corpus.labels:,}", share, corpus.problem)
     table.columns[1].justify = table.columns[2].justify = "right"
     print_table(console, table)
-    if found.uses:
-        more = f", {_MOST_USES} of {len(found.uses):,}" if found.uses[_MOST_USES:] else ""
-        table = Table(
-            "form", "labels, and the corpora that use them", title=f"Forms that corpora label differently{more}"
-        )
-        for use in found.uses[:_MOST_USES]:
-            each = "; ".join(f"{label} in {_named(names)}" for label, names in use.corpora.items())
+    if result.uses:
+        more = f", {_MOST_USES} of {len(result.uses):,}" if result.uses[_MOST_USES:] else ""
+        title = f"Forms that corpora label differently{more}"
+        table = Table("form", "labels, and the corpora that use them", title=title)
+        for use in result.uses[:_MOST_USES]:
+            each = "; ".join(f"{label} in {listed(names, 3)}" for label, names in use.corpora.items())
             table.add_row(Text(visible(use.form)), Text(visible(each)))
         print_table(console, table)
     show_problems(console, problems)
-
-
-def _named(names: "Sequence[str]") -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
 
 
 def _in_context(error: "LabelError") -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from crossfill.cli.options import MOST_SEED, QUIET
+from crossfill.cli.options import QUIET
 
 if TYPE_CHECKING:
     from crossfill.data.fetch import Progress
@@ -51,10 +51,9 @@ def fetch(
 @app.command()
 def make(
     out: Annotated[Path, Option(help="Data folder to make; it must not be there yet.")] = Path("data"),
-    families: Annotated[int, Option(min=1, help="Families of related languages.")] = 8,
-    languages: Annotated[int, Option(min=1, help="Languages of a family.")] = 5,
-    sentences: Annotated[int, Option(min=1, help="Training sentences a cell; dev and test have a half.")] = 100,
-    seed: Annotated[int, Option(min=0, max=MOST_SEED, help="Seed of everything.")] = 0,
+    change: Annotated[
+        list[str] | None, Option("--set", help="A setting of the artificial grid, as families=4; repeatable.")
+    ] = None,
     task: Annotated[
         list[str] | None,
         Option(help="Only this task; repeatable. theme labels sentences, change pairs. [default: the first four]"),
@@ -66,6 +65,7 @@ def make(
     from crossfill.data.synthetic import SENTENCE_TASKS, TASKS, SyntheticConfig, synthetic_grid
     from crossfill.data.writers import write_grid
     from crossfill.errors import DataError, unknown
+    from crossfill.settings import parse_assignments, validated
 
     known = parallel_corpus.TASKS if real else (*TASKS, *SENTENCE_TASKS)
     for name in task or ():
@@ -74,17 +74,9 @@ def make(
     if real:
         grid = parallel_corpus.parallel_grid().where(lambda cell: not task or cell.task in task)
     else:
-        rest = -(-sentences // 2)
-        settings = SyntheticConfig(
-            tasks=tuple(name for name in known if name in task) if task else TASKS,
-            families=families,
-            branches=min(2, languages),
-            languages_per_family=languages,
-            train_sentences=sentences,
-            dev_sentences=rest,
-            test_sentences=rest,
-        )
-        grid = synthetic_grid(settings, seed).grid  # pyright: ignore[reportArgumentType]  # settings are frozen
+        usual = {"tasks": task or TASKS, "dev_sentences": 50, "test_sentences": 50}
+        settings = validated(SyntheticConfig, usual | parse_assignments(change or ()), "--set")
+        grid = synthetic_grid(settings, 0).grid  # pyright: ignore[reportArgumentType]  # settings are frozen
     write_grid(grid, out)
     typer.echo(f"{out}: {len(grid.tasks)} tasks × {len(grid.languages)} languages; next: crossfill grid {out}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from crossfill.cli.options import MOST_SEED, QUIET
+from crossfill.cli.options import QUIET
 from crossfill.cli.serve import announce, web
 
 if TYPE_CHECKING:
@@ -39,28 +39,25 @@ def demo(
     out: Annotated[
         Path | None, Option(help="Folder for the models and the results. [default: demo, or demo-real]")
     ] = None,
-    seed: Annotated[int, Option(min=0, max=MOST_SEED, help="Seed of the grid, the partition and the models.")] = 0,
-    steps: Annotated[int | None, Option(min=1, help="Training steps per method. [default: as tuned]")] = None,
-    families: Annotated[
-        int | None, Option(min=2, help="Families of five artificial languages; fewer are quicker. [default: 8]")
+    change: Annotated[
+        list[str] | None, Option("--set", help="A setting of its study, as config.training.steps=500.")
     ] = None,
     serve: Annotated[bool, Option("--serve", help="Then serve the PF-lr model and open its page.")] = False,
 ) -> None:
     """Hold out half the cells of a grid, train methods on the rest, and show how they fill it."""
     from rich.console import Console
 
+    from crossfill.settings import parse_assignments
     from crossfill.studies.demo import demo_cells, demo_study, run_demo
     from crossfill.studies.run_folder import open_results
     from crossfill.tagger.tagger import load
 
-    if real and families is not None:
-        raise typer.BadParameter("--families is of artificial languages; leave it or --real out")
     if encoder is not None and not real:
         raise typer.BadParameter("--encoder needs --real: artificial languages mean nothing to a pretrained encoder")
     server = web() if serve else None  # report a missing package now, not after the training
     console = Console(highlight=False)
     out = out or Path("demo-real" if real else "demo")
-    checked = demo_study(seed, steps, families, real, encoder or "compact")
+    checked = demo_study(real, encoder or "compact", parse_assignments(change or ()))
     grid, (seen, unseen) = checked.grid.grid, demo_cells(checked)
     n_words = sum(grid.training(cell).n_words for cell in seen)
     console.print(

@@ -29,7 +29,6 @@ def experiment(
     ] = None,
     jobs: Annotated[int | None, Option(min=0, help="Jobs at a time; 0 for as many as cores allow.")] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Show the plan, and train nothing.")] = False,
-    force: Annotated[bool, Option("--force", help="Overwrite a folder that holds another study's jobs.")] = False,
 ) -> None:
     """Run a study: partitions × methods × seeds. The same command again does only what is missing."""
     from crossfill.errors import StudyError
@@ -54,8 +53,7 @@ def experiment(
         _show_plan(checked, out)
         return
     check_writable(out)
-    if not force:
-        check_run_folder(checked, out)
+    check_run_folder(checked, out)
     with resumable():
         failed = run_study(checked, out, build_executor(checked.study.execution), QUIET.get())
     n_jobs = len(checked.plan.jobs)
@@ -100,11 +98,9 @@ def report(
     else:
         check_folder(out)
     written = write_report(run, out)
-    console = Console(highlight=False)
-    styled = console.is_terminal and not console.is_dumb_terminal
     for table in () if QUIET.get() else written.tables:
         if len(table.rows) <= LONGEST:
-            print_table(console, terminal(table, styled))
+            print_table(Console(highlight=False), terminal(table))
     folder = out or run
     if written.missing:
         typer.echo(f"{written.missing} jobs have no result yet; run the same crossfill experiment again", err=True)

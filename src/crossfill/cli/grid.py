@@ -32,11 +32,7 @@ _TEST_ONLY, _EMPTY = "[cyan]◇[/]", "[bright_black]□[/]"
 _MOST_LABELS = 60
 
 
-def grid(
-    data: DataFolder,
-    task: Tasks = None,
-    as_json: AsJson = False,
-) -> None:
+def grid(data: DataFolder, task: Tasks = None, as_json: AsJson = False) -> None:
     """Show a data folder as a grid: sizes per cell, labels, what is empty, what is wrong."""
     from crossfill.data.folder import ReadOptions
     from crossfill.data.messages import check_grid

@@ -1,7 +1,7 @@
 """`crossfill predict MODEL --cell ner/wol [FILE|-]`: tags with confidence."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import tee
 from pathlib import Path
@@ -17,18 +17,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from crossfill.data.streams import Item
-    from crossfill.prediction.tagging import Span, Tagging
+    from crossfill.prediction.tagging import Tagging
 
     TaggedItems = Iterable[tuple[Item, Sequence[Tagging]]]
 
 FINDING = 0.5
 """Spans with a lower confidence are written as guesses, `(PER? 0.31 …)`, and not as findings, `[PER 0.82 …]`."""
 SURE = 0.9
-"""Numbers from here on are green, from `FINDING` on yellow, and red below, on a terminal."""
+"""Labels with a confidence from here on are green on a terminal, from `FINDING` on yellow, and red below."""
 SHOWN = 0.05
 """Other labels of a sentence or pair are named if they are at least so probable."""
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_COLOURS = ("cyan", "magenta", "blue", "bright_cyan", "bright_magenta", "bright_blue")
 
 Piece = tuple[str, str]
 """Text, and the style it has on a terminal."""
@@ -151,8 +150,6 @@ def _write_text(target: TextIO, tagged_items: "TaggedItems") -> int:
 
 
 def _print_line(console: "Console", line: "Sequence[tuple[Item, Sequence[Tagging]]]") -> None:
-    from rich.segment import Segment, Segments
-    from rich.style import Style
     from rich.text import Text
 
     if any(item.sentence for item, _ in line):
@@ -173,7 +170,7 @@ def _print_line(console: "Console", line: "Sequence[tuple[Item, Sequence[Tagging
         console.print(Text.assemble(*shown, end=""), end="")
         console.file.flush()
     else:  # not a character is changed
-        console.print(Segments(Segment(piece, Style.parse(style)) for piece, style in text), soft_wrap=True, end="")
+        console.file.write("".join(piece for piece, _ in text))
 
 
 def pieces(tagging: "Tagging") -> Iterator[Piece]:
@@ -182,12 +179,9 @@ def pieces(tagging: "Tagging") -> Iterator[Piece]:
     The confidence of words outside brackets stands after them, in percent and in superscript, 99 at most.
     """
     from crossfill.grid.task import TaskKind, Unit
-    from crossfill.measures.metrics import span_types
 
-    names = span_types(tagging.task.labels) if tagging.task.kind is TaskKind.SPANS else sorted(tagging.task.labels)
-    colours = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(names)}
     if tagging.task.unit is not Unit.WORD:
-        yield from _labelled(tagging, colours)
+        yield _label_first(tagging), ""
         return
     text, offsets = tagging.sentence.original, tagging.sentence.offsets
     first = {span.start: span for span in tagging.spans}
@@ -196,32 +190,27 @@ def pieces(tagging: "Tagging") -> Iterator[Piece]:
     place = offsets[0][0] if offsets else 0
     for i, (start, end) in enumerate(offsets):
         yield text[place:start], ""
-        if i in first:
-            guess = "" if first[i].confidence >= FINDING else "?"
-            yield f"{'(' if guess else '['}{first[i].type}{guess} {first[i].confidence:.2f} ", _style(first[i], colours)
+        if span := first.get(i):
+            guess = "" if span.confidence >= FINDING else "?"
+            yield f"{'(' if guess else '['}{span.type}{guess} {span.confidence:.2f} ", _style(span.confidence)
         yield text[start:end], ""
-        if tagging.task.kind is not TaskKind.SPANS:
-            yield f"/{tagging.labels[i]}", colours.get(tagging.labels[i], "")
-        if i not in inside:
-            confidence = float(tagging.confidence[i])
-            yield f"{min(99, round(100 * confidence))}".translate(_SUPERSCRIPTS), _sureness(confidence)
-        yield _doubt(tagging, i), "red"
-        if i in last:
-            yield "]" if last[i].confidence >= FINDING else ")", _style(last[i], colours)
+        confidence = float(tagging.confidence[i])
+        label = "" if tagging.task.kind is TaskKind.SPANS else f"/{tagging.labels[i]}"
+        percent = "" if i in inside else f"{min(99, round(100 * confidence))}".translate(_SUPERSCRIPTS)
+        yield label + percent + _doubt(tagging, i), _style(confidence)
+        if span := last.get(i):
+            yield "]" if span.confidence >= FINDING else ")", _style(span.confidence)
         place = end
 
 
-def _labelled(tagging: "Tagging", colours: Mapping[str, str]) -> Iterator[Piece]:
-    """Yield a sentence or pair after its label and the probabilities of its likeliest labels, with tabs between."""
+def _label_first(tagging: "Tagging") -> str:
+    """Write a sentence or pair after its label and the probabilities of its likeliest labels, with tabs between."""
     label, confidence = tagging.labels[0], float(tagging.confidence[0])
-    yield label, f"bold {colours.get(label, '')}".strip()
     marked = tagging.doubtful is not None and bool(tagging.doubtful[0])
     label_set = f" {{{','.join(tagging.label_sets[0])}}}" if tagging.sets is not None else ""
-    yield ("?" if marked else "") + label_set, "red"
-    yield f"\t{confidence:.2f}", _sureness(confidence)
     others = [(name, p) for name, p in tagging.distribution(0).items() if name != label and p >= SHOWN]
-    yield "\t" + (", ".join(f"{name} {p:.2f}" for name, p in others) or "–") + "\t", "bright_black"
-    yield tagging.sentence.text, ""
+    likely = ", ".join(f"{name} {p:.2f}" for name, p in others) or "–"
+    return f"{label}{'?' if marked else ''}{label_set}\t{confidence:.2f}\t{likely}\t{tagging.sentence.text}"
 
 
 def _doubt(tagging: "Tagging", word: int) -> str:
@@ -231,9 +220,5 @@ def _doubt(tagging: "Tagging", word: int) -> str:
     return ("?" if marked else "") + (f"{{{','.join(tagging.label_sets[word])}}}" if shown else "")
 
 
-def _style(span: "Span", colours: Mapping[str, str]) -> str:
-    return "red" if span.confidence < FINDING else f"bold {colours.get(span.type, '')}"
-
-
-def _sureness(confidence: float) -> str:
+def _style(confidence: float) -> str:
     return "green" if confidence >= SURE else "yellow" if confidence >= FINDING else "bold red"

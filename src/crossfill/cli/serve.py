@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
@@ -11,7 +11,7 @@ from typer import Option
 from crossfill.cli.options import QUIET, ModelFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from crossfill.web.serve_settings import ServeSettings
 
@@ -42,18 +42,24 @@ def serve(
     ] = None,
 ) -> None:
     """Serve a model's tags over HTTP, with a page to look at them."""
+    from crossfill.errors import ConfigError, unknown
+    from crossfill.settings import parse_assignments, validated
+
     run, settings_of = web()
-    settings = settings_of(
-        teach=teach,
-        learn_every=learn_every,
-        host=host,
-        port=port,
-        token=os.environ.get("CROSSFILL_TOKEN") or None,
-        no_token=no_token,
-        allow_hosts=tuple(name.lower() for name in allow_host or ()),
-        origins=tuple(cors or ()),
-        **read_limits(limit or ()),
-    )
+    limits = parse_assignments(limit or ())
+    if wrong := next((name for name in limits if name not in LIMITS), None):
+        raise ConfigError("--limit: " + unknown("limit", wrong, LIMITS))
+    values = {
+        "teach": teach,
+        "learn_every": learn_every,
+        "host": host,
+        "port": port,
+        "token": os.environ.get("CROSSFILL_TOKEN") or None,
+        "no_token": no_token,
+        "allow_hosts": tuple(name.lower() for name in allow_host or ()),
+        "origins": tuple(cors or ()),
+    }
+    settings = validated(settings_of, values | limits, "serve")
     run(model, settings, None, QUIET.get(), lambda address: announce(address, open_page=False))
 
 
@@ -79,17 +85,3 @@ def announce(address: str, open_page: bool) -> None:
         import webbrowser
 
         webbrowser.open(address)
-
-
-def read_limits(texts: "Iterable[str]") -> dict[str, Any]:
-    """Parse limits such as `max_words=5000`."""
-    from crossfill.errors import ConfigError, unknown
-    from crossfill.settings import parse_assignments
-
-    limits = parse_assignments(texts)
-    for name, value in limits.items():
-        if name not in LIMITS:
-            raise ConfigError("--limit: " + unknown("limit", name, LIMITS))
-        if isinstance(value, bool) or not isinstance(value, (int, float) if name == "timeout" else int):
-            raise ConfigError(f"--limit {name}: expected a number, got '{value}'")
-    return limits

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Option
 
+from crossfill.cli import options
 from crossfill.cli.grid import read_to_train
-from crossfill.cli.options import INTERRUPTED, QUIET, Changes, Config, DataFolder, Force, MaxTrain, Seed, Tasks
 from crossfill.cli.output import show_expected
 from crossfill.errors import listed
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def train(
-    data: DataFolder,
+    data: options.DataFolder,
     method: Annotated[
         str | None,
         Option(
@@ -46,10 +46,10 @@ def train(
         ),
     ] = None,
     out: Annotated[Path, Option(help="Folder for the model.")] = Path("model"),
-    config: Config = None,
-    change: Changes = None,
+    config: options.Config = None,
+    change: options.Changes = None,
     resume: Annotated[bool, Option("--resume", help="Continue the run that is in the folder.")] = False,
-    force: Force = False,
+    force: options.Force = False,
     expect: Annotated[
         bool | None,
         Option(
@@ -60,9 +60,9 @@ def train(
     hold_out: Annotated[
         list[str] | None, Option(help="A cell to leave unseen, as ner/wol, or half: a random half of all; repeatable.")
     ] = None,
-    task: Tasks = None,
-    max_train: MaxTrain = None,
-    seed: Seed = 0,
+    task: options.Tasks = None,
+    max_train: options.MaxTrain = None,
+    seed: options.Seed = 0,
 ) -> None:
     """Train a model on the cells that have data, and score it on every cell that has test data.
 
@@ -96,6 +96,7 @@ def train(
     if method not in (None, AUTO):
         find_method(method)
     check_request(request)
+    options.check_writable(out)
     grid = read_to_train(data, ReadOptions(task or (), seed, max_train), silent=not is_first_process())
     unseen = {find_cell(cell, grid.cells) for cell in hold_out or () if cell != "half"}
     if "half" in (hold_out or ()):
@@ -103,11 +104,13 @@ def train(
     seen = frozenset(partition.hold_out(grid.cells, sorted(unseen)).seen)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # interrupts as Ctrl-C does
     try:
-        tagger, progression = run(grid, seen, request, grid, log=None if QUIET.get() else partial(typer.echo, err=True))
+        tagger, progression = run(
+            grid, seen, request, grid, log=None if options.QUIET.get() else partial(typer.echo, err=True)
+        )
     except (KeyboardInterrupt, InterruptedTraining) as stop:
         step = f" at step {stop.step:,}" if isinstance(stop, InterruptedTraining) else ""
         typer.echo(f"interrupted{step}; continue with: {_command_to_go_on(out)}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(options.INTERRUPTED) from None
     if is_first_process():
         _show_means(tagger.results)
         n_cells = len(grid.tasks) * len(grid.languages)
@@ -116,7 +119,7 @@ def train(
             f"{time.monotonic() - started:.0f} s; scores of every cell in {out / 'results.json'}; "
             f"all measures: {shlex.join(['crossfill', 'evaluate', str(out), str(data)])}"
         )
-        if not QUIET.get():
+        if not options.QUIET.get():
             show_expected(tagger.expectations, {result.cell for result in tagger.results})
 
 

@@ -56,45 +56,27 @@ class ExpectedScore:
     doubt: float
 
 
-@dataclass(frozen=True)
-class Relation:
-    """The relation of doubt to score over the held-out cells of a task."""
+def expect_score(
+    doubts: Float[np.ndarray, "cells"], scores: Float[np.ndarray, "cells"], doubt: float, level: float = LEVEL
+) -> tuple[float, float, float]:
+    """Return the expected score of a cell of this doubt, and the bounds of its interval, within 0 and 1.
 
-    n: int
-    mean_doubt: float
-    mean_score: float
-    slope: float
-    squares: float
-    """Σ (dᵢ − d̄)²; infinite for a constant."""
-    scale: float
-    """σ̂, the residual standard deviation."""
-    freedom: int
-
-    @classmethod
-    def fit(cls, doubts: Float[np.ndarray, "cells"], scores: Float[np.ndarray, "cells"]) -> "Relation":
-        """Fit a line or a constant, whichever predicts left-out cells better."""
-        n, means, away = len(scores), (float(doubts.mean()), float(scores.mean())), scores - scores.mean()
-        constant = cls(n, *means, 0.0, float("inf"), float(np.sqrt((away**2).sum() / (n - 1))), n - 1)
-        centred = doubts - means[0]
-        squares = float((centred**2).sum())
-        if n < FEWEST_FOR_A_LINE or squares < 1e-12:
-            return constant
-        slope = float((centred * away).sum() / squares)
-        residuals = away - slope * centred
-        left_out = residuals / (1 - 1 / n - centred**2 / squares)
-        if (left_out**2).sum() >= ((away * n / (n - 1)) ** 2).sum():
-            return constant
-        scale = float(np.sqrt((residuals**2).sum() / (n - 2)))
-        return cls(n, *means, slope, squares, scale, n - 2)
-
-    def expect(self, doubt: float, level: float = LEVEL) -> tuple[float, float, float]:
-        """Return the expected score of a cell of this doubt, and the bounds of its interval, within 0 and 1."""
-        away = doubt - self.mean_doubt
-        score = self.mean_score + self.slope * away
-        width = self.scale * np.sqrt(1 + 1 / self.n + away**2 / self.squares)
-        width *= student_quantile((1 + level) / 2, self.freedom)
-        low, middle, high = np.clip([score - width, score, score + width], 0.0, 1.0).tolist()
-        return middle, low, high
+    Fits a line or a constant to the held-out cells, whichever predicts left-out ones better.
+    """
+    n, away, centred = len(scores), scores - scores.mean(), doubts - doubts.mean()
+    squares, slope, residuals, freedom = np.inf, 0.0, away, n - 1
+    if n >= FEWEST_FOR_A_LINE and (centred**2).sum() >= 1e-12:
+        line = float((centred * away).sum() / (centred**2).sum())
+        of_line = away - line * centred
+        left_out = of_line / (1 - 1 / n - centred**2 / (centred**2).sum())
+        if (left_out**2).sum() < ((away * n / (n - 1)) ** 2).sum():
+            squares, slope, residuals, freedom = (centred**2).sum(), line, of_line, n - 2
+    score = scores.mean() + slope * (doubt - doubts.mean())
+    scale = np.sqrt((residuals**2).sum() / freedom)
+    width = scale * np.sqrt(1 + 1 / n + (doubt - doubts.mean()) ** 2 / squares)
+    width *= student_quantile((1 + level) / 2, freedom)
+    low, middle, high = np.clip([score - width, score, score + width], 0.0, 1.0).tolist()
+    return middle, low, high
 
 
 @dataclass(frozen=True)
@@ -118,15 +100,12 @@ class Expectations:
 
 def expect_scores(held_out: Sequence[HeldOutScore], doubts: Mapping[Cell, float]) -> list[ExpectedScore]:
     """Compute expected scores of cells by their doubts, for tasks of which enough cells were held out."""
-    relations = {
-        task: Relation.fit(np.array([point.doubt for point in points]), np.array([point.score for point in points]))
-        for task, points in grouped(held_out, lambda point: point.cell.task).items()
-        if len(points) >= FEWEST_CELLS
-    }
+    of_tasks = grouped(held_out, lambda point: point.cell.task)
     expected = []
     for cell, doubt in doubts.items():
-        if cell.task in relations:
-            score, low, high = relations[cell.task].expect(doubt)
+        if len(points := of_tasks.get(cell.task, ())) >= FEWEST_CELLS:
+            known = np.array([(point.doubt, point.score) for point in points])
+            score, low, high = expect_score(known[:, 0], known[:, 1], doubt)
             expected.append(ExpectedScore(cell, score, low, high, doubt))
     return expected
 

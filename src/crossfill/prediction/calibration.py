@@ -106,10 +106,7 @@ class Calibration:
 
 
 def rule_for(
-    calibration: TaskCalibration | None,
-    decision: Decision,
-    prefer: Preference = "f1",
-    cell: CellDecision = AS_ITS_TASK,
+    calibration: TaskCalibration | None, decision: Decision, prefer: Preference = "f1", cell: CellDecision = AS_ITS_TASK
 ) -> Rule:
     """Make the decision rule of a task with this calibration, if it has one, for a cell."""
     if decision == "argmax":

@@ -53,8 +53,8 @@ class LanguageProfiles:
         languages = tuple(sorted(language for language, of_language in sentences.items() if of_language))
         if not languages:
             return None
-        kept = [[s for i, s in enumerate(sentences[name]) if i % 5] or sentences[name] for name in languages]
-        first = cls(languages, np.stack([_count(of_language) for of_language in kept]), 1.0)
+        counted = [[s for i, s in enumerate(sentences[name]) if i % 5] or sentences[name] for name in languages]
+        first = cls(languages, np.stack([_count(of_language) for of_language in counted]), 1.0)
         held_out = [(i, first.evidence(s)) for i, name in enumerate(languages) for s in sentences[name][::5]]
         evidence, right = np.stack([of_sentence for _, of_sentence in held_out]), [i for i, _ in held_out]
         losses = [-_log_shares(s * evidence)[range(len(right)), right].mean() for s in _SHARPNESS]
@@ -95,13 +95,10 @@ class LanguageProfiles:
         if not path.exists():
             return None
         tensors, notes = checkpoint.read_tensors(path)
-        counts = tensors.get("counts", torch.empty(0))
-        languages, sharpness = notes.get("languages", ()), notes.get("sharpness")
-        named = isinstance(languages, list) and all(isinstance(language, str) for language in languages)
-        of_languages = named and counts.dtype is torch.int16 and counts.shape == (len(languages), _BUCKETS)
-        if not (of_languages and isinstance(sharpness, float) and 0 < sharpness <= 1 and bool((counts >= 0).all())):
+        counts, languages = tensors.get("counts", torch.empty(0)), tuple(notes.get("languages", ()))
+        if counts.dtype is not torch.int16 or counts.shape != (len(languages), _BUCKETS) or "sharpness" not in notes:
             raise CheckpointError(f"{path}: expected counts of languages, got something else; train the model again")
-        return cls(tuple(languages), counts.numpy().astype(np.int32), sharpness)
+        return cls(languages, counts.numpy().astype(np.int32), float(notes["sharpness"]))
 
 
 def mixed(model: Model, query: Query, shares: Mapping[str, float], taggings: Sequence[Tagging]) -> Tagging:

@@ -53,10 +53,6 @@ def curves(results: StudyResults, task: str, measure: str = "adapted") -> Scores
     return scores
 
 
-def _name(kind: str) -> str:
-    return kind if kind in (SCRATCH, ANNOTATED) else method_label(kind)
-
-
 def _scores(results: StudyResults, by_task: Mapping[str, Scores], numbers: Sequence[int]) -> Table:
     """Show mean scores on unseen cells by number of sentences; and NLL and ECE of the method in focus."""
     rows = []
@@ -70,7 +66,7 @@ def _scores(results: StudyResults, by_task: Mapping[str, Scores], numbers: Seque
 
         columns = zip(*(map(percent, means(by_k)) for by_k in scores.values()), strict=True)
         for kind, *data in zip(scores, *map(with_best_in_bold, columns), strict=True):
-            rows.append((task, _name(kind), *data))
+            rows.append((task, method_label(kind), *data))
         for measure, name in _MEASURES.items():
             values = means(curves(results, task, measure).get(results.focus, {}))
             rows.append((task, f"{method_label(results.focus)}: {name}", *(number(value, 3) for value in values)))

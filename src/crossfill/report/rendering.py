@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import rich.table
 import yaml
-from rich import box
 from rich.text import Text
 
 
@@ -95,17 +94,13 @@ def with_best_in_bold(data: Sequence[Datum]) -> list[Datum]:
     return [d._replace(bold=d.value is not None and round(d.value, 1) == max(values) and not d.mark) for d in data]
 
 
-def terminal(table: Table, styled: bool = True) -> rich.table.Table:
-    """Return the table for a terminal; if it has no bold type, with asterisks in its place."""
-    caption = table.caption if styled else table.caption.replace("Bold:", "Between asterisks:")
-    laid_out = rich.table.Table(title=table.title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left")
-    laid_out.caption_justify = "left"
+def terminal(table: Table) -> rich.table.Table:
+    """Return the table for a terminal."""
+    laid_out = rich.table.Table(title=table.title, caption=table.caption)
     for name, right in zip(table.columns, table.numeric, strict=True):
         laid_out.add_column(name, justify="right" if right else "left")
-    stars = "" if styled else "*"
     for row in table.rows:
-        bold = [(f"{stars}{d.text}{stars}{d.mark}", "bold") if d.bold else (d.text + d.mark, "") for d in row]
-        laid_out.add_row(*(Text(*entry) for entry in bold))
+        laid_out.add_row(*(Text(datum.text + datum.mark, "bold" if datum.bold else "") for datum in row))
     return laid_out
 
 

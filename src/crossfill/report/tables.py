@@ -1,7 +1,6 @@
 """The tables of a study, from its results alone."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -19,8 +18,6 @@ from crossfill.evaluation.results import (
     mean_by,
     place_means,
 )
-from crossfill.grid.cells import Cell
-from crossfill.grid.task import TaskKind
 from crossfill.measures.significance import ALPHA, Correlation, holm, summarise
 from crossfill.report import rendering
 from crossfill.report.comparisons import compare, comparison_tables
@@ -60,7 +57,6 @@ def main_table(results: StudyResults, group: str, kind: PredictionKind = "plug_i
         [note for note, is_true in notes.items() if is_true],
         partitions=f" (partitions: {group})" if len(results.groups) > 1 else "",
         deviation=_deviation(entries.values()),
-        spans=_span_counts(results, next(iter(entries.values()), [])),
         date=chosen and chosen["date"],
         languages=chosen and str(len(chosen["languages"])),
     )
@@ -82,20 +78,6 @@ def _compared(
     p_values = holm([compare(by_training[best], by_training[method]).p_value for method in others])
     below = {method for method, p in zip(others, p_values, strict=True) if p < ALPHA}
     return with_best_in_bold([_score(of_method, "†" if m in below else "") for m, of_method in scores.items()])
-
-
-def _span_counts(results: StudyResults, entries: Sequence[ResultEntry]) -> str:
-    """Say how many gold spans stand behind the average of each task with spans, and where there are fewest."""
-    by_task: dict[str, Counter[Cell]] = {}
-    for r in results.unseen(entry for entry in entries if entry.seed == entries[0].seed):
-        if TaskKind.SPANS.metric in r.plug_in:
-            by_task.setdefault(r.cell.task, Counter())[r.cell] += sum(gold for _, gold, _ in r.counts)
-    text = ""
-    for task, spans in sorted(by_task.items()):
-        fewest = min(spans, key=lambda cell: spans[cell])
-        text += f" Behind {task}: {sum(spans.values()):,} gold spans in {len(spans)} cells, fewest in "
-        text += f"{fewest} ({spans[fewest]:,})."
-    return text
 
 
 def subset_table(results: StudyResults) -> Table:
@@ -211,10 +193,7 @@ def language_table(results: StudyResults) -> Table:
 
 
 def seed_means(
-    results: StudyResults,
-    entries: Iterable[ResultEntry],
-    tasks: Sequence[str],
-    kind: PredictionKind = "plug_in",
+    results: StudyResults, entries: Iterable[ResultEntry], tasks: Sequence[str], kind: PredictionKind = "plug_in"
 ) -> Float[np.ndarray, "seeds"]:
     """Compute the mean score of each seed on unseen cells; tasks weigh equally."""
     means = []

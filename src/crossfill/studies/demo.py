@@ -1,8 +1,10 @@
 """The demos: small studies on half the cells of an artificial grid, or of a grid of real languages."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from crossfill.checkpoint import EXAMPLES
 from crossfill.errors import StudyError
@@ -22,24 +24,21 @@ N_EXAMPLES = 3
 
 
 def demo_study(
-    seed: int = 0, steps: int | None = None, families: int | None = None, real: bool = False, encoder: str = "compact"
+    real: bool = False, encoder: str = "compact", changes: Mapping[str, Any] = MappingProxyType({})
 ) -> CheckedStudy:
-    """Return the study of a demo; `seed` seeds the artificial grid, the partition and the models.
+    """Return the study of a demo with changes to its settings, by dotted path.
 
     A pretrained encoder stays frozen, under the settings of the `laptop` preset.
     """
     config = REAL_CONFIG if real else CONFIG
-    changes = {"config.training.steps": steps, "data.synthetic.families": families, "data.seed": seed, "seeds": [seed]}
-    given = {name: value for name, value in changes.items() if value is not None}
-    values = change_values(read_settings(config), given)
-    values["partitions"] = [part | {"seed": seed} for part in values["partitions"]]
+    values = change_values(read_settings(config), changes)
     checked = check_study(values, str(config))
     if encoder == "compact":
         return checked
     seen, _ = demo_cells(checked)
-    changes = {} if steps is None else {"training.steps": steps}
+    of_runs = {name.removeprefix("config."): value for name, value in changes.items() if name.startswith("config.")}
     for method in values["methods"]:
-        request = RunRequest(method=method, encoder=encoder, preset="laptop", changes=changes)
+        request = RunRequest(method=method, encoder=encoder, preset="laptop", changes=of_runs)
         values["methods"][method] = choose_settings(checked.grid.grid, seen, request).config.model_dump(mode="json")
     return check_study(values, str(config))
 

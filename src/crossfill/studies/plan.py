@@ -3,23 +3,15 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from crossfill.config import Config
 from crossfill.data.codes import find_cell, find_language_in, language_code
 from crossfill.errors import ConfigError, CrossfillError, DataError
+from crossfill.grid import partition as divide
 from crossfill.grid.cells import Cell
-from crossfill.grid.partition import (
-    Partition,
-    alternating_halves,
-    bridge_halves,
-    different_languages,
-    hold_out,
-    language_folds,
-    random_halves,
-    similar_languages,
-)
+from crossfill.grid.partition import Partition
 from crossfill.methods.registry import find_method
 from crossfill.settings import Settings
 from crossfill.studies.run_folder import FOCUS, FORMAT, ResultEntry
@@ -87,8 +79,8 @@ class StudyJob(Settings):
 class StudyPlan:
     """The jobs of a study, and the table entries that use their results."""
 
-    jobs: dict[str, StudyJob] = field(default_factory=dict)
-    entries: tuple[ResultEntry, ...] = ()
+    jobs: dict[str, StudyJob]
+    entries: tuple[ResultEntry, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the jobs and entries as JSON values."""
@@ -152,10 +144,7 @@ def make_partitions(study: StudyConfig, grid: StudyGrid) -> list[StudyPartition]
 
 
 def make_plan(
-    study: StudyConfig,
-    grid: StudyGrid,
-    partitions: Sequence[StudyPartition],
-    similarity: dict[str, Any] | None = None,
+    study: StudyConfig, grid: StudyGrid, partitions: Sequence[StudyPartition], similarity: dict[str, Any] | None = None
 ) -> StudyPlan:
     """Return the jobs of a study: methods × partitions × seeds, then every variant of every ablation."""
     trainings: dict[str, StudyJob] = {}
@@ -238,21 +227,21 @@ def _parts(settings: PartitionSettings, grid: StudyGrid, data: DataSettings) -> 
         raise DataError(f"size: expected the number of {what}, as size: 3; got none")
     match settings.kind:
         case "random":
-            return random_halves(cells, seed)
+            return divide.random_halves(cells, seed)
         case "bridges":
-            return bridge_halves(cells, size, seed)
+            return divide.bridge_halves(cells, size, seed)
         case "alternating":  # in the order in which the study lists languages, if it does
             listed = () if isinstance(data.languages, str) else data.languages
-            return alternating_halves(cells, tuple(map(language_code, listed)))
+            return divide.alternating_halves(cells, tuple(map(language_code, listed)))
         case "hold-out":
             if not settings.cells:
                 raise DataError("cells: expected cells to hold out, as cells: [ner/wol]; got none")
-            return [hold_out(cells, [find_cell(cell, cells) for cell in settings.cells])]
+            return [divide.hold_out(cells, [find_cell(cell, cells) for cell in settings.cells])]
         case "languages":
-            return language_folds(cells, size, seed)
+            return divide.language_folds(cells, size, seed)
         case "similar" | "different":
-            choose = similar_languages if settings.kind == "similar" else different_languages
+            choose = divide.similar_languages if settings.kind == "similar" else divide.different_languages
             known = language_similarity(data, languages, settings.features)
             rows, matrix = {language: i for i, language in enumerate(known["languages"])}, known["similarity"]
             chosen = choose(languages, size, lambda a, b: matrix[rows[a]][rows[b]])
-            return random_halves([cell for cell in cells if cell.language in chosen], seed)
+            return divide.random_halves([cell for cell in cells if cell.language in chosen], seed)

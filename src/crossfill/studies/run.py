@@ -16,7 +16,7 @@ import torch
 from crossfill.config import EncoderConfig
 from crossfill.encoders.frozen import StoredVectors
 from crossfill.errors import StudyError
-from crossfill.executors.worker_jobs import LOCK, Executor, Failed, Finished, WorkerJob, only_run, run_jobs
+from crossfill.executors.worker_jobs import Executor, Failed, Finished, WorkerJob, only_run, run_jobs
 from crossfill.files import write_json
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus
@@ -38,21 +38,13 @@ def missing_jobs(checked: CheckedStudy, run: Path) -> list[StudyJob]:
 
 
 def check_run_folder(checked: CheckedStudy, run: Path) -> None:
-    """Refuse a folder with something else in it, or with finished jobs that are no part of this study."""
-    if not (run / run_folder.PLAN).exists():
-        if run.is_dir() and (other := next((path for path in run.iterdir() if path.name != LOCK), None)):
-            raise StudyError(
-                f"{run}: expected a new folder or that of a study, found {other.name} in it; name another with --out, "
-                "or add --force"
-            )
-        return
-    before = run_folder.StudyResults(run).plan["jobs"]
+    """Refuse a folder with finished jobs that are no part of this study."""
+    before = run_folder.StudyResults(run).plan["jobs"] if (run / run_folder.PLAN).exists() else ()
     dropped = [job for job in before if job not in checked.plan.jobs and run_folder.is_done(run, job)]
     if dropped:
         raise StudyError(
             f"{run}: expected the run of this study, found {len(dropped)} finished jobs of another one (settings, data "
-            "or partitions differ), which its results would no longer show; name another folder with --out, or add "
-            "--force"
+            "or partitions differ), which its results would no longer show; name another folder with --out"
         )
 
 

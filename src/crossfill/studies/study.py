@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from crossfill.config import Config, MethodName, parse_config
 from crossfill.data.codes import language_code
@@ -23,7 +23,7 @@ from crossfill.executors.worker_jobs import ExecutionSettings
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.typology import Block, Typology, load_typology, unit_rows, vectors_beside
-from crossfill.settings import Count, Seed, Settings, describe_problems, merged, shown
+from crossfill.settings import Count, Seed, Settings, merged, shown, validated
 
 ARTIFICIAL = "settings"
 _WITHOUT = (
@@ -175,10 +175,7 @@ class StudyConfig(Settings):
 
 def parse_study(values: dict[str, Any], where: str = "study") -> StudyConfig:
     """Validate the values of a study; ConfigError with every problem if there are any."""
-    try:
-        return StudyConfig.model_validate(values)
-    except ValidationError as error:
-        raise ConfigError("\n".join(describe_problems(StudyConfig, where, error))) from None
+    return validated(StudyConfig, values, where)
 
 
 def check_runs(study: StudyConfig) -> None:

@@ -5,19 +5,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from crossfill import checkpoint
 from crossfill.data.codes import language_name, language_tag
 from crossfill.encoders.hub import Origin
-from crossfill.errors import CheckpointError, ConfigError
 from crossfill.evaluation.expected import Expectations, load_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.files import write_atomically, write_json
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.task import Metric, TaskKind, Unit
 from crossfill.prediction.calibration import Calibration, load_calibration
-from crossfill.settings import Settings, describe_problems
+from crossfill.settings import Settings, validated
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
@@ -54,10 +53,7 @@ class CardInfo(Settings):
 
     def change(self, notes: Mapping[str, Any]) -> "CardInfo":
         """Replace what only a person can say: `license`, `datasets`, `title`."""
-        try:
-            return CardInfo.model_validate({**dict(self), **notes})
-        except ValidationError as error:
-            raise ConfigError("\n".join(describe_problems(CardInfo, "model card", error))) from None
+        return validated(CardInfo, {**dict(self), **notes}, "model card")
 
 
 def load_card_info(folder: Path) -> CardInfo:
@@ -66,12 +62,7 @@ def load_card_info(folder: Path) -> CardInfo:
     values["examples"] = checkpoint.read_as(folder / checkpoint.EXAMPLES, dict[str, Any], "a JSON object") or {}
     if (origin := Origin.of(folder)) is not None:
         values["origin"] = origin
-    try:
-        return CardInfo.model_validate(values)
-    except ValidationError as error:
-        where = f"{folder}: {checkpoint.CARD_INFO} or {checkpoint.EXAMPLES}"
-        problems = "\n".join(describe_problems(CardInfo, where, error))
-        raise CheckpointError(f"{problems}; correct or delete it") from None
+    return validated(CardInfo, values, f"{folder}: {checkpoint.CARD_INFO} or {checkpoint.EXAMPLES}")
 
 
 def save_card_info(folder: Path, info: CardInfo) -> None:

@@ -17,7 +17,6 @@ from torch import Tensor
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.fit import SCALES_FROM_SCRATCH, Fit
 from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.config import Config
 from crossfill.encoders.base import Encoder, build_encoder
 from crossfill.encoders.cues import KINDS, NONE, cues_of
 from crossfill.errors import EncoderError
@@ -27,6 +26,7 @@ from crossfill.grid.sentence import Corpus
 from crossfill.grid.task import Unit
 from crossfill.grid.text_keys import sentence_hashes
 from crossfill.tagger.presets import RunRequest, choose_settings
+from crossfill.tagger.train import centre
 
 MOST_WORDS = 50_000
 """Words that a head is fitted to at once; larger corpora are checked in parts."""
@@ -107,8 +107,9 @@ def check(
                 "encoder 'compact': expected a pretrained one that stays frozen, got one that trains; name another, or "
                 "none: cues of words alone find most errors"
             )
-        request = RunRequest(encoder=encoder, preset="laptop")
-        network = _frozen_encoder(grid, choose_settings(grid, grid.cells, request).config, cache)
+        config = choose_settings(grid, grid.cells, RunRequest(encoder=encoder, preset="laptop")).config
+        network = build_encoder(config, grid.inventory.languages, cache).eval()
+        centre(network, grid, grid.cells)
     members = [_Member.of(cell, splits, len(grid[cell]) > 1) for cell in grid.cells for splits in grid[cell]]
     errors: list[LabelError] = []
     checked = []
@@ -123,15 +124,6 @@ def check(
         for use in compare_uses(task, ((m.cell.language, m.name, m.corpus) for m in members if m.cell.task == task))
     ]
     return Check(errors, checked, uses)
-
-
-def _frozen_encoder(grid: Grid, config: Config, cache: Path | bool) -> Encoder:
-    encoder = build_encoder(config, grid.inventory.languages, cache).eval()
-    texts: dict[str, list[Corpus]] = {language: [text] for language, text in grid.texts.items()}
-    for cell in grid.cells:
-        texts.setdefault(cell.language, []).append(grid.training(cell).text())
-    encoder.centre_on(texts)
-    return encoder
 
 
 def _check_corpus(member: _Member, encoder: Encoder | None, most: int) -> tuple[list[LabelError], CheckedCorpus]:

@@ -26,16 +26,11 @@ from crossfill.prediction.calibration import Calibration, save_calibration
 from crossfill.prediction.language_choice import LanguageProfiles
 from crossfill.tagger.card import describe_data, encoder_origin, load_card_info, save_card_info, write_card
 
+_FOUND_OUT = (checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED, checkpoint.LANGUAGES)
+"""Files of what was found out about a model after its training."""
 _WANTED = [
-    *(
-        checkpoint.DESCRIPTION,
-        checkpoint.WEIGHTS,
-        checkpoint.CALIBRATION,
-        checkpoint.RESULTS,
-        checkpoint.EXPECTED,
-        checkpoint.LANGUAGES,
-    ),
-    *(checkpoint.EXAMPLES, checkpoint.ENCODER_SOURCE, checkpoint.CARD, checkpoint.CARD_INFO),
+    *(checkpoint.DESCRIPTION, checkpoint.WEIGHTS, *_FOUND_OUT, checkpoint.EXAMPLES),
+    *(checkpoint.ENCODER_SOURCE, checkpoint.CARD, checkpoint.CARD_INFO),
     *(f"{checkpoint.ADAPTED}/*.safetensors", *(f"{checkpoint.ENCODER}/*{end}" for end in READ)),
 ]
 """Files of a model folder that are fetched: JSON, safetensors and text alone."""
@@ -51,13 +46,7 @@ def save_model(
 ) -> None:
     """Write a model folder without its card: settings, weights, adapted cells, calibration, results, encoder files."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (
-        checkpoint.STATE,
-        checkpoint.CALIBRATION,
-        checkpoint.RESULTS,
-        checkpoint.EXPECTED,
-        checkpoint.LANGUAGES,
-    ):
+    for name in (checkpoint.STATE, *_FOUND_OUT):
         (folder / name).unlink(missing_ok=True)  # of an earlier model
     shutil.rmtree(folder / checkpoint.ADAPTED, ignore_errors=True)
     _save_weights(folder, model, config)
@@ -250,19 +239,13 @@ def shown_name(folder: Path) -> str:
 def _not_found(name: str, revision: str | None, local_only: bool, error: Exception) -> CheckpointError:
     from huggingface_hub import is_offline_mode
     from huggingface_hub.constants import HF_HUB_CACHE
-    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
-    at = f" --revision {revision}" if revision else ""
-    remedy = f"fetch it where there is a network (hf download {name}{at}) and copy that cache here, or name a folder"
+    reason = first_line(error)
     if is_offline_mode() or local_only:
         reason = f"it may not be fetched, as {'HF_HUB_OFFLINE' if is_offline_mode() else 'local_files_only'} is set"
-    elif isinstance(error, RevisionNotFoundError):
-        reason = f"the hub has no revision '{revision}' of it"
-    elif isinstance(error, RepositoryNotFoundError):
-        reason, remedy = "the hub has no such model, or not for you", "correct the name, or log in (hf auth login)"
-    else:
-        reason = f"the hub was not reached ({first_line(error)})"
+    at = f" --revision {revision}" if revision else ""
     return CheckpointError(
         f"model '{name}': expected a folder, or a model of the hub that is in {HF_HUB_CACHE} or can be fetched; "
-        f"{reason}; {remedy}"
+        f"{reason}; correct the name, log in (hf auth login), or fetch it where there is a network (hf download "
+        f"{name}{at}) and copy that cache here"
     )

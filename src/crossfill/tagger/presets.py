@@ -71,8 +71,6 @@ def choose_settings(grid: Grid, seen: Collection[Cell], request: RunRequest) -> 
     config = request.config
     if isinstance(config, str | Path):
         config = load_run_config(Path(config), request.method)
-    if not isinstance(config, Config):
-        raise ConfigError(f"config: expected a Config or the path of a YAML file, got {type(config).__name__}")
     vectors = config.sources.vectors or request.vectors
     return Choice(_named(config, request.method, request.encoder, vectors).change(request.changes), ())
 

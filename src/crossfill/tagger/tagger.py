@@ -401,22 +401,15 @@ def load(
 
 def as_sentence(text: Text, language: str, unit: Unit = Unit.WORD) -> Sentence:
     """Convert words to a sentence; a string is first split into words by the rules of the language."""
-    pair, expected = unit is Unit.PAIR, "a sentence as a string or as a list of words"
-    if isinstance(text, Sentence) and (not text.words or (text.unit is Unit.PAIR) == pair):
+    if isinstance(text, Sentence) and (not text.words or (text.unit is Unit.PAIR) == (unit is Unit.PAIR)):
         return text
-    if isinstance(text, str) and not pair:
-        return split_words(text, language)
-    parts = text.split("\t") if isinstance(text, str) else text
-    texts = tuple(parts) if isinstance(parts, Iterable) and not isinstance(parts, bytes) else (None,)
-    if all(isinstance(part, str) for part in texts):
-        if not pair:
-            return Sentence(texts)  # pyright: ignore[reportArgumentType]  # all are strings
-        if len(texts) == 2 and all(part.strip() for part in texts):
-            return Sentence.pair(split_words(texts[0], language), split_words(texts[1], language))
-    if pair:
-        expected = "a pair of sentences, as two strings or one with a tab between"
-    shown = repr(text)
-    raise DataError(f"expected {expected}, got {type(text).__name__} {shown[:60]}{'…' if shown[60:] else ''}")
+    if unit is not Unit.PAIR and not isinstance(text, Sentence):
+        return split_words(text, language) if isinstance(text, str) else Sentence(tuple(text))
+    parts = () if isinstance(text, Sentence) else text.split("\t") if isinstance(text, str) else text
+    if unit is Unit.PAIR and len(parts) == 2 and all(part.strip() for part in parts):
+        return Sentence.pair(split_words(parts[0], language), split_words(parts[1], language))
+    pair = "a pair of sentences, as two strings or one with a tab between"
+    raise DataError(f"expected {pair if unit is Unit.PAIR else 'a sentence'}, got {text!r:.60}")
 
 
 def _chunks(sentences: Iterable[Sentence], most_sentences: int) -> Iterator[list[Sentence]]:

@@ -62,9 +62,8 @@ def train_model(
 
 def centre(encoder: Encoder, grid: Grid, seen: Collection[Cell]) -> None:
     """Centre a frozen encoder on each language's unlabelled text, and on the text of its cells, seen or not."""
-    if not encoder.is_centred:
-        return
-    encoder.centre_on(texts_by_language(grid, seen))
+    if encoder.is_centred:
+        encoder.centre_on(texts_by_language(grid, seen))
 
 
 def texts_by_language(grid: Grid, seen: Collection[Cell]) -> dict[str, list[Corpus]]:

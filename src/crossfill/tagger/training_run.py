@@ -4,7 +4,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
@@ -83,8 +83,6 @@ def train(
         grid = load_grid(grid, cache=cache, max_train=max_train)
     elif max_train is not None:
         raise DataError("expected the path of a data folder, as there is max_train; got a grid, which has been read")
-    if not isinstance(grid, Grid):
-        raise DataError(f"expected a Grid, or the path of a data folder; got {type(grid).__name__}")
     names = [hold_out] if isinstance(hold_out, str | Cell) else hold_out
     seen = partition.hold_out(grid.cells, [find_cell(name, grid.cells) for name in names]).seen
     request = RunRequest(
@@ -105,8 +103,10 @@ def run(
     With `request.out`, the model is written to that folder. Without `log`, the run is silent.
     """
     first, out = is_first_process(), request.out
+    if out is not None and first:
+        _check_state(out, request.resume, request.force)
+    training = TrainingRun(grid, seen, request, log if first else None)
     with locked_for_run(out, request.resume, request.force) if out is not None and first else nullcontext():
-        training = TrainingRun(grid, seen, request, log if first else None)
         if training.log is not None:
             for line in training.announcement(scored):
                 training.log(line)
@@ -264,28 +264,16 @@ def run_state(folder: Path) -> Literal["empty", "unfinished", "finished"]:
 def locked_for_run(folder: Path, resume: bool, force: bool) -> Iterator[None]:
     """Lock a folder for a run, from before its first work to its end, when what only served to resume it is deleted.
 
-    A folder that holds a run is refused, unless it is resumed, or given up with `force`. A run that fails before it
-    has written anything leaves no lock file.
+    A folder that holds a run is refused, unless it is resumed, or given up with `force`.
     """
-    new, lock = not folder.exists(), folder / checkpoint.LOCK
-    with ExitStack() as stack:
-        try:
-            held = stack.enter_context(locked(lock, wait=False))
-        except OSError as error:
-            raise CheckpointError(
-                f"{folder}: expected a folder that can be written; {error.strerror}; name another one with --out"
-            ) from None
+    with locked(folder / checkpoint.LOCK, wait=False) as held:
         if not held:
             raise CheckpointError(f"{folder}: another process is training into this folder; wait, or name another one")
-        try:
-            _make_ready(folder, resume, force)
-            yield
+        if _check_state(folder, resume, force) != "empty" and not resume:
             _remove_state(folder)
-        finally:
-            if list(folder.iterdir()) == [lock]:
-                lock.unlink()
-                if new:
-                    folder.rmdir()
+            checkpoint.remove_run(folder)
+        yield
+        _remove_state(folder)
 
 
 def check_request(request: RunRequest) -> None:
@@ -298,13 +286,6 @@ def check_request(request: RunRequest) -> None:
 def _remove_state(folder: Path) -> None:
     shutil.rmtree(folder / checkpoint.HELD_OUT, ignore_errors=True)
     (folder / checkpoint.STATE).unlink(missing_ok=True)
-
-
-def _make_ready(folder: Path, resume: bool, force: bool) -> None:
-    state = _check_state(folder, resume, force)
-    if state != "empty" and not resume:
-        _remove_state(folder)
-        checkpoint.remove_run(folder)
 
 
 def _check_state(folder: Path, resume: bool, force: bool) -> str:

@@ -20,14 +20,12 @@ from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.service import Teacher
 from crossfill.web.engine import Engine, ReadRequest
-from crossfill.web.problems import BODY_PROBLEMS, ApiError, check_size, problems
+from crossfill.web.problems import ApiError, check_size
 from crossfill.web.request_queue import RequestQueue
 from crossfill.web.serve_settings import ServeSettings
 
 Labelled = tuple[str, list[Sentence], str | None]
 """Who labelled sentences, the sentences, and the annotation that they are from, as the journal names it."""
-_TAGGING = BODY_PROBLEMS | problems(404)
-_LEARNING = _TAGGING | problems(403, 409, 507)
 ConfigField = Annotated[str, Field(description="The project's labelling configuration, as XML.")]
 OneOrMore = BeforeValidator(lambda value: value if isinstance(value, list) else [] if value is None else [value])
 
@@ -126,26 +124,21 @@ def label_studio_routes(queue: RequestQueue, teacher: Teacher | None, name: str)
     def version(cell: Cell) -> str:
         return f"{versions[cell]}-{teacher.version(cell) if teacher is not None else 0}"
 
-    @router.get("/health", summary="Whether the backend works", responses=problems(401, 404, 421))
+    @router.get("/health", summary="Whether the backend works")
     async def health(cell: Cell = cell_named) -> dict[str, str]:
         return {"status": "UP", "model_version": version(cell)}
 
-    @router.post("/setup", summary="Check a project's labelling configuration", responses=_TAGGING)
+    @router.post("/setup", summary="Check a project's labelling configuration")
     async def setup(body: SetupRequest, cell: Cell = cell_named) -> dict[str, str]:
         LabelConfig.parse(body.label_schema).check(inventory.task(cell.task).labels)
         return {"model_version": version(cell)}
 
-    @router.post("/predict", summary="Predict the regions of tasks", response_model=dict[str, Any], responses=_TAGGING)
+    @router.post("/predict", summary="Predict the regions of tasks", response_model=dict[str, Any])
     async def predict(request: Request, body: TasksRequest, cell: Cell = cell_named) -> Response:
         now = version(cell)
         return await queue.tag(request, lambda: _tasks(queue.engine, cell, body, now))
 
-    @router.post(
-        "/webhook",
-        status_code=201,
-        summary="Learn from annotations",
-        responses=_LEARNING,
-    )
+    @router.post("/webhook", status_code=201, summary="Learn from annotations")
     async def webhook(event: Event, cell: Cell = cell_named) -> dict[str, Any]:
         task, limits = inventory.task(cell.task), queue.settings
         match event.action:
@@ -167,24 +160,13 @@ def inception_routes(queue: RequestQueue, teacher: Teacher | None) -> APIRouter:
     tagger = queue.engine.tagger
     cell_named = Depends(_cell_in_address(tagger))
 
-    @router.post(
-        "/predict",
-        summary="Predict annotations of a document",
-        response_model=dict[str, str],
-        responses=_TAGGING,
-    )
+    @router.post("/predict", summary="Predict annotations of a document", response_model=dict[str, str])
     async def predict(request: Request, body: DocumentRequest, cell: Cell = cell_named) -> Response:
         sets = tagger.calibration is not None and tagger.calibration.of(cell.task, queue.engine.samples) is not None
         options = TaggingOptions(alpha=inception.ALPHA if sets else None)
         return await queue.tag(request, lambda: _document(queue.engine, cell, body, options))
 
-    @router.post(
-        "/train",
-        status_code=204,
-        response_class=Response,
-        summary="Learn from documents",
-        responses=_LEARNING,
-    )
+    @router.post("/train", status_code=204, response_class=Response, summary="Learn from documents")
     async def train(body: TrainRequest, cell: Cell = cell_named) -> None:
         if teacher is not None and teacher.busy(cell):
             raise ApiError(429, f"{cell} is learning; try again in a moment")

@@ -17,7 +17,7 @@ from crossfill.teaching.service import Teacher
 from crossfill.web.annotators import inception_routes, label_studio_routes
 from crossfill.web.engine import Engine, TagRequest
 from crossfill.web.overview import describe_grid
-from crossfill.web.problems import BODY_PROBLEMS, PROBLEMS, answer_problems, problems
+from crossfill.web.problems import PROBLEMS, answer_problems
 from crossfill.web.request_queue import RequestQueue
 from crossfill.web.security import Shield
 from crossfill.web.serve_settings import ServeSettings
@@ -59,16 +59,17 @@ def build_app(
         redoc_url=None,
         openapi_url="/api/openapi.json",
         redirect_slashes=False,
+        responses=PROBLEMS,
     )
     answer_problems(app)
 
-    @app.get("/api/health", summary="Whether the server works", responses=problems(421))
+    @app.get("/api/health", summary="Whether the server works")
     async def health() -> dict[str, str | int]:
         """How many requests wait, and how many can: more get 429. Answers without a token, too."""
         waiting, capacity = queue.batcher.n_waiting, queue.batcher.capacity
         return {"version": __version__, "status": "ok", "waiting": waiting, "capacity": capacity}
 
-    @app.get("/api/grid", summary="The model's grid", response_model=dict[str, Any], responses=PROBLEMS)
+    @app.get("/api/grid", summary="The model's grid", response_model=dict[str, Any])
     async def grid() -> Response:
         """Tasks, languages and cells, with scores where the model was evaluated, and the limits of requests.
 
@@ -77,7 +78,7 @@ def build_app(
         """
         return Response(overview, media_type="application/json")
 
-    @app.post("/api/tag", summary="Tag text", response_model=dict[str, Any], responses=BODY_PROBLEMS)
+    @app.post("/api/tag", summary="Tag text", response_model=dict[str, Any])
     async def tag(request: Request, wanted: Annotated[TagRequest, Body(examples=[example])]) -> Response:
         """Label the words of a text in one or more cells, with confidence, entropy and its epistemic part.
 

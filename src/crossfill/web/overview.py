@@ -60,7 +60,6 @@ def describe_grid(
             "words": settings.max_words,
             "samples": settings.max_samples,
             "cells": MAX_CELLS,
-            "seconds": settings.timeout,
         },
         "teach": teach,
     }
@@ -95,7 +94,6 @@ def _cell(tagger: Tagger, cell: Cell) -> dict[str, Any]:
         "cell": str(cell),
         "status": "seen" if cell in tagger.seen else "unseen",
         "score": float(np.mean([result.score for result in results])) if results else None,
-        "averaged_score": float(np.mean([result.averaged_score for result in results])) if results else None,
         "n_words": sum(result.n_words for result in results),
         "expected": expected,
     }

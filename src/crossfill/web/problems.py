@@ -42,13 +42,12 @@ _KINDS = {
 _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "5"}}
 
 
-def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe the problems that an operation may have, as FastAPI wants them."""
-    return {status: {"model": Problem, "description": _KINDS[status][1]} for status in statuses}
-
-
-PROBLEMS = problems(401, 421)
-BODY_PROBLEMS = PROBLEMS | problems(400, 408, 413, 415, 422, 429, 503)
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": meaning}
+    for status, (_, meaning) in _KINDS.items()
+    if status not in (405, 499, 500)
+}
+"""The problems that an operation may have, as FastAPI describes them."""
 
 
 class ApiError(HTTPException):

@@ -42,7 +42,6 @@ def serve(
     tagger = load(folder := find_model(folder), encoder)
     teacher = None
     if settings.teach is not None:
-        check_apart(settings.teach, folder)
         teacher = Teacher(tagger, settings.teach, settings.learn_every, folder)
         for damage in teacher.damage:
             log("warning", "damaged", problem=damage)
@@ -70,12 +69,6 @@ def serve(
         gc.unfreeze()
         listening.close()
     log("info", "stopped")
-
-
-def check_apart(taught: Path, model: Path) -> None:
-    """Refuse to keep corrected sentences in the model folder, which teaching must not change."""
-    if taught.resolve().is_relative_to(model.resolve()):
-        raise ConfigError(f"{taught}: expected a folder outside of the model's, {model}; name another with --teach")
 
 
 def _listen(host: str, port: int) -> socket.socket:

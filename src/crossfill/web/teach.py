@@ -17,11 +17,10 @@ from crossfill.tagger.annotation import Cost, Strategy
 from crossfill.teaching.journal import MOST_NAME, Accepted
 from crossfill.teaching.service import Teacher
 from crossfill.web.engine import INTERVAL, RequestBody, Words, sentence_values, words_and_spaces
-from crossfill.web.problems import BODY_PROBLEMS, check_size, problems
+from crossfill.web.problems import check_size
 from crossfill.web.request_queue import RequestQueue
 
 RECENT = 20  # corrected sentences that an answer shows
-_LOOKS = problems(401, 421, 422, 429, 503, 507)
 
 
 Name = Annotated[str, Field(max_length=MOST_NAME, description="Who corrects, for the journal.")]
@@ -82,7 +81,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
     tagger, limits = teacher.tagger, queue.settings
 
     def operation(path: str, summary: str) -> Any:
-        return app.post(f"/api/teach/{path}", summary=summary, responses=BODY_PROBLEMS | problems(403, 507))
+        return app.post(f"/api/teach/{path}", summary=summary)
 
     def example(**values: Any) -> Any:
         return Body(examples=[{"cell": str(tagger.cells[0]), **values}])
@@ -175,7 +174,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         path = await queue.call(lambda: teacher.save_model(asked.cell))
         return _answer(file=f"{path.parent.name}/{path.name}")
 
-    @app.get("/api/teach/progress", summary="How far a cell has come", responses=_LOOKS)
+    @app.get("/api/teach/progress", summary="How far a cell has come")
     async def progress(cell: str) -> dict[str, Any]:
         """Sentences, estimated score, learning curve, and the states one can return to.
 
@@ -189,7 +188,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
 
         return await queue.call(work)
 
-    @app.get("/api/teach/sentences", summary="Corrected sentences", responses=_LOOKS, response_class=Response)
+    @app.get("/api/teach/sentences", summary="Corrected sentences", response_class=Response)
     async def sentences(cell: str, format: Literal["bio", "conllu", "jsonl"] = "bio") -> Response:  # noqa: A002
         """The sentences that count, as a file."""
         asked = tagger.cell(cell)

@@ -176,7 +176,7 @@ def test_bad_names(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert "is this a model folder?" in error(monkeypatch, capsys, b"", "predict", str(tmp_path), "--cell", NER)
     shown = error(monkeypatch, capsys, b"", "predict", str(tmp_path / "none"), "--cell", NER)
     assert f"there is no folder {tmp_path / 'none'}; check the path" in shown
-    assert "expected a readable file" in error(
+    assert "none.txt: No such file or directory; check the path" in error(
         monkeypatch, capsys, b"", "predict", str(model), str(tmp_path / "none.txt"), "--cell", NER
     )
     assert "tag its files with crossfill predict-files" in error(

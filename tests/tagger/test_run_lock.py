@@ -48,7 +48,7 @@ def test_a_finished_model_is_replaced_only_when_asked(tmp_path: Path):
     other = FEW.change({"training.seed": 1})
     with pytest.raises(CheckpointError, match=r"found a finished model; --force \(force=True\) replaces it"):
         crossfill.train(GRID, config=other, out=tmp_path)
-    with pytest.raises(CheckpointError, match="this run is finished, there is nothing to resume"):
+    with pytest.raises(CheckpointError, match="expected a run to resume, found a finished one"):
         crossfill.train(GRID, config=FEW, out=tmp_path, resume=True)
     assert (tmp_path / checkpoint.WEIGHTS).read_bytes() == before
     crossfill.train(GRID, config=other, out=tmp_path, force=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 from typer import Argument, Option
 
-from crossfill.errors import DataError, OutputError, listed, unreadable
+from crossfill.errors import DataError, OutputError, listed
 
 if TYPE_CHECKING:
     from crossfill.grid.cells import Cell
@@ -129,13 +129,9 @@ def opened(path: Path | None) -> Iterator[BufferedIOBase]:
     """Open a file to read, or standard input if `path` is None."""
     if path is None:
         yield cast(BufferedIOBase, sys.stdin.buffer)
-        return
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise unreadable(path, error) from None
-    with file:
-        yield file
+    else:
+        with path.open("rb") as file:
+            yield file
 
 
 @contextmanager

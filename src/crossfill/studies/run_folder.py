@@ -230,7 +230,4 @@ def is_subset(group: str) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StudyError(f"{path}: expected a whole JSON file; {error}; delete it and run the study again") from None
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.prediction.predict import Prediction, encode, predict_features
@@ -69,8 +68,6 @@ def choose(pool: Candidates, budget: int, strategy: Strategy = "coverage", cost:
 
     `coverage` repeatedly takes the sentence whose words that are new have most doubt (see `_covering`).
     """
-    if budget < 1:
-        raise DataError(f"expected a budget of at least 1 sentence, got {budget}")
     if strategy == "coverage":
         ranked = _covering(pool, cost)
     else:

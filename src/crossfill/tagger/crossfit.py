@@ -108,7 +108,7 @@ def compare_held_out(
     seen: Collection[Cell],
     configs: Sequence[Config],
     build: Callable[[], Encoder],
-    report: Report | None = None,
+    report: Report = lambda _step, _note: None,
     folder: Path | None = None,
 ) -> HeldOutComparison:
     """Train each method without each fold of the seen cells in turn; the best has the largest mean of tasks' scores.
@@ -124,8 +124,7 @@ def compare_held_out(
         for number, fold in enumerate(folds(seen, N_FOLDS, config.training.seed)):
 
             def after_step(step: int, note: str, before: int = before, name: str = config.method) -> None:
-                if report is not None:
-                    report(before + step, f"{name} {note}")
+                report(before + step, f"{name} {note}")
 
             out = None if folder is None else folder / f"{config.method}-{number}"
             model = train_model(grid, frozenset(seen) - fold, config, out, build(), after_step).model

@@ -119,14 +119,12 @@ def grow_folder(
 
 @contextmanager
 def _copied(folder: Path, out: Path) -> Iterator[Path]:
-    """Copy a model folder to one next to `out`, to be renamed. The copy is deleted if an OSError occurs."""
+    """Copy a model folder to one next to `out`, to be renamed; what is left of the copy at the end is deleted."""
     scratch = out.parent / f".{out.name}-{os.getpid()}"
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(folder, scratch, ignore=shutil.ignore_patterns(checkpoint.STATE, ".*"))
         yield scratch
-    except OSError as error:
-        raise CheckpointError(f"{out}: expected a folder that can be written; {error.strerror or error}") from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

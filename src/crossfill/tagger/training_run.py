@@ -123,14 +123,13 @@ class TrainingRun:
         self.unseen = [cell for cell in cells if cell not in seen]
         """The cells that the model fills, with data or without."""
         methods = CANDIDATES if request.method == AUTO else (request.method,)
-        first = choose_settings(grid, seen, replace(request, method=methods[0]))
-        others = [choose_settings(grid, seen, replace(request, method=name)) for name in methods[1:]]
-        self.configs, self.reasons = [first.config, *(choice.config for choice in others)], first.reasons
+        choices = [choose_settings(grid, seen, replace(request, method=name)) for name in methods]
+        self.configs, self.reasons = [choice.config for choice in choices], choices[0].reasons
         """The settings of each method that is compared: of several for `auto`, else of one."""
-        find_method(first.config.method)
+        find_method(self.configs[0].method)
         self.encoder = self._build_encoder()
         self.stays_frozen = self.encoder.stored is not None and not n_parameters(self.encoder)
-        parts = folds(seen, seed=first.config.training.seed)
+        parts = folds(seen, seed=self.configs[0].training.seed)
         most = max(Counter(cell.task for part in parts for cell in part).values(), default=0)
         self.n_folds, self.can_hold_out = len(parts), most >= FEWEST_CELLS
         usual = self.stays_frozen and bool(self.unseen) and is_only_process()
@@ -291,11 +290,9 @@ def _remove_state(folder: Path) -> None:
 def _check_state(folder: Path, resume: bool, force: bool) -> str:
     """Return the state of a folder; an error if a run may not begin there."""
     state = run_state(folder)
-    if resume and state == "empty":
-        raise CheckpointError(f"{folder}: expected a run to resume, found none; train without --resume")
-    if resume and state == "finished":
-        remedy = "there is nothing to resume; --force (force=True) trains it again"
-        raise CheckpointError(f"{folder}: this run is finished, {remedy}")
+    if resume and state != "unfinished":
+        what = "none; train without --resume" if state == "empty" else "a finished one; --force (force=True) trains it"
+        raise CheckpointError(f"{folder}: expected a run to resume, found {what}")
     if not (resume or force or state == "empty"):
         what = "a finished model;" if state == "finished" else "an unfinished run; --resume (resume=True) continues it,"
         replace = "--force (force=True) replaces it, or name another folder with --out"

@@ -98,10 +98,7 @@ class Teacher:
         self._learner, self._estimator, self._encoder = (
             ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("learning", "estimating", "encoding")
         )
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DataError(f"{folder}: expected a folder for corrected sentences; {error.strerror}") from None
+        self.folder.mkdir(parents=True, exist_ok=True)
         self._taught: dict[Cell, TaughtCell] = {}
         for cell in tagger.cells:
             queue = SentenceQueue(self.folder, cell, tagger, self.encoding, self._encoder)

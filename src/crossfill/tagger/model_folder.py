@@ -26,10 +26,10 @@ from crossfill.prediction.calibration import Calibration, save_calibration
 from crossfill.prediction.language_choice import LanguageProfiles
 from crossfill.tagger.card import describe_data, encoder_origin, load_card_info, save_card_info, write_card
 
-_FOUND_OUT = (checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED, checkpoint.LANGUAGES)
-"""Files of what was found out about a model after its training."""
+_RESULT_FILES = (checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED, checkpoint.LANGUAGES)
+"""Files of what is computed after the training."""
 _WANTED = [
-    *(checkpoint.DESCRIPTION, checkpoint.WEIGHTS, *_FOUND_OUT, checkpoint.EXAMPLES),
+    *(checkpoint.DESCRIPTION, checkpoint.WEIGHTS, *_RESULT_FILES, checkpoint.EXAMPLES),
     *(checkpoint.ENCODER_SOURCE, checkpoint.CARD, checkpoint.CARD_INFO),
     *(f"{checkpoint.ADAPTED}/*.safetensors", *(f"{checkpoint.ENCODER}/*{end}" for end in READ)),
 ]
@@ -46,7 +46,7 @@ def save_model(
 ) -> None:
     """Write a model folder without its card: settings, weights, adapted cells, calibration, results, encoder files."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (checkpoint.STATE, *_FOUND_OUT):
+    for name in (checkpoint.STATE, *_RESULT_FILES):
         (folder / name).unlink(missing_ok=True)  # of an earlier model
     shutil.rmtree(folder / checkpoint.ADAPTED, ignore_errors=True)
     _save_weights(folder, model, config)

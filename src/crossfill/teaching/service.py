@@ -210,11 +210,8 @@ class Teacher:
         with self._lock:
             state = taught.refresh()
             return {
-                "cell": str(taught.cell),
-                "status": "seen" if taught.cell in self.tagger.seen else "unseen",
                 "metric": self.tagger.model.inventory.task(taught.cell.task).metric,
                 "sentences": len(state.by_text),
-                "words": sum(len(entry.sentence) for entry in state.by_text.values()),
                 "unlearned": state.unlearned,
                 "changed": state.changed,
                 "waiting": waiting,

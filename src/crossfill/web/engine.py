@@ -10,7 +10,6 @@ from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from crossfill import __version__
 from crossfill.data.segmentation import split_text
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
@@ -185,7 +184,6 @@ class Engine:
         sentences = [tagging.sentence for tagging in taggings[:n_sentences]]
         parts = [taggings[i : i + n_sentences] for i in range(0, len(taggings), n_sentences)]
         return {
-            "version": __version__,
             "samples": samples,
             "sentences": [words_and_spaces(sentence) | {"offsets": sentence.offsets} for sentence in sentences],
             "taggings": [

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from crossfill import __version__
 from crossfill.adaptation.heads import without_adapted
 from crossfill.data.codes import is_private, language_name, language_tag
 from crossfill.data.parallel_corpus import parallel_languages, parallel_sentences
@@ -30,7 +29,6 @@ def describe_grid(
     inventory, config = tagger.model.inventory, tagger.config
     places, spreads, shares = language_map(tagger)
     return {
-        "version": __version__,
         "model": {
             "name": name,
             "method": config.method,

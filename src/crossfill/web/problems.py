@@ -8,14 +8,12 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from crossfill import __version__
 from crossfill.errors import CrossfillError, OutputError
 
 
 class Problem(BaseModel):
     """Why a request was not answered."""
 
-    version: str = Field(default=__version__, description="The version of crossfill that answers.")
     error: str = Field(description="The kind of problem, for programs.")
     message: str = Field(description="What was expected, what was found and what to do, for people.")
 

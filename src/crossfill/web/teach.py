@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 from fastapi import Body, FastAPI, Request, Response
 from pydantic import Field
 
-from crossfill import __version__
 from crossfill.data.streams import Format, read_items
 from crossfill.data.writers import WRITERS
 from crossfill.errors import DataError
@@ -98,7 +97,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
             check_size("words in a sentence", limits.max_words, max(map(len, sentences), default=0))
             done = teacher.by_text(cell)
             added = teacher.queue(cell).add(sentences, done)
-            return _answer(added=added, waiting=teacher.queue(cell).waiting(done))
+            return {"added": added, "waiting": teacher.queue(cell).waiting(done)}
 
         return await queue.call(work)
 
@@ -112,7 +111,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
             if asked.skip is not None:
                 sentences.skip(asked.skip)
             taken = sentences.take(asked.strategy, asked.cost, version, asked.tab, done)
-            return taken, _answer(state=version, waiting=sentences.waiting(done), sentence=None)
+            return taken, {"state": version, "waiting": sentences.waiting(done), "sentence": None}
 
         taken, answer = await queue.call(work)
         if taken is not None:
@@ -127,7 +126,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
     async def clear(asked: Annotated[CellRequest, example()]) -> dict[str, Any]:
         """Sentences that wait are removed; those that were accepted stay."""
         await queue.call(lambda: teacher.queue(asked.cell).clear())
-        return _answer(added=0, waiting=0)
+        return {"added": 0, "waiting": 0}
 
     @operation("accept", "Accept a sentence")
     async def accept(asked: Annotated[AcceptRequest, example(**_example(teacher))]) -> dict[str, Any]:
@@ -147,7 +146,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
             before = teacher.by_text(asked.cell).get(text_key(sentence))
             (entry,) = teacher.accept(asked.cell, [sentence], asked.who, asked.replaces)
             replaced = _shown(before) if before is not None and before.id != asked.replaces else None
-            return _answer(id=entry.id, replaced=replaced, sentences=len(teacher.active(asked.cell)))
+            return {"id": entry.id, "replaced": replaced, "sentences": len(teacher.active(asked.cell))}
 
         return await queue.call(work)
 
@@ -155,24 +154,24 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
     async def withdraw(asked: Annotated[WithdrawRequest, example(id="0123456789ab")]) -> dict[str, Any]:
         """A sentence that was accepted no longer counts; the journal keeps it."""
         await queue.call(lambda: teacher.withdraw(asked.cell, [asked.id], asked.who))
-        return _answer()
+        return {}
 
     @operation("learn", "Learn")
     async def learn(asked: Annotated[CellRequest, example()]) -> dict[str, Any]:
         """Adapt the cell to the sentences that count, in the background; not if it is busy or nothing is new."""
-        return _answer(begun=await queue.call(lambda: teacher.learn(asked.cell)))
+        return {"begun": await queue.call(lambda: teacher.learn(asked.cell))}
 
     @operation("back", "Return to a state")
     async def back(asked: Annotated[BackRequest, example(number=0)]) -> dict[str, Any]:
         """Return to an earlier state, or to a later one again, and to the sentences of that time."""
         await queue.call(lambda: teacher.go_back(asked.cell, asked.number, asked.who))
-        return _answer()
+        return {}
 
     @operation("save", "Save the model")
     async def save(asked: Annotated[CellRequest, example()]) -> dict[str, Any]:
         """Write the adapted cell into the model folder, which nothing else changes; answers the file."""
         path = await queue.call(lambda: teacher.save_model(asked.cell))
-        return _answer(file=f"{path.parent.name}/{path.name}")
+        return {"file": f"{path.parent.name}/{path.name}"}
 
     @app.get("/api/teach/progress", summary="How far a cell has come")
     async def progress(cell: str) -> dict[str, Any]:
@@ -184,7 +183,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
 
         def work() -> dict[str, Any]:
             recent = [_shown(entry) for entry in teacher.active(asked)[: -RECENT - 1 : -1]]
-            return _answer(**teacher.progress(asked), recent=recent)
+            return {**teacher.progress(asked), "recent": recent}
 
         return await queue.call(work)
 
@@ -200,10 +199,6 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         name = f"{asked.task.replace(':', '=')}-{asked.language}.{format}"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(await queue.call(work), media_type="text/plain; charset=utf-8", headers=headers)
-
-
-def _answer(**values: Any) -> dict[str, Any]:
-    return {"version": __version__, **values}
 
 
 def _given(tagging: Tagging) -> dict[str, Any]:

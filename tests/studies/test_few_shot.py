@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crossfill.report.few_shot import few_shot_tables
+from crossfill.report.tables import few_shot_tables
 from crossfill.studies.run_folder import open_results
 from tests.studies.studies import checked, conduct
 

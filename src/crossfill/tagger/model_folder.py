@@ -22,7 +22,6 @@ from crossfill.files import write_json
 from crossfill.grid.cells import Grid
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
-from crossfill.prediction.calibration import Calibration, save_calibration
 from crossfill.prediction.language_choice import LanguageProfiles
 from crossfill.tagger.card import describe_data, encoder_origin, load_card_info, save_card_info, write_card
 
@@ -36,25 +35,15 @@ _WANTED = [
 """Files of a model folder that are fetched: JSON, safetensors and text alone."""
 
 
-def save_model(
-    folder: Path,
-    model: Model,
-    config: Config,
-    calibration: Calibration | None = None,
-    results: Sequence[CellResult] = (),
-    with_encoder: bool = False,
-) -> None:
-    """Write a model folder without its card: settings, weights, adapted cells, calibration, results, encoder files."""
+def save_model(folder: Path, model: Model, config: Config, with_encoder: bool = False) -> None:
+    """Write settings, weights, adapted cells and encoder files into a folder, and delete results of earlier models."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in (checkpoint.STATE, *_RESULT_FILES):
-        (folder / name).unlink(missing_ok=True)  # of an earlier model
+        (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / checkpoint.ADAPTED, ignore_errors=True)
     _save_weights(folder, model, config)
     for cell in adapted_cells(model).values():
         save_adapted(folder, cell)
-    if calibration is not None:
-        save_calibration(folder, calibration)
-    save_results(folder, results)
     _save_encoder(folder, model, config, with_encoder)
 
 

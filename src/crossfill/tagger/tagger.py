@@ -27,13 +27,13 @@ from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Task, Unit
 from crossfill.model import Classifier, Model
-from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration
+from crossfill.prediction.calibration import Calibration, TaskCalibration, load_calibration, save_calibration
 from crossfill.prediction.language_choice import UNKNOWN, LanguageProfiles, mixed
 from crossfill.prediction.predict import draw_head
 from crossfill.prediction.queries import HeadOf, Query, tag_queries
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.card import CardInfo, load_card_info, load_results, save_card_info, write_card
-from crossfill.tagger.model_folder import find_model, load_model, save_model
+from crossfill.tagger.model_folder import find_model, load_model, save_model, save_results
 
 Text = str | Sequence[str] | Sentence
 """A sentence, as words or as a string that is split into words; a pair, as two strings or as one with a tab between."""
@@ -311,14 +311,21 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         A frozen encoder is saved by name only, unless `with_encoder` asks for a copy in the folder.
         """
         out = Path(folder)
-        save_model(out, self.model, self.config, self.calibration, self.results, with_encoder)
-        if self.expectations is not None:
-            save_expected(out, self.expectations)
-        if self.profiles is not None:
-            self.profiles.save(out)
+        save_model(out, self.model, self.config, with_encoder)
         save_card_info(out, self.card)
-        write_card(out)
+        self.save_results(out)
         return out
+
+    def save_results(self, folder: Path) -> None:
+        """Write into a model folder what was computed after the training: calibration and scores; and the card."""
+        if self.calibration is not None:
+            save_calibration(folder, self.calibration)
+        if self.expectations is not None:
+            save_expected(folder, self.expectations)
+        if self.profiles is not None:
+            self.profiles.save(folder)
+        save_results(folder, self.results)
+        write_card(folder)
 
     def set_card(self, **notes: Any) -> None:
         """Change what its card says that only a person can say: `license`, `datasets` (names on the hub), `title`."""

@@ -15,7 +15,7 @@ from crossfill.data.codes import find_cell
 from crossfill.data.folder import load_grid
 from crossfill.encoders.base import Encoder, build_encoder
 from crossfill.errors import CheckpointError, DataError, listed
-from crossfill.evaluation.expected import FEWEST_CELLS, save_expected
+from crossfill.evaluation.expected import FEWEST_CELLS
 from crossfill.evaluation.results import Results
 from crossfill.evaluation.scoring import evaluate, scored_corpora
 from crossfill.files import locked
@@ -25,12 +25,10 @@ from crossfill.grid.partition import bridge_note
 from crossfill.grid.typology import vectors_beside
 from crossfill.methods.registry import find_method
 from crossfill.model import n_parameters
-from crossfill.prediction.calibration import save_calibration
 from crossfill.prediction.language_choice import LanguageProfiles
 from crossfill.progress import ProgressBar
-from crossfill.tagger.card import CardInfo, describe_data, write_card
+from crossfill.tagger.card import CardInfo, describe_data
 from crossfill.tagger.crossfit import CANDIDATES, compare_held_out, expect_unseen, folds
-from crossfill.tagger.model_folder import save_results
 from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.tagger import Tagger
 from crossfill.tagger.train import texts_by_language, texts_to_encode, train_model
@@ -203,13 +201,7 @@ class TrainingRun:
                     report = bars.add("Scoring corpora", len(scored_corpora(model, scored)))
                     tagger.results = Results(evaluate(model, scored, config, calibration, report=report))
             if out is not None:
-                if calibration is not None and tagger.expectations is not None:
-                    save_calibration(out, calibration)
-                    save_expected(out, tagger.expectations)
-                if tagger.profiles is not None:
-                    tagger.profiles.save(out)
-                save_results(out, tagger.results)
-                write_card(out)
+                tagger.save_results(out)
         return tagger, progression
 
     def _build_encoder(self) -> Encoder:

@@ -27,7 +27,18 @@ TORCH = next(word for word in (ROOT / "lock.txt").read_text(encoding="utf-8").sp
 HIDDEN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CROSSFILL_CACHE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 NEEDS_EXTRA = {
     "onnx": ["export", "model", "--cell", "pos/qaa", "exported", "--onnx"],
-    "typology": ["train", "data", "--method", "ns", "--config", "configs/small.yaml", "--encoder", "compact"],
+    "typology": [
+        "train",
+        "data",
+        "--method",
+        "ns",
+        "--config",
+        "configs/small.yaml",
+        "--encoder",
+        "compact",
+        "--out",
+        "new",
+    ],
     "ray": ["experiment", "configs/small.yaml", "--out", "run", "--executor", "ray"],
     "web": ["serve", "model"],
     "datasets": ["data", "convert", "data", "as-parquet", "--to", "parquet"],

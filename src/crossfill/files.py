@@ -45,6 +45,16 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk; Windows has no such wait for folders."""
+    if os.name == "posix":
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
     """Write a JSON file atomically; without `indent`, everything is on one line."""
     content = json.dumps(value, indent=indent, ensure_ascii=False).encode("utf-8", "backslashreplace")

@@ -212,16 +212,19 @@ def test_a_language_with_nothing_but_text_is_added(made: tuple[Path, Path, Grid,
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "swe.txt"]
 
 
-def test_two_at_once_learn_the_sentences_of_both(made: tuple[Path, Path, Grid, Cell], tmp_path: Path) -> None:
+def test_what_changes_a_model_at_once_loses_nothing_of_each_other(made, tmp_path: Path) -> None:
     model, _, grid, cell = made
     shutil.copytree(model, tmp_path / "model")
-    commands = []
-    for i in range(3):
+    (tmp_path / "swe.txt").write_text("En mening. Och en till.\n", encoding="utf-8")
+    commands = [["add-language", str(tmp_path / "model"), "--language", "sv", "--text", str(tmp_path / "swe.txt")]]
+    for i in range(2):
         (tmp_path / f"{i}.bio").write_text(sentences(grid, cell, "train", 3 * i, 3 * i + 3))
         commands.append(["adapt", str(tmp_path / "model"), str(tmp_path / f"{i}.bio"), "--cell", str(cell)])
     processes = [subprocess.Popen([sys.executable, "-m", "crossfill", *command]) for command in commands]
     assert [process.wait(120) for process in processes] == [0, 0, 0]
-    assert str(crossfill.load(tmp_path / "model").adapted[cell]) == "adapted, 9 sentences"
+    tagger = crossfill.load(tmp_path / "model")
+    assert str(tagger.adapted[cell]) == "adapted, 6 sentences"
+    assert tagger.model.inventory.newcomers == {"swe"}
 
 
 def test_a_folder_that_is_no_model_stays_as_it_is(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -157,6 +158,49 @@ def test_a_disk_that_fails_when_it_writes_leaves_no_half_of_a_sentence(tmp_path:
     monkeypatch.undo()
     assert journal.path.read_bytes() == before
     assert journal.append(entries(NER)[3]) == [entries(NER)[3]]
+
+
+class Disk:
+    """What is on a disk that drops whatever nobody has waited for: of each file its content at its last fsync."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.content, self.names = folder, {}, set()
+        self.wait = os.fsync
+        monkeypatch.setattr(os, "fsync", self.fsync)
+
+    def fsync(self, handle: int) -> None:
+        self.wait(handle)
+        place = os.fstat(handle)
+        if place.st_ino == self.folder.stat().st_ino:
+            self.names = {path.name for path in self.folder.iterdir()}
+        for path in self.folder.iterdir():
+            if path.stat().st_ino == place.st_ino:
+                self.content[path.name] = path.read_bytes()
+
+    def after_the_power_went(self, out: Path) -> Path:
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        for name in self.names:
+            (out / name).write_bytes(self.content.get(name, b""))
+        return out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere nobody can wait for the names in a folder")
+def test_what_was_acknowledged_survives_a_loss_of_power(tmp_path: Path, monkeypatch):
+    (tmp_path / "taught").mkdir()
+    disk, accepted = Disk(tmp_path / "taught", monkeypatch), []
+    for i in range(6):
+        journal = Journal(disk.folder, NER)
+        if i == 3:  # what is damaged is put aside, and is not lost either
+            with journal.path.open("ab") as file:
+                file.write(b"# accepted\thalf of an ent")
+        entry = replace(entries(NER)[0], id=f"b{i}")
+        journal.append(entry)
+        accepted.append(entry)
+        left = disk.after_the_power_went(tmp_path / "left")
+        assert Journal(left, NER).read() == accepted
+        assert (i >= 3) == (left / "ner-wol.bio.damaged").exists()
+    assert (left / "ner-wol.bio.damaged").read_bytes() == b"# accepted\thalf of an ent"
 
 
 def test_a_file_that_was_replaced_is_not_written_to(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.tagger.tagger import Tagger, load
-from crossfill.teaching.journal import Journal
+from crossfill.teaching.journal import Journal, JournalState
 from crossfill.teaching.service import Teacher
 
 Begin = Callable[..., Teacher]
@@ -126,14 +127,18 @@ def test_the_model_folder_changes_only_when_asked_and_then_a_sentence_can_still_
     again.close()
 
 
-def test_many_threads_accept_and_tag_while_it_learns(teach: Begin, taught: tuple[Cell, Corpus]):
+def test_many_threads_accept_undo_and_tag_while_it_learns(teach: Begin, tagger: Tagger, taught: tuple[Cell, Corpus]):
     cell, corpus = taught
     teacher, failures = teach(every=2), []
 
     def work(own: list[Sentence]) -> None:
         try:
-            for sentence in own:
-                teacher.accept(cell, [sentence])
+            for i, sentence in enumerate(own):
+                (made,) = teacher.accept(cell, [sentence])
+                for _ in range(2 if i % 3 == 0 else 0):  # taken back, and once more
+                    teacher.withdraw(cell, [made.id])
+                if i % 3 == 1:
+                    teacher.learn(cell)
                 with teacher.encoding:
                     teacher.tagger.tag(sentence, cell, samples=3)
         except Exception as error:
@@ -146,11 +151,38 @@ def test_many_threads_accept_and_tag_while_it_learns(teach: Begin, taught: tuple
         thread.join(60)
     teacher.wait(cell, 60)
     assert not failures
-    texts = {"".join(s.words) for s in corpus}
-    assert len(teacher.active(cell)) == len(texts)
-    journal = Journal(teacher.folder, cell)
-    entries = journal.read()
+    journal, state = Journal(teacher.folder, cell), JournalState()
+    state.apply(entries := journal.read())
     assert sum(type(entry).__name__ == "Accepted" for entry in entries) == len(corpus)
+    assert list(state.by_text.values()) == teacher.active(cell)
+    teacher.learn(cell)
+    teacher.wait(cell, 60)
+    assert not teacher.progress(cell)["changed"]
+    tagger.adapt([entry.sentence for entry in teacher.active(cell)], cell)
+    np.testing.assert_array_equal(beliefs(teacher.tagger, cell, corpus), beliefs(tagger, cell, corpus))
+
+
+def test_what_is_taken_back_while_learning_ends_is_not_forgotten(teach: Begin, taught, monkeypatch):
+    cell, corpus = taught
+    teacher, (ended, go_on) = teach(), (threading.Event(), threading.Event())
+    finish = Future.set_result
+
+    def late(self: Future, result: object) -> None:
+        if threading.current_thread().name.startswith("learning"):
+            ended.set()
+            go_on.wait(60)
+        finish(self, result)
+
+    monkeypatch.setattr(Future, "set_result", late)
+    made = teacher.accept(cell, list(corpus[:3]))
+    teacher.learn(cell)
+    assert ended.wait(60)  # all is learned, and nobody has been told yet
+    teacher.withdraw(cell, [made[1].id])
+    teacher.learn(cell)
+    go_on.set()
+    teacher.wait(cell, 60)
+    assert (teacher.version(cell), teacher.progress(cell)["changed"]) == ("2", False)
+    assert len(teacher.tagger.adapted[cell].examples) == 2
 
 
 @pytest.mark.parametrize(
@@ -182,7 +214,7 @@ def test_spans_have_to_begin(teach: Begin, taught):
         teacher.accept(cell, [Sentence(("a", "b"), ("O", label))])
     teacher.accept(cell, [Sentence(("a", "b"), (f"B{label[1:]}", label))])
     assert len(teacher.active(cell)) == 1
-    with pytest.raises(DataError, match="expected the id of an active sentence"):
+    with pytest.raises(DataError, match="expected the id of an accepted sentence"):
         teacher.withdraw(cell, ["nothing"])
     with pytest.raises(DataError, match="expected the id of an accepted sentence"):
         teacher.accept(cell, [Sentence(("a",), ("O",))], replaces="nothing")

@@ -9,13 +9,16 @@ import socket
 import sys
 import threading
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 from crossfill.cli import serve as command
 from crossfill.cli.app import app
-from crossfill.errors import ConfigError
+from crossfill.errors import ConfigError, OutputError
+from crossfill.executors.worker_jobs import LOCK
+from crossfill.files import locked
 from crossfill.web.serve_settings import ServeSettings
 from crossfill.web.server import serve
 
@@ -84,6 +87,17 @@ def test_a_port_that_is_taken_is_told(model):
         taken.listen()
         with pytest.raises(ConfigError, match="is another server there"):
             serve(model, ServeSettings(port=taken.getsockname()[1]), quiet=True)
+
+
+def test_a_folder_of_sentences_has_one_server(model, tmp_path):
+    settings = ServeSettings(port=0, teach=tmp_path)
+    with locked(tmp_path / LOCK, wait=False), pytest.raises(OutputError, match="another crossfill serve is running"):
+        serve(model, settings, quiet=True)
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for _ in range(2):  # the lock is free again
+            with pytest.raises(ConfigError, match="is another server there"):
+                serve(model, replace(settings, port=taken.getsockname()[1]), quiet=True)
 
 
 def test_a_missing_extra_is_named(monkeypatch):

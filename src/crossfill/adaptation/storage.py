@@ -24,7 +24,7 @@ from crossfill.adaptation.gaussian import Curvature, HeadPosterior
 from crossfill.adaptation.lexicon import Lexicon
 from crossfill.encoders.cues import KINDS
 from crossfill.errors import CheckpointError
-from crossfill.files import locked
+from crossfill.files import locked, sync
 from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task, Unit
 from crossfill.model import Model
@@ -87,6 +87,7 @@ def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
     path = adapted_path(folder, adapted.cell)
     try:
         checkpoint.write_tensors(path, tensors, notes)
+        sync(path.parent)
     except OSError as error:
         raise CheckpointError(f"{path}: expected a model folder that can be written; {error.strerror}") from None
     return path

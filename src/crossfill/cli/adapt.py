@@ -1,6 +1,8 @@
 """`crossfill adapt` and `crossfill add-language`: a better cell from a few sentences, a new language from text."""
 
+import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -117,21 +119,27 @@ def _check_unseen(corpus: "Corpus", cell: "Cell", data: Path) -> None:
 
 
 def add_language(
+    context: typer.Context,
     model: ModelFolder,
     language: Annotated[str, Option(help="Code of the language, as swe.")],
     text: Annotated[Path, Option(help="Plain text of the language; some hundred sentences are enough.")],
     out: Annotated[Path | None, Option(help="Folder to write. [default: the model's own]")] = None,
 ) -> None:
     """Add a language of which there is only unlabelled text: every task of the model can then be tagged in it."""
+    from crossfill.adaptation.storage import changing_adapted
     from crossfill.data.codes import language_code, language_name
     from crossfill.data.folder import read_text
-    from crossfill.tagger.model_folder import grow_folder
+    from crossfill.tagger.model_folder import find_model, grow_folder
     from crossfill.tagger.tagger import load
 
-    code = language_code(language)
+    code, changing = language_code(language), context.with_resource(ExitStack())
+    if out is None:
+        changing.enter_context(changing_adapted(find_model(model)))
     tagger = load(model, cache=True)
     corpus = read_text([text], code)
     tagger.add_language(code, corpus)
+    if os.name == "nt":
+        changing.close()  # Windows renames no folder in which a file is open
     folder = grow_folder(model, out, tagger.model, tagger.config, tagger.profiles)
     cells = ", ".join(str(cell) for cell in tagger.cells if cell.language == code)
     typer.echo(f"{folder}: {language_name(code)}, placed by {len(corpus):,} sentences; {cells} can be tagged now")

@@ -18,7 +18,7 @@ from crossfill.encoders.base import build_encoder
 from crossfill.encoders.hub import READ
 from crossfill.errors import CheckpointError, first_line
 from crossfill.evaluation.results import CellResult
-from crossfill.files import write_json
+from crossfill.files import sync, write_json
 from crossfill.grid.cells import Grid
 from crossfill.methods.registry import build_model
 from crossfill.model import Model
@@ -99,6 +99,8 @@ def grow_folder(
         if profiles is not None:
             profiles.save(scratch)
         write_card(scratch)
+        for path in (*scratch.rglob("*"), scratch):
+            sync(path)
         before = target.parent / f".{target.name}-before-{os.getpid()}"
         target.rename(before)
         scratch.rename(target)

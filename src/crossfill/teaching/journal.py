@@ -30,7 +30,7 @@ from typing import Any
 from zlib import crc32
 
 from crossfill.errors import CrossfillError, DataError, OutputError, unknown
-from crossfill.files import locked
+from crossfill.files import locked, sync
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import UNLABELLED, Corpus, Sentence, on_one_line
 from crossfill.grid.task import Task, TaskKind, Unit
@@ -293,15 +293,11 @@ def append_on_disk(path: Path, content: bytes) -> None:
                 while content:
                     content = content[file.write(content) :]  # a disk that gets full takes only a part
                 os.fsync(file.fileno())
+                if not start:
+                    sync(path.parent)  # the name of a new file has to be on disk, too
             except OSError:
                 file.truncate(start)
                 raise
-        if not start and os.name == "posix":  # the name of a new file has to be on disk, too
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
     except OSError as error:
         raise _not_written(path, error) from None
 

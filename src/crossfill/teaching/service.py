@@ -8,6 +8,7 @@ import secrets
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from crossfill.adaptation.examples import Examples, joined
 from crossfill.adaptation.heads import without_adapted
 from crossfill.adaptation.storage import save_adapted
 from crossfill.errors import CrossfillError, DataError
+from crossfill.files import sync
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.text_keys import sentence_hashes
@@ -55,6 +57,7 @@ class TaughtCell:
     serving: int = 0
     """The number of the state that tags."""
     learning: Future[None] | None = None
+    busy: bool = False
     again: bool = False
     """Whether it was asked to learn while it was learning."""
     estimating: Future[None] | None = None
@@ -99,6 +102,9 @@ class Teacher:
             ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("learning", "estimating", "encoding")
         )
         self.folder.mkdir(parents=True, exist_ok=True)
+        for above in self.folder.absolute().parents:  # a new folder is as safe as its name in the one above
+            with suppress(PermissionError):
+                sync(above)
         self._taught: dict[Cell, TaughtCell] = {}
         for cell in tagger.cells:
             queue = SentenceQueue(self.folder, cell, tagger, self.encoding, self._encoder)
@@ -140,14 +146,14 @@ class Teacher:
         return entries
 
     def withdraw(self, cell: str | Cell, ids: Sequence[str], who: str = "") -> None:
-        """Take accepted sentences back; the next adaptation does without them."""
+        """Take accepted sentences back, but for those that do not count as it is; the next adaptation follows."""
         taught = self._taught_cell(cell)
         check_name(who)
         with self._lock:
-            active = taught.refresh().active_ids
-            if wrong := next((name for name in ids if name not in active), None):
-                raise DataError(f"{taught.cell}: expected the id of an active sentence, got '{wrong[:20]}'")
-            taught.write(*(Withdrawn(name, who, _now()) for name in ids))
+            state = taught.refresh()
+            if wrong := next((name for name in ids if name not in state.accepted), None):
+                raise DataError(f"{taught.cell}: expected the id of an accepted sentence, got '{wrong[:20]}'")
+            taught.write(*(Withdrawn(name, who, _now()) for name in ids if name in state.active_ids))
 
     def learn(self, cell: str | Cell) -> bool:
         """Adapt the cell to the active sentences, in the background.
@@ -160,8 +166,7 @@ class Teacher:
 
     def busy(self, cell: str | Cell) -> bool:
         """Whether the cell is being adapted, or waits for another one."""
-        learning = self._taught_cell(cell).learning
-        return learning is not None and not learning.done()
+        return self._taught_cell(cell).busy
 
     def wait(self, cell: str | Cell, timeout: float | None = None) -> None:
         """Wait until the cell is adapted and its score estimated; TimeoutError after `timeout` seconds each."""
@@ -250,9 +255,10 @@ class Teacher:
     def _begin(self, taught: TaughtCell, number: int | None) -> bool:
         """Adapt in the background to the sentences of a state, or with no number to those that count, a new state."""
         with self._lock:
-            taught.again = self.busy(taught.cell)
+            taught.again = taught.busy
             if not taught.again:
                 taught.learning = self._learner.submit(self._learn, taught, number)
+                taught.busy = True
             return not taught.again
 
     def _learn(self, taught: TaughtCell, number: int | None) -> None:
@@ -261,8 +267,12 @@ class Teacher:
                 self._adapt(taught, number)
             except CrossfillError as error:
                 taught.problem = str(error)
+            except BaseException:
+                taught.busy = False
+                raise
             with self._lock:
-                if not (taught.again and taught.state.changed):
+                taught.busy = taught.again and taught.state.changed
+                if not taught.busy:
                     return
                 taught.again, number = False, None
 

@@ -4,13 +4,15 @@ import gc
 import signal
 import socket
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from crossfill.errors import ConfigError
+from crossfill.executors.worker_jobs import only_run
 from crossfill.tagger.model_folder import find_model, shown_name
 from crossfill.tagger.tagger import load
 from crossfill.teaching.service import Teacher
@@ -40,18 +42,25 @@ def serve(
     """Serve the model in a folder until the process gets a signal to stop; `ready` is called with the address."""
     set_up_log(quiet)
     tagger = load(folder := find_model(folder), encoder)
-    teacher = None
-    if settings.teach is not None:
-        teacher = Teacher(tagger, settings.teach, settings.learn_every, folder)
-        for damage in teacher.damage:
-            log("warning", "damaged", problem=damage)
-    app = build_app(tagger, settings, shown_name(folder), tagger.card.examples, teacher)
+    with ExitStack() as stack:
+        teacher = None
+        if settings.teach is not None:
+            stack.enter_context(only_run(settings.teach, "serve"))
+            teacher = Teacher(tagger, settings.teach, settings.learn_every, folder)
+            for damage in teacher.damage:
+                log("warning", "damaged", problem=damage)
+        app = build_app(tagger, settings, shown_name(folder), tagger.card.examples, teacher)
+        _answer(app, settings, shown_name(folder), ready)
+
+
+def _answer(app: FastAPI, settings: ServeSettings, model: str, ready: Callable[[str], None] | None) -> None:
+    """Listen, and answer until there is a signal to stop."""
     listening = _listen(settings.host, settings.port)
     finish = int(settings.timeout) + 10
     server = uvicorn.Server(uvicorn.Config(app, **CONNECTIONS, timeout_graceful_shutdown=finish))
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listening.getsockname()[1]}/"
-    log("info", "listening", address=address, model=shown_name(folder))
+    log("info", "listening", address=address, model=model)
     if not settings.is_local and settings.token is None:
         log("warning", "anyone who can reach this address can use the model, as --no-token says")
     if ready is not None:

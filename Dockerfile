@@ -12,6 +12,7 @@ RUN pip install --no-cache-dir ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} 
 COPY pyproject.toml README.md LICENSE ./
 COPY configs ./configs
 COPY src ./src
+COPY tools/build_backend.py ./tools/build_backend.py
 RUN grep -oE '[A-Za-z0-9_.-]+==[^ ;]+' lock.txt > pins.txt \
     && pip install --no-cache-dir --constraint pins.txt '.[datasets,inception,web]' \
     && useradd --create-home --uid 1000 crossfill \

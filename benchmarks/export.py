@@ -17,15 +17,21 @@ import torch
 
 from crossfill.data.streams import format_of, read_items
 from crossfill.encoders.pieces import PieceInputs
+from crossfill.encoders.surface import surface_of
 from crossfill.export.onnx import GRAPH, export_onnx
 from crossfill.export.parts import take_apart
 from crossfill.export.stock import export_stock
-from crossfill.grid.sentence import Corpus
+from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.tagger.tagger import load
 
 
-def run_onnx(session: onnxruntime.InferenceSession, inputs: PieceInputs, pad: int = 0) -> np.ndarray:
-    """The logits of all words from an exported graph, window by window; a word without pieces gets the head's bias."""
+def run_onnx(
+    session: onnxruntime.InferenceSession, inputs: PieceInputs, texts: list[Sentence], pad: int = 0
+) -> np.ndarray:
+    """The logits of all words from an exported graph, window by window."""
+    reads_surface = any(one.name == "forms" for one in session.get_inputs())
+    surface = [surface_of([text.words]) for text in texts if text.words] if reads_surface else []
+    by_word = {name: np.concatenate([one[name][0] for one in surface]) for name in (surface[0] if surface else ())}
     first, last = inputs.first.numpy(), inputs.last.numpy()
     window_ends = inputs.pieces_per_window.cumsum(0).numpy()
     window_starts = window_ends - inputs.pieces_per_window.numpy()
@@ -42,6 +48,7 @@ def run_onnx(session: onnxruntime.InferenceSession, inputs: PieceInputs, pad: in
         begins = np.where(first[words] >= 0, places[words] - start, -1)
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         feed |= {"first_piece": begins[None], "last_piece": ends[None]}
+        feed |= {name: values[words][None] for name, values in by_word.items()}
         logits = np.asarray(session.run(None, feed)[0])[0]
         if found is None:
             found = np.zeros((len(first), logits.shape[1]), dtype=logits.dtype)
@@ -86,7 +93,7 @@ def main() -> None:
             chosen = pieces[inputs.word_pieces()[0]].argmax(-1).tolist()
         else:
             export_onnx(tagger, cell, out)
-            chosen = run_onnx(onnxruntime.InferenceSession(str(out / GRAPH)), inputs).argmax(-1).tolist()
+            chosen = run_onnx(onnxruntime.InferenceSession(str(out / GRAPH)), inputs, sentences).argmax(-1).tolist()
     theirs = [parts.labels[i] for i in chosen]
     same = sum(one == other for one, other in zip(ours, theirs, strict=True))
     report = {"benchmark": "export", "format": "stock" if arguments.stock else "onnx", "cell": str(cell)}

@@ -190,16 +190,18 @@ class Model(nn.Module):
         self, words: Float[Tensor, "words features"], lengths: Int[Tensor, "sentences"], task: str
     ) -> Float[Tensor, "items width"]:
         """Compute what heads of a task read, from the vectors of words: those of its units, after its hidden layers."""
-        items = self.encoder.pool(words, lengths, self.inventory.task(task).unit)
+        return self.hidden_of(task)(self.encoder.pool(words, lengths, self.inventory.task(task).unit))
+
+    def hidden_of(self, task: str) -> nn.Module:
+        """Return the network between features and heads of a task; tasks that were added have none."""
         place = self.inventory.task_index(task)
-        return self.hidden[place](items) if place < len(self.hidden) else items  # added tasks have no layers
+        return self.hidden[place] if place < len(self.hidden) else nn.Identity()
 
     def width(self, task: str, unit: Unit) -> int:
         """Count the numbers that heads of a task read; one that the model does not know has no hidden layers."""
-        if task not in self.inventory.tasks or not len(self.hidden):
-            return unit.width(self.encoder.n_features)
-        layers = [m for m in self.hidden[self.inventory.task_index(task)].modules() if isinstance(m, nn.Linear)]
-        return layers[-1].out_features
+        network = self.hidden_of(task) if task in self.inventory.tasks else nn.Identity()
+        layers = [module for module in network.modules() if isinstance(module, nn.Linear)]
+        return layers[-1].out_features if layers else unit.width(self.encoder.n_features)
 
     def cues(self, cell: Cell, text: Corpus) -> Int[Tensor, "words cues"] | None:
         """Look up the cues of all words of a text, if the head of the cell reads them."""

@@ -5,12 +5,16 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from crossfill.cli.app import app, main
+from crossfill.cli.output import say_if_nothing_was_found, say_what_found_nothing
 from crossfill.encoders.cache import FeatureCache
+from crossfill.grid.cells import Cell
+from crossfill.progress import ProgressBar
 from tests.data.folders import bio, conllu, write
 from tests.encoders.tiny import bert
 
@@ -67,7 +71,18 @@ def test_what_a_user_should_know_is_said_before_the_training_and_after_it(data: 
     assert "crossfill export will not carry this model: compact reads hashed n-grams" in result.stderr
     assert f"crossfill evaluate {out} {data}" in result.stdout
     nothing = [r["cell"] for r in json.loads((out / "results.json").read_text()) if r["plug_in"]["score"] < 5e-4]
-    assert (f"0.0 in {', '.join(nothing)}: " in result.stderr) == bool(nothing)
+    assert (f"no name was found (or no label right): {', '.join(nothing)};" in result.stderr) == bool(nothing)
+
+
+def test_a_score_of_zero_is_news_in_every_command(capsys: pytest.CaptureFixture[str]):
+    scored = [
+        SimpleNamespace(cell=Cell("ner", language), score=score) for language, score in (("wol", 0.0004), ("yor", 0.01))
+    ]
+    study = SimpleNamespace(methods=["jm"], proper=lambda _: ["entry"], cells=lambda _: scored)
+    say_what_found_nothing(study)
+    assert capsys.readouterr().err.startswith("jm: score 0.0, no name was found (or no label right): ner/wol; try more")
+    say_if_nothing_was_found(scored[1:])
+    assert not capsys.readouterr().err
 
 
 def test_the_papers_settings_are_a_preset_and_no_default(data: Path, tmp_path: Path):
@@ -80,12 +95,17 @@ def test_the_papers_settings_are_a_preset_and_no_default(data: Path, tmp_path: P
     assert described["training"]["learning_rate"] == 5e-6
 
 
-def test_a_plain_training_says_what_it_does(data: Path, tmp_path: Path):
+def test_a_plain_training_says_what_it_does(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Nothing is given but the data and an encoder: frozen features, by the encoder's attention."""
     folder = bert(tmp_path / "bert")
     for cell in ("wol", "yor"):
         shutil.rmtree(data / "ner" / cell)
     few = ["--encoder", str(folder), "--set", "training.steps=4", "--out"]
+    bars: list[tuple[str, int | None]] = []
+    add = ProgressBar.add
+    monkeypatch.setattr(
+        ProgressBar, "add", lambda self, title, total=None: bars.append((title, total)) or add(self, title, total)
+    )
     result = RUN.invoke(app, ["train", str(data), *few, str(tmp_path / "model")])
     assert result.exit_code == 0, result.output
     assert "preset laptop: no accelerator, so the encoder stays frozen" in result.stderr
@@ -94,6 +114,9 @@ def test_a_plain_training_says_what_it_does(data: Path, tmp_path: Path):
     assert "4 cells seen, 64 training words; 2 cells will be filled: ner/wol, ner/yor" in result.stderr
     assert re.search(r"only \w+ has both ner and pos: from so little the model can hardly learn", result.stderr)
     assert "32 words to encode, and 0 in the cache already" in result.stderr
+    assert [bar for bar in bars if bar[0].startswith("Encoding")] == [("Encoding words of 3 cells", 32)]
+    how = "will carry this model with --onnx only: it reads the surface of words, too .*; hidden layers are between"
+    assert re.search(f"crossfill export {how}", result.stderr)
     described = json.loads((tmp_path / "model" / "config_crossfill.json").read_text())["config"]
     assert described["encoder"]["pretrained"]["max_pieces"] == 64  # what the network takes
     again = RUN.invoke(app, ["train", str(data), *few, str(tmp_path / "again")])

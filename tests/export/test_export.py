@@ -53,6 +53,9 @@ def tagger(folder: Path, *changes: str) -> Tagger:
         encoder.mean.normal_()
         if encoder.config.centring == "standard":
             encoder.scale.uniform_(0.5, 2.0)
+    if isinstance(encoder, FrozenEncoder) and encoder.surface is not None:
+        for row in range(len(INVENTORY.languages)):
+            encoder.surface.fit(row, [Corpus.from_sentences(sentences(30))])
     return Tagger(model, config)
 
 
@@ -90,8 +93,11 @@ def test_the_pipeline_gives_the_same_labels(family: str, tmp_path: Path):
 
 
 FROZEN = ["encoder.pretrained.mode=frozen"]
+LAPTOP = [*FROZEN, "encoder.pretrained.centring=mean", "encoder.pretrained.pooling=last", "encoder.surface=true",
+          "heads.hidden=[24]"]  # fmt: skip
 ONNX = {
     "bert-standard": [*FROZEN, "encoder.pretrained.centring=standard", "encoder.pretrained.layer=2"],
+    "gemma-laptop": LAPTOP,
 }
 SLOW_ONNX = {
     "gemma-last": [*FROZEN, "encoder.pretrained.centring=mean", "encoder.pretrained.pooling=last"],
@@ -109,20 +115,20 @@ def test_onnx_gives_the_same_labels(name: str, tmp_path: Path):
     session = onnxruntime.InferenceSession(str(tmp_path / "out" / GRAPH))
     texts = [*sentences(40), Sentence(("fox",) * 150)]  # the last one needs several windows
     words = WordEncoder(Source.find(str(tmp_path / "encoder")), made.config.encoder.pretrained)
-    logits = run_onnx(session, words.cutter.cut(Corpus.from_sentences(texts)))
+    logits = run_onnx(session, words.cutter.cut(Corpus.from_sentences(texts)), texts)
     names = list(json.loads((tmp_path / "out" / "config.json").read_text())["id2label"].values())
     assert [names[i] for i in logits.argmax(-1).tolist()] == own_labels(made, texts)
     expected = np.concatenate([t.probabilities for t in made.tag_many(texts, CELL, samples=0)])
     weights = np.exp(logits - logits.max(-1, keepdims=True))
-    np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), expected, atol=2e-4)
+    np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("family", ["bert", pytest.param("xlm_roberta", marks=pytest.mark.slow)])
 def test_the_card_shows_how_to_run_it(family: str, tmp_path: Path):
-    made = tagger(FAMILIES[family](tmp_path / "encoder"))
+    made = tagger(FAMILIES[family](tmp_path / "encoder"), *(LAPTOP if family == "bert" else ()))
     export_onnx(made, CELL, tmp_path / "out")
     code = re.findall(r"```python\n(.*?)```", (tmp_path / "out" / "README.md").read_text(), re.DOTALL)[0]
-    for words in (("Dakar", "mooy", "péeyu", "Senegaal"), ("Dakar", "[SEP]", "</s>", "<pad>", "mooy")):
+    for words in (("Dakar", "mooy", "péeyu", "Senegaal"), ("Dakar", "[SEP]", "</s>", "<pad>", "mooy", "2,5", "%")):
         shown = code.replace('["Dakar", "mooy", "péeyu", "Senegaal"]', str(list(words)))
         run = subprocess.run(
             [sys.executable, "-c", shown], cwd=tmp_path / "out", capture_output=True, text=True, check=True
@@ -135,13 +141,11 @@ def test_what_cannot_be_carried_is_refused(tmp_path: Path):
     with pytest.raises(ExportError, match=r"last piece.*layer 2 of 3.*--onnx"):
         export_stock(last, CELL, tmp_path / "out")
     every = ["mode=frozen", "pooling=last", "layer=2"]
-    surface = tagger(bert(tmp_path / "s"), "encoder.surface=true", *(f"encoder.pretrained.{one}" for one in every))
-    with pytest.raises(ExportError, match=r"surface of words.*; words are read from their last.*; heads read layer 2"):
+    beside = ["encoder.surface=true", "heads.hidden=[24]"]
+    surface = tagger(bert(tmp_path / "s"), *beside, *(f"encoder.pretrained.{one}" for one in every))
+    obstacles = r"surface of words.*; hidden layers.*; words are read from their last.*; heads read layer 2"
+    with pytest.raises(ExportError, match=obstacles):
         export_stock(surface, CELL, tmp_path / "out")
-    with pytest.raises(
-        ExportError, match=r"ner/wol: an ONNX graph .*: it reads the surface of words, too \(--set [^;]*$"
-    ):
-        export_onnx(surface, CELL, tmp_path / "out")
     with pytest.raises(ExportError, match="hashed n-grams"):
         export_stock(Tagger(build_model(SMALL, INVENTORY, [CELL]), SMALL), CELL, tmp_path / "out")
     vote = Config().change({"method": "bea"})

@@ -77,6 +77,6 @@ def test_what_no_stock_checkpoint_can_carry_is_refused(tmp_path: Path):
     ):
         export_stock(made, TOPIC, tmp_path / "out")
     for write in (export_stock, export_onnx):
-        with pytest.raises(ExportError, match=r"nli/wol: .* it labels pairs"):
+        with pytest.raises(ExportError, match=r"nli/wol: .* heads of pairs"):
             write(made, NLI, tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -1,6 +1,7 @@
 """The tagger against prediction word by word; streams, spans, sets and marks."""
 
 import itertools
+import re
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,23 @@ def test_spans_are_valid_and_agree_with_labels(tagger: Tagger):
             assert tagging.labels[span.start] == f"B-{span.type}"
             assert span.text == " ".join(tagging.sentence.words[span.start : span.end])
             assert 0 < span.confidence <= 1
+
+
+def test_grids_and_taggers_show_themselves_in_notebooks(tagger: Tagger):
+    def rows(shown: str) -> list[list[str]]:
+        return [re.findall("<td>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", shown)]
+
+    head, *sizes = rows(GRID._repr_html_())
+    assert head == ["", *GRID.tasks]
+    own = [[code, *(f"{len(GRID.training(Cell(t, code))):,}" for t in GRID.tasks)] for code in GRID.languages]
+    assert sizes == own
+    shown = {
+        Cell(task, code): mark
+        for code, *marks in rows(tagger._repr_html_())[1:]
+        for task, mark in zip(GRID.tasks, marks, strict=True)
+    }
+    assert shown == {cell: "■" if cell in tagger.seen else "▣" for cell in tagger.cells}
+    assert HELD_OUT[0] not in tagger.seen
 
 
 def test_streams_are_lazy_and_in_order(tagger: Tagger):

@@ -8,6 +8,7 @@ import typer
 from typer import Option
 
 from crossfill.cli.options import QUIET
+from crossfill.cli.output import say_what_found_nothing
 from crossfill.cli.serve import announce, web
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def demo(
     results = open_results(out)
     tagger = load(out / results.focus)
     console.print(score_table(results, REAL_LEGEND if real else LEGEND))
+    say_what_found_nothing(results)
     show_examples(console, tagger, grid, unseen)
     if real and encoder in (None, "compact"):
         console.print(

@@ -52,7 +52,7 @@ def encode(
             "be kept; name a pretrained one with --encoder, or --set encoder.pretrained.mode=frozen"
         )
     texts = chain.from_iterable(texts_to_encode(grid, seen, seen, grid) for seen in (grid.cells, ()))
-    encoding = Encodings.of(stored, chosen.encoder, texts)
+    encoding = Encodings.of(stored, chosen.encoder, (text for _, text in texts))
     settings = executors.ExecutionSettings(executor=executor, jobs=jobs, gpus=gpus)
 
     with options.resumable():

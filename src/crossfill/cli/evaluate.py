@@ -7,7 +7,7 @@ import typer
 from typer import Option
 
 from crossfill.cli.options import QUIET, AsJson, DataFolder, ModelFolder, Samples, Seed, sides
-from crossfill.cli.output import print_json, print_table, show_expected
+from crossfill.cli.output import print_json, print_table, say_if_nothing_was_found, show_expected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +63,7 @@ def evaluate(
     for result in (result for result in results if result.unlabelled):
         n_open, n_all = result.unlabelled, result.unlabelled + result.n_words
         typer.echo(f"{result.cell}: {n_open:,} of {n_all:,} words have no label; scores are of the others", err=True)
+    say_if_nothing_was_found(results)
     report = as_report(results) | {"samples": tagger.config.prediction.samples}
     if tagger.model.inventory.units:
         report["units"] = dict(tagger.model.inventory.units)

@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from crossfill.cli.options import QUIET, check_folder, check_writable, resumable
-from crossfill.cli.output import failed_jobs, print_table
+from crossfill.cli.output import failed_jobs, print_table, say_what_found_nothing
 
 if TYPE_CHECKING:
     from crossfill.studies.plan import CheckedStudy
@@ -36,7 +36,7 @@ def experiment(
     from crossfill.settings import change_values, parse_assignments, read_settings
     from crossfill.studies.plan import check_study
     from crossfill.studies.run import check_run_folder, run_study
-    from crossfill.studies.run_folder import LOG, ROWS, job_folder
+    from crossfill.studies.run_folder import LOG, ROWS, job_folder, open_results
 
     named: dict[str, Any] = {
         "data.path": data and str(data.resolve()),
@@ -60,6 +60,7 @@ def experiment(
     if failed:
         lines = [f"  {text.splitlines()[0]}\n    log: {job_folder(out, job) / LOG}" for job, text in failed.items()]
         raise StudyError(failed_jobs(n_jobs, "jobs", lines))
+    say_what_found_nothing(open_results(out))
     typer.echo(f"{out}: {n_jobs} jobs done; results in {out / ROWS}; next: crossfill report {out}")
 
 

@@ -30,7 +30,9 @@ def export(
             from crossfill.export.stock import export_stock as write
         tagger = load(model)
         target = tagger.cell(cell)
-        write(tagger, target, out, lambda stage: update(0, stage))
+        notes = write(tagger, target, out, lambda stage: update(0, stage))
+    for note in () if QUIET.get() else notes:
+        typer.echo(f"{target}: {note}", err=True)
     unit = tagger.model.inventory.task(target.task).unit
     kind = "model.onnx" if onnx else f"a {'token' if unit == 'word' else 'sequence'}-classification checkpoint"
     typer.echo(f"{out}: {kind} for {target}, with its tokenizer and a card")

@@ -1,17 +1,21 @@
 """What several commands print in the same way: tables, JSON, failed jobs, expected scores."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from crossfill.errors import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
     from crossfill.evaluation.expected import Expectations
+    from crossfill.evaluation.results import CellResult
     from crossfill.grid.cells import Cell
+    from crossfill.studies.run_folder import StudyResults
 
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _VISIBLE = _PICTURES | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
@@ -54,6 +58,23 @@ def failed_jobs(total: int, jobs: str, lines: Sequence[str]) -> str:
     """Say how many jobs failed, each in a line of its own, and what to do."""
     head = f"{len(lines)} of {total} {jobs} failed; the others are done:"
     return "\n".join([head, *lines[:_MOST_LINES], "fix this and run the same command again"])
+
+
+def say_if_nothing_was_found(results: "Iterable[CellResult]", method: str = "") -> None:
+    """Name the cells that score 0.0, and what to try."""
+    if nothing := dict.fromkeys(str(result.cell) for result in results if round(100 * result.score, 1) == 0):
+        typer.echo(
+            f"{method and f'{method}: '}score 0.0, no name was found (or no label right): {listed(nothing)}; try more "
+            "steps (--set training.steps=2000), a pretrained encoder (--encoder), more data, or a few sentences of the "
+            "cell (crossfill adapt)",
+            err=True,
+        )
+
+
+def say_what_found_nothing(results: "StudyResults") -> None:
+    """Name the cells that score 0.0 by each method of a study."""
+    for method in results.methods:
+        say_if_nothing_was_found((cell for one in results.proper(method) for cell in results.cells(one)), method)
 
 
 def show_expected(expectations: "Expectations | None", scored: "Collection[Cell]") -> None:

@@ -13,8 +13,7 @@ from typer import Option
 
 from crossfill.cli import options
 from crossfill.cli.grid import read_to_train
-from crossfill.cli.output import show_expected
-from crossfill.errors import listed
+from crossfill.cli.output import say_if_nothing_was_found, show_expected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,9 +138,4 @@ def _show_means(results: "Sequence[CellResult]") -> None:
         if chosen:
             means = ", ".join(f"{task} {100 * mean:.1f}" for task, mean in task_means(chosen, seen=seen).items())
             typer.echo(f"{'seen' if seen else 'unseen'} cells ({len({r.cell for r in chosen})}): {means}")
-    if nothing := [str(result.cell) for result in results if round(100 * result.score, 1) == 0]:
-        typer.echo(
-            f"0.0 in {listed(nothing)}: nothing that is there was found; try more steps (--set training.steps=2000), a "
-            "pretrained encoder (--encoder), more data, or a few sentences of the cell (crossfill adapt)",
-            err=True,
-        )
+    say_if_nothing_was_found(results)

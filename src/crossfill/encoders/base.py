@@ -4,7 +4,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from crossfill.grid.task import Unit
 if TYPE_CHECKING:
     from crossfill.encoders.frozen import StoredVectors
     from crossfill.encoders.huggingface import Source, WordEncoder
+    from crossfill.encoders.surface import Surface
 
 
 Kind = TypeVar("Kind", bound="Inputs")
@@ -60,6 +61,17 @@ def expect(inputs: Inputs, kind: type[Kind]) -> Kind:
     if not isinstance(inputs, kind):
         raise DataError(f"expected {kind.__name__}, got {type(inputs).__name__}: inputs of another encoder")
     return inputs
+
+
+class EncoderParts(NamedTuple):
+    """What an encoder computes in one language: (s − mean) / scale, and the surface of the word beside it if any."""
+
+    words: "WordEncoder"
+    """Gives s, the pooled states of a word, in float32."""
+    mean: Float[Tensor, "states"]
+    scale: Float[Tensor, "states"]
+    surface: "Surface | None" = None
+    """Of this language alone."""
 
 
 class Encoder(nn.Module, ABC):
@@ -114,13 +126,8 @@ class Encoder(nn.Module, ABC):
         """Return an encoder that knows one more language by this text of it; all others stay as they are."""
         return self
 
-    def on_states(
-        self,
-        weight: Float[Tensor, "labels features"],  # noqa: ARG002
-        bias: Float[Tensor, "labels"],  # noqa: ARG002
-        language: str,  # noqa: ARG002
-    ) -> "tuple[WordEncoder, Float[Tensor, 'labels states'], Float[Tensor, 'labels']]":
-        """Rewrite W x + b over features as W s + b over the states s of a pretrained network, and return that, too."""
+    def parts(self, language: str) -> EncoderParts:  # noqa: ARG002
+        """Take the encoder apart for a language, so that other software can compute what it does."""
         raise EncoderError(f"expected an encoder over a pretrained network, got {type(self).__name__}")
 
 

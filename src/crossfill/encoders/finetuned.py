@@ -1,10 +1,11 @@
 """A pretrained encoder that is fine-tuned, completely or from a layer up."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from crossfill.config import EncoderConfig
-from crossfill.encoders.base import Encoder, Inputs, expect
+from crossfill.encoders.base import Encoder, EncoderParts, Inputs, expect
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.encoders.pieces import PieceInputs
 from crossfill.grid.sentence import Corpus
@@ -42,13 +43,8 @@ class FinetunedEncoder(Encoder):
                 layer.train(self.training)
         return self.dropout(self.words(inputs))
 
-    def on_states(
-        self,
-        weight: Float[Tensor, "labels features"],
-        bias: Float[Tensor, "labels"],
-        language: str,  # noqa: ARG002
-    ) -> tuple[WordEncoder, Float[Tensor, "labels states"], Float[Tensor, "labels"]]:
-        return self.words.eval(), weight, bias
+    def parts(self, language: str) -> EncoderParts:  # noqa: ARG002
+        return EncoderParts(self.words.eval(), torch.zeros(self.n_features), torch.ones(self.n_features))
 
     def _freeze(self) -> None:
         """Freeze all parameters but those of layers from `freeze_below` up and of a final norm."""

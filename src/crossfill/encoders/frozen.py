@@ -17,7 +17,7 @@ from torch import Tensor
 
 from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
-from crossfill.encoders.base import Dropout, Encoder, Inputs, expect, ranges
+from crossfill.encoders.base import Dropout, Encoder, EncoderParts, Inputs, expect, ranges
 from crossfill.encoders.cache import FeatureCache
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings, quantise
 from crossfill.encoders.surface import NAMES, Surface, word_buckets, word_forms
@@ -52,13 +52,16 @@ class StoredVectors:
         self._about = {"encoder": self.identity.hex()} | {name: getattr(self.config, name) for name in names}
         self.settings_hash = blake2b(json.dumps(self._about, sort_keys=True).encode(), digest_size=4).hexdigest()
 
-    def of(self, corpus: Corpus) -> np.ndarray:
-        """Return the word vectors of a corpus: in float16 from the cache, or in float32 if there is no cache."""
+    def of(self, corpus: Corpus, report: Report | None = None) -> np.ndarray:
+        """Return the word vectors of a corpus: in float16 from the cache, or in float32 if there is no cache.
+
+        If it is not in the cache, `report` is called with the number of words done; without one, a bar shows them.
+        """
         corpus, text = corpus.text(), corpus.text_hash
         if text in self._opened:
             return self._opened[text]
         stored: list[Corpus] = []
-        vectors = self._fetch(corpus, True, lambda: self._encode_in_parts(corpus, stored))
+        vectors = self._fetch(corpus, True, lambda: self._encode_in_parts(corpus, stored, report))
         for part in stored:
             self.cache.drop(*self._entry(part, whole=False))
         if self.keep_open:
@@ -88,14 +91,14 @@ class StoredVectors:
     def _fetch(self, corpus: Corpus, whole: bool, blocks: Callable[[], Iterator[np.ndarray]]) -> np.ndarray:
         return self.cache.fetch(*self._entry(corpus, whole), blocks, label=self.source.name)
 
-    def _encode_in_parts(self, corpus: Corpus, stored: list[Corpus]) -> Iterator[np.ndarray]:
+    def _encode_in_parts(self, corpus: Corpus, stored: list[Corpus], report: Report | None) -> Iterator[np.ndarray]:
         """Encode a corpus part by part.
 
         Each part of a long corpus is `stored` by itself, so that a process that is killed loses only one of them.
         """
         parts = self.parts(corpus) if self.cache.folder is not None else [corpus]
-        with ProgressBar(self.quiet) as bars:
-            update = bars.add(f"Encoding {len(corpus):,} sentences", corpus.n_words)
+        with ProgressBar(self.quiet or report is not None) as bars:
+            update = report or bars.add(f"Encoding {len(corpus):,} sentences", corpus.n_words)
             done = 0
             update(done, "words")
             for part in parts:
@@ -243,15 +246,11 @@ class FrozenEncoder(Encoder):
             return {}
         return {language: self.mean[row].cpu().numpy() for row, language in enumerate(self.languages)}
 
-    def on_states(
-        self, weight: Float[Tensor, "labels features"], bias: Float[Tensor, "labels"], language: str
-    ) -> tuple[WordEncoder, Float[Tensor, "labels states"], Float[Tensor, "labels"]]:
-        """Fold the centring into W and b: W (v − m) / s + b = (W / s) v + b − (W / s) m."""
-        if self.config.centring != "none":
-            row = self._row(language)
-            weight = weight / self.scale[row]
-            bias = bias - weight @ self.mean[row]
-        return WordEncoder(self.stored.source, self.config).eval(), weight, bias
+    def parts(self, language: str) -> EncoderParts:
+        row, surface = self._row(language), self.surface and self.surface.of_language(self._row(language))
+        return EncoderParts(
+            WordEncoder(self.stored.source, self.config).eval(), self.mean[row], self.scale[row], surface
+        )
 
     def _vectors(self, corpus: Corpus) -> np.ndarray:
         if bytes(self.identity.tolist()) != self.stored.identity:

@@ -73,7 +73,8 @@ def find_folder(name: str, weights: bool = True) -> Path:
     if path.exists():
         _check_folder(path, weights)
         return path
-    if name.startswith((".", "~")) or path.is_absolute() or (len(path.parts) > 1 and Path(path.parts[0]).is_dir()):
+    inside = len(path.parts) > 2 or (len(path.parts) > 1 and Path(path.parts[0]).is_dir())
+    if name.startswith((".", "~")) or path.is_absolute() or inside:
         raise EncoderError(f"encoder '{name}': expected a folder of that name, found none; check the path")
     from huggingface_hub import snapshot_download
     from huggingface_hub.constants import HF_HUB_CACHE

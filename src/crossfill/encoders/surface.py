@@ -7,7 +7,7 @@ need no training and mean the same everywhere (`encoder.surface`).
 import copy
 import unicodedata
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -74,11 +74,18 @@ class Surface(nn.Module):
 
     def with_language(self, text: Corpus) -> "Surface":
         """Copy the surface with one more language, of which there is this text; all others stay as they are."""
-        grown = copy.copy(self)
-        rows = ((name, buffer.new_zeros(1, buffer.shape[1])) for name, buffer in self.named_buffers())
-        grown._buffers = {name: torch.cat([self.get_buffer(name), row]) for name, row in rows}
+        grown = self._with(lambda rows: torch.cat([rows, torch.zeros_like(rows[:1])]))
         grown.fit(len(self.counts), [text])
         return grown
+
+    def of_language(self, row: int) -> "Surface":
+        """Copy the surface with the language of this row alone."""
+        return self._with(lambda rows: rows[row : row + 1])
+
+    def _with(self, change: Callable[[Tensor], Tensor]) -> "Surface":
+        changed = copy.copy(self)
+        changed._buffers = {name: change(buffer) for name, buffer in self.named_buffers()}
+        return changed
 
     def _surface(
         self,
@@ -107,9 +114,14 @@ def word_forms(corpus: Corpus) -> Float[Tensor, "words forms"]:
     """Compute the form and place of every word."""
     vocabulary, codes = corpus.words.vocabulary, corpus.words.codes
     of_form = np.array([form(word) for word in vocabulary], dtype=np.float32).reshape(len(vocabulary), len(FORM))[codes]
+    return torch.from_numpy(with_places(of_form, corpus.lengths))
+
+
+def with_places(of_form: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Put the place of each word beside its form (words × numbers), in sentences of these lengths."""
     upper, closing = of_form[:, FORM.index("upper first")], of_form[:, FORM.index("punctuation only")]
-    position = np.arange(len(codes)) - np.repeat(np.array(corpus.offsets[:-1]), corpus.lengths)
-    size = np.repeat(corpus.lengths, corpus.lengths)
+    size = np.repeat(lengths, lengths)
+    position = np.arange(len(of_form)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     first, last = position == 0, position == size - 1
     before, after = np.where(first, 0, np.roll(upper, 1)), np.where(last, 0, np.roll(upper, -1))
     place = (
@@ -117,7 +129,19 @@ def word_forms(corpus: Corpus) -> Float[Tensor, "words forms"]:
         np.where(first, 0, np.roll(closing, 1)), np.where(last, 0, np.roll(closing, -1)),
         before, after, after * upper, before * upper,
     )  # fmt: skip
-    return torch.from_numpy(np.column_stack([of_form, *place]).astype(np.float32))
+    return np.column_stack([of_form, *place]).astype(np.float32)
+
+
+def surface_of(sentences: Sequence[Sequence[str]]) -> dict[str, np.ndarray]:
+    """Compute the inputs `forms` and `buckets` of an exported graph: sentences × words, with zeros after the last."""
+    shape = len(sentences), max(map(len, sentences))
+    buckets = np.zeros(shape, np.int64)
+    forms = np.zeros((*shape, len(FORM) + len(PLACE)), np.float32)
+    for row, words in enumerate(sentences):
+        buckets[row, : len(words)] = [bucket(word) for word in words]
+        of_form = np.array([form(word) for word in words], np.float32).reshape(len(words), len(FORM))
+        forms[row, : len(words)] = with_places(of_form, np.array([len(words)]))
+    return {"forms": forms, "buckets": buckets}
 
 
 @lru_cache(maxsize=2**18)

@@ -1,4 +1,4 @@
-"""The parts of an exported tagger: a network, a head with centring folded in, labels, and a model card."""
+"""The parts of an exported tagger: a network, how its states are centred, a head, labels, and a model card."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from pathlib import Path
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
-from torch.nn import functional
+from torch import Tensor, nn
 
 from crossfill.adaptation.cell import adapt_cell
-from crossfill.adaptation.heads import generated_prior, without_adapted
+from crossfill.adaptation.heads import generated_prior
 from crossfill.encoders import hub
+from crossfill.encoders.base import EncoderParts
 from crossfill.encoders.huggingface import WordEncoder
 from crossfill.errors import ExportError
 from crossfill.files import write_atomically
 from crossfill.grid.cells import Cell
-from crossfill.grid.task import Unit
+from crossfill.grid.task import TaskKind, Unit
 from crossfill.model import Classifier, Head
 from crossfill.tagger.tagger import Tagger
 from crossfill.tagger.training_run import export_obstacles
@@ -27,46 +27,60 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Parts:
-    """The tagger of a cell: logits = W s + b, with s the states of one layer, pooled."""
+    """The tagger of a cell: logits = W x + b, with x what hidden layers make of the encoder's vectors."""
 
     cell: Cell
-    words: WordEncoder
-    folder: Path
-    """The folder of the encoder's settings and tokenizer."""
-    weight: Float[Tensor, "labels states"]
+    encoder: EncoderParts
+    hidden: nn.Module
+    weight: Float[Tensor, "labels width"]
     bias: Float[Tensor, "labels"]
     labels: tuple[str, ...]
-    unit: Unit = Unit.WORD
-    query: Float[Tensor, "features"] | None = None
-    """What attention looks for in the states of the encoder."""
+    unit: Unit
+    query: Float[Tensor, "features"] | None
+    """What attention looks for in a sentence."""
+    folder: Path
+    """The folder of the encoder's settings and tokenizer."""
+    notes: tuple[str, ...]
+    """What differs from the model."""
+
+    @property
+    def words(self) -> WordEncoder:
+        """The network, and the pooling of its states."""
+        return self.encoder.words
+
+    def on_states(self) -> tuple[Float[Tensor, "labels states"], Float[Tensor, "labels"]]:
+        """Fold the centring into W and b: W (s − m) / d + b = (W / d) s + b − (W / d) m."""
+        weight = self.weight / self.encoder.scale
+        return weight, self.bias - weight @ self.encoder.mean
 
 
 @torch.inference_mode()
 def take_apart(tagger: Tagger, cell: Cell, onnx: bool = True) -> Parts:
-    """Take the tagger of a cell apart, posterior means plugged in; ExportError with all that a format cannot carry.
-
-    A frozen encoder's centring x = (v − m) / s is affine: W and b include it.
-    """
-    encoder, unit = without_adapted(tagger.model).encoder, tagger.model.inventory.task(cell.task).unit
-    obstacles = export_obstacles(tagger.config, encoder, onnx)
-    if unit is Unit.PAIR:
-        obstacles.append("it labels pairs, and its head reads |u − v| and u ⊙ v (serve it with crossfill serve)")
-    elif unit is Unit.SENTENCE and not onnx:
-        obstacles.append("it labels sentences (--onnx)")
-    head = _affine_head(tagger, cell) if tagger.model.heads.vote is None else None
-    if not isinstance(head, Head) or head.n_samples != 1:
-        obstacles.append(f"method {tagger.config.method} has several heads, or another kind than an affine one")
+    """Take the tagger of a cell apart, posterior means plugged in; ExportError with all that a format cannot carry."""
+    encoder, task = tagger.model.encoder, tagger.model.inventory.task(cell.task)
+    obstacles = export_obstacles(tagger.config, encoder, [task.unit], onnx)
+    head = None if obstacles else _affine_head(tagger, cell)
+    if not obstacles and not (isinstance(head, Head) and head.n_samples == 1):
+        obstacles.append(f"the heads of method {tagger.config.method} are of another kind than affine ones")
     if obstacles or encoder.source is None or not isinstance(head, Head):
         kind = "an ONNX graph" if onnx else "a transformers token-classification checkpoint"
         raise ExportError(f"{cell}: {kind} cannot carry this model: {'; '.join(obstacles)}")
     weight, bias = head.parameters[0, :, :-1].float(), head.parameters[0, :, -1].float()
-    if encoder.query is not None:  # read as one more row of the head, what it reads of the encoder's states is the same
-        weight, bias = torch.cat([weight, encoder.query.detach().float()[None]]), functional.pad(bias, (0, 1))
-    words, weight, bias = encoder.on_states(weight, bias, cell.language)
-    labels = tagger.model.inventory.task(cell.task).labels
-    query = None if encoder.query is None else weight[-1]  # its constant cancels in the softmax
-    weight, bias = weight[: len(labels)], bias[: len(labels)]
-    return Parts(cell, words, encoder.source.folder, weight, bias, labels, unit, query)
+    precision = tagger.config.encoder.pretrained.precision
+    differs = {
+        f"the encoder computes in float32, and in {precision} in the model": (
+            encoder.stored is not None and precision != "float32"
+        ),
+        "the cell's head is adapted without cues (words, endings, neighbours), which the format has no place for": (
+            cell in tagger.adapted
+        ),
+        "labels are the most probable ones, without crossfill's rules (valid spans, offsets)": (
+            task.kind is TaskKind.SPANS
+        ),
+    }
+    notes = tuple(note for note, holds in differs.items() if holds)
+    hidden, parts = tagger.model.hidden_of(cell.task), encoder.parts(cell.language)
+    return Parts(cell, parts, hidden, weight, bias, task.labels, task.unit, encoder.query, encoder.source.folder, notes)
 
 
 def _affine_head(tagger: Tagger, cell: Cell) -> Classifier:
@@ -92,11 +106,13 @@ def write_surroundings(parts: Parts, tagger: Tagger, out: Path, usage: str) -> N
         if r.cell == parts.cell
     )
     what = "token" if parts.unit is Unit.WORD else "text"
+    differs = "## How it differs from the model\n\n" + "".join(f"- {note}\n" for note in parts.notes) + "\n"
+    differs = differs if parts.notes else ""
     card = (
         f"---\npipeline_tag: {what}-classification\nlanguage:\n- {parts.cell.language}\n---\n\n"
         f"# {parts.cell.task} in {parts.cell.language}\n\nA {what} classifier exported from a crossfill model "
         f"(method `{tagger.config.method}`, posterior means plugged in); {seen}. Averaged prediction, and with it the "
-        f"model's doubt about its own parameters, needs crossfill itself.\n\n{usage.strip()}\n\n"
+        f"model's doubt about its own parameters, needs crossfill itself.\n\n{usage.strip()}\n\n{differs}"
         f"## Scores\n\n{measured or 'Not measured.'}\n\nLabels: {', '.join(parts.labels)}\n"
     )
     write_atomically(out / "README.md", card.encode())

@@ -22,8 +22,8 @@ _TOLERANCE = 1e-3
 _USAGE = Path(__file__).with_name("stock.md")
 
 
-def export_stock(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage: None) -> None:
-    """Write the tagger of a cell as a stock checkpoint for token classification; ExportError if it has no place."""
+def export_stock(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage: None) -> tuple[str, ...]:
+    """Write the tagger of a cell as a stock checkpoint for token classification; returns what differs from it."""
     log("loading the encoder")
     parts = take_apart(tagger, cell, onnx=False)
     log("putting the checkpoint together")
@@ -36,6 +36,7 @@ def export_stock(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage
     path = out / "tokenizer_config.json"
     settings = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     write_json(path, {**settings, "split_special_tokens": True})  # special tokens are read as text
+    return parts.notes
 
 
 def _assemble(parts: Parts) -> "PreTrainedModel":
@@ -45,11 +46,7 @@ def _assemble(parts: Parts) -> "PreTrainedModel":
     settings = type(network.config).from_dict(network.config.to_dict())
     settings.id2label = dict(enumerate(parts.labels))
     settings.label2id = {label: i for i, label in enumerate(parts.labels)}
-    try:
-        model = AutoModelForTokenClassification.from_config(settings, trust_remote_code=False, dtype=torch.float32)
-    except ValueError:
-        kind = settings.model_type
-        raise ExportError(f"{parts.cell}: transformers has no TokenClassification for {kind}; use --onnx") from None
+    model = AutoModelForTokenClassification.from_config(settings, trust_remote_code=False, dtype=torch.float32)
     weights, base = network.state_dict(), getattr(model, model.base_model_prefix)
     wanted = base.state_dict()
     missing = [name for name in wanted if name not in weights and "pooler" not in name]
@@ -60,19 +57,19 @@ def _assemble(parts: Parts) -> "PreTrainedModel":
     if not heads or heads[0].weight.shape != parts.weight.shape or heads[0].bias is None:
         raise ExportError(f"{parts.cell}: {type(model).__name__} has no affine classifier; use --onnx")
     with torch.no_grad():
-        heads[0].weight.copy_(parts.weight)
-        heads[0].bias.copy_(parts.bias)
+        for parameter, folded in zip((heads[0].weight, heads[0].bias), parts.on_states(), strict=True):
+            parameter.copy_(folded)
     return model.eval()
 
 
 @torch.inference_mode()
 def _verify(parts: Parts, model: "PreTrainedModel") -> None:
     """Check that the checkpoint gives this model's logits: some classes add layers between encoder and head."""
-    gaps, scale = [0.0], 1.0
+    (weight, bias), gaps, scale = parts.on_states(), [0.0], 1.0
     for words in _PROBE:
         inputs = parts.words.cutter.cut(Corpus.from_sentences([Sentence(words)]))
         logits = model(input_ids=inputs.ids[None]).logits[0]
-        expected = parts.words(inputs) @ parts.weight.T + parts.bias
+        expected = parts.words(inputs) @ weight.T + bias
         has_piece = inputs.first >= 0
         logits, expected = logits[inputs.first[has_piece]], expected[has_piece]
         if len(expected):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from html import escape
 from typing import Annotated
 
 import numpy as np
@@ -12,6 +13,14 @@ from pydantic import BeforeValidator, PlainSerializer
 from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import EMPTY, UNLABELLED, Column, Corpus
 from crossfill.grid.task import Task, Unit
+
+
+def html_grid(title: str, marks: "Mapping[Cell, str]") -> str:
+    """Show cells as a table of languages × tasks for notebooks, □ where there is no mark."""
+    tasks, languages = (sorted({side(cell) for cell in marks}) for side in (lambda c: c.task, lambda c: c.language))
+    rows = [["", *tasks], *([code, *(marks.get(Cell(task, code), "□") for task in tasks)] for code in languages)]
+    body = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows)
+    return f"<div>{escape(title)}</div><table>{body}</table>"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -142,6 +151,9 @@ class Grid:
             f"<Grid of {', '.join(self.tasks) or 'no tasks'} × {len(self.languages)} languages: {len(self.cells)} of "
             f"{len(self.tasks) * len(self.languages)} cells have data, {training:,} training sentences>"
         )
+
+    def _repr_html_(self) -> str:
+        return html_grid(repr(self)[1:-1], {cell: f"{len(self.training(cell)):,}" for cell in self.cells})
 
     @property
     def cells(self) -> tuple[Cell, ...]:

@@ -64,6 +64,8 @@ class Method:
     """Whether it requires typological vectors."""
     uses_outside_languages: bool = False
     """Whether it may train on languages outside the comparison (`data.source_only`)."""
+    votes: bool = False
+    """Whether a cell has several heads, which vote."""
     trained_as: str = ""
     """The method whose training run this one reuses; empty if it has its own."""
 

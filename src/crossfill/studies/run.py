@@ -167,7 +167,8 @@ def texts_of_job(job: StudyJob, part: StudyGrid) -> Iterator[Corpus]:
     seen = frozenset(map(Cell.parse, job.seen))
     plan = find_method(config.method).plan(grid, seen, config)
     centred = config.encoder.pretrained.centring != "none"
-    yield from texts_to_encode(grid, seen, plan.cells | seen if job.folds else plan.cells, part.grid, centred)
+    trained = plan.cells | seen if job.folds else plan.cells
+    yield from (text for _, text in texts_to_encode(grid, seen, trained, part.grid, centred))
     if config.training.selection == "oracle":
         yield from map(grid.development, grid.cells)
     for cell in part.grid.cells if job.few_shot else ():

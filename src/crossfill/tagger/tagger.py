@@ -23,7 +23,7 @@ from crossfill.errors import CheckpointError, ConfigError, DataError, first_line
 from crossfill.evaluation.expected import Expectations, load_expected, save_expected
 from crossfill.evaluation.results import CellResult, Results
 from crossfill.evaluation.scoring import ALPHA, evaluate
-from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.cells import Cell, Grid, html_grid
 from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.grid.task import Task, Unit
 from crossfill.model import Classifier, Model
@@ -117,6 +117,10 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
             f"<Tagger {self.config.method} over {encoder}: {', '.join(inventory.tasks)} in {len(inventory.languages)} "
             f"languages, {len(self.seen)} of {len(self.cells)} cells seen>"
         )
+
+    def _repr_html_(self) -> str:
+        marks = {cell: "■" if cell in self.seen else "▣" for cell in self.cells} | dict.fromkeys(self.adapted, "◆")
+        return html_grid(f"{repr(self)[1:-1]}: ■ seen, ▣ filled{', ◆ adapted' if self.adapted else ''}", marks)
 
     def tag(
         self, text: Text, cell: str | Cell, samples: int | None = None, options: TaggingOptions | None = None

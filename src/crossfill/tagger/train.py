@@ -78,19 +78,22 @@ def texts_by_language(grid: Grid, seen: Collection[Cell]) -> dict[str, list[Corp
 
 def texts_to_encode(
     grid: Grid, seen: Collection[Cell], trained: Collection[Cell], scored: Grid | None, centred: bool = True
-) -> Iterator[Corpus]:
-    """Yield the text that a run encodes: to centre features, to train and select on some cells, and to score a grid."""
+) -> Iterator[tuple[str, Corpus]]:
+    """Yield the text that a run encodes: to centre features, to train and select on some cells, and to score a grid.
+
+    Each comes with the name of its cell or language.
+    """
     if centred:
-        yield from grid.texts.values()
-        for cell in grid.cells:
-            yield readable_text(grid, cell, cell in seen)
+        yield from grid.texts.items()
     for cell in grid.cells:
+        if centred:
+            yield str(cell), readable_text(grid, cell, cell in seen)
         if cell in trained:
-            yield grid.training(cell)
-            yield grid.development(cell)
+            yield str(cell), grid.training(cell)
+            yield str(cell), grid.development(cell)
     if scored is not None:
         for cell in scored.cells:
-            yield from scored.evaluation(cell, cell in seen).values()
+            yield from ((str(cell), corpus) for corpus in scored.evaluation(cell, cell in seen).values())
 
 
 def readable_text(grid: Grid, cell: Cell, seen: bool) -> Corpus:

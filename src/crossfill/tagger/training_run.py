@@ -22,6 +22,8 @@ from crossfill.files import locked
 from crossfill.grid import partition
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.partition import bridge_note
+from crossfill.grid.sentence import Corpus
+from crossfill.grid.task import Unit
 from crossfill.grid.typology import vectors_beside
 from crossfill.methods.registry import find_method
 from crossfill.model import n_parameters
@@ -69,10 +71,13 @@ def train(
             on with a run that was interrupted in `out`, and `force` replaces what is there. `cache` is the folder for
             corpora and features, or whether to use the default one. With `expect`, seen cells are held out in turn to
             calibrate, and to say what filled cells will score (`Tagger.expectations`); by default where the encoder is
-            frozen. `changes` are settings by path, as `{"training.steps": 500}`. `quiet` hides what is chosen and how
-            far it is; by default it is shown in terminals and notebooks.
+            frozen. Settings are named with two underscores, as `training__steps=500`, or in `changes`, by path:
+            `{"training.steps": 500}`. `quiet` hides what is chosen and how far it is; by default it is shown in
+            terminals and notebooks.
 
     """
+    named = {name: options.pop(name) for name in list(options) if "__" in name}
+    changes = dict(options.pop("changes", {})) | {name.replace("__", "."): value for name, value in named.items()}
     quiet = options.pop("quiet", None)
     cache = options.get("cache", True)
     vectors = None
@@ -84,7 +89,13 @@ def train(
     names = [hold_out] if isinstance(hold_out, str | Cell) else hold_out
     seen = partition.hold_out(grid.cells, [find_cell(name, grid.cells) for name in names]).seen
     request = RunRequest(
-        method, encoder, config=config, vectors=vectors, out=None if out is None else Path(out), **options
+        method,
+        encoder,
+        config=config,
+        vectors=vectors,
+        changes=changes,
+        out=None if out is None else Path(out),
+        **options,
     )
     if quiet is None:  # nobody reads standard error but in a terminal or a notebook
         quiet = not sys.stderr.isatty() and "ipykernel" not in sys.modules
@@ -150,8 +161,9 @@ class TrainingRun:
             f"{method} over {PurePath(encoder.name).name}{how}: {settings.steps:,} steps of {settings.cells_per_step} "
             f"× {settings.batch_sentences} sentences, learning rate {settings.learning_rate:g}, seed {settings.seed}"
         )
-        onnx, stock = (export_obstacles(config, self.encoder, onnx) for onnx in (True, False))
-        if onnx or stock:
+        units = [task.unit for task in self.grid.inventory.tasks.values()]
+        onnx, stock = (export_obstacles(config, self.encoder, units, onnx) for onnx in (True, False))
+        if stock:
             how = "will not carry this model" if onnx else "will carry this model with --onnx only"
             yield f"crossfill export {how}: {'; '.join(stock)}"
         n_words = sum(self.grid.training(cell).n_words for cell in self.seen)
@@ -162,8 +174,10 @@ class TrainingRun:
         if find_method(config.method).language_vectors is not None and (note := bridge_note(self.seen)):
             yield note
         if self.encoder.stored is not None:
-            needed, missing = words_to_encode(self.grid, self.seen, self.encoder.stored, scored)
-            yield f"{missing:,} words to encode, and {needed - missing:,} in the cache already"
+            texts = self._texts(scored).values()
+            missing = sum(text.n_words for _, text in texts if not self.encoder.stored.is_stored(text))
+            stored = sum(text.n_words for _, text in texts) - missing
+            yield f"{missing:,} words to encode, and {stored:,} in the cache already"
         if self.holds_out:
             yield f"seen cells held out in turn: {self.n_folds * len(self.configs)} trainings before the last one"
         elif not self.can_hold_out and (self.unseen or method == AUTO):
@@ -177,6 +191,8 @@ class TrainingRun:
     def execute(self, scored: Grid | None) -> tuple[Tagger, Progression]:
         """Hold out, train, expect, score, and complete the model folder."""
         config, calibration, comparison, out = self.configs[0], None, None, self.request.out
+        if self.encoder.stored is not None and self.encoder.stored.cache.folder is not None and is_first_process():
+            self._encode(self.encoder.stored, scored)
         if self.holds_out:
             folder = None if out is None else out / checkpoint.HELD_OUT
             with ProgressBar(self.log is None) as bars:
@@ -204,42 +220,59 @@ class TrainingRun:
                 tagger.save_results(out)
         return tagger, progression
 
+    def _texts(self, scored: Grid | None) -> dict[str, tuple[str, Corpus]]:
+        """Collect all text that the run encodes, each with its cell."""
+        texts = texts_to_encode(self.grid, self.seen, self.seen, scored)
+        return {corpus.text_hash: (name, corpus) for name, corpus in texts if len(corpus)}
+
+    def _encode(self, stored: "StoredVectors", scored: Grid | None) -> None:
+        """Encode all text that is not in the cache, with one bar."""
+        missing = [(name, text) for name, text in self._texts(scored).values() if not stored.is_stored(text)]
+        with ProgressBar(self.log is None or not missing) as bars:
+            names, total = dict.fromkeys(name for name, _ in missing), sum(text.n_words for _, text in missing)
+            update, done = bars.add(f"Encoding words of {len(names)} cells", total), 0
+            for name, text in missing:
+                place = f"{list(names).index(name) + 1}: {name}"
+                stored.of(text, lambda words, _, before=done, place=place: update(before + words, place))
+                done += text.n_words
+
     def _build_encoder(self) -> Encoder:
         return build_encoder(self.configs[0], self.grid.inventory.languages, self.request.cache, self.log is None)
 
 
-def export_obstacles(config: Config, encoder: Encoder, onnx: bool = False) -> list[str]:
+def export_obstacles(config: Config, encoder: Encoder, units: Collection[Unit], onnx: bool = False) -> list[str]:
     """List what `crossfill export` has no place for, and what changes it; an ONNX graph carries more."""
-    if encoder.source is None:
-        return [
-            f"{config.encoder.name} reads hashed n-grams, which no tokenizer makes (train over a pretrained encoder)"
-        ]
-    settings, last = config.encoder.pretrained, encoder.source.n_layers
+    settings, source = config.encoder.pretrained, encoder.source
     obstacles = {
-        "it reads the surface of words, too (--set encoder.surface=false)": encoder.n_features != encoder.source.size,
-        "hidden layers are between features and heads (--set heads.hidden=[])": bool(config.heads.hidden),
-        f"words are read from their {settings.pooling} piece, and pipelines take the first (--onnx)": (
-            not onnx and settings.pooling != "first"
+        f"{config.encoder.name} reads hashed n-grams, which no tokenizer makes (train over a pretrained encoder)": (
+            source is None
         ),
-        f"heads read layer {settings.layer} of {last}, and pipelines read the last (--onnx)": (
-            not onnx and settings.layer not in (None, last)
-        ),
+        f"the heads of method {config.method} vote (--method ns)": find_method(config.method).votes,
+        "heads of pairs read |u − v| and u ⊙ v (serve these with crossfill serve)": Unit.PAIR in units,
     }
+    if source is not None and not onnx:
+        from transformers.models.auto.modeling_auto import MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES as KINDS
+
+        kind, last = source.settings.model_type, source.n_layers
+        obstacles |= {
+            f"transformers has no token classification over {kind} (--onnx)": kind not in KINDS,
+            "it labels sentences (--onnx)": Unit.SENTENCE in units,
+            "it reads the surface of words, too (--onnx, or --set encoder.surface=false)": config.encoder.surface,
+            "hidden layers are between features and heads (--onnx, or --set heads.hidden=[])": bool(
+                config.heads.hidden
+            ),
+            f"words are read from their {settings.pooling} piece, and pipelines take the first (--onnx)": (
+                settings.pooling != "first"
+            ),
+            f"heads read layer {settings.layer} of {last}, and pipelines read the last (--onnx)": (
+                settings.layer not in (None, last)
+            ),
+        }
     return [obstacle for obstacle, holds in obstacles.items() if holds]
 
 
 def _cells(cells: Collection[Cell]) -> str:
     return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-
-
-def words_to_encode(
-    grid: Grid, seen: Collection[Cell], stored: "StoredVectors", scored: Grid | None
-) -> tuple[int, int]:
-    """Count the words that a run encodes to centre, train, select and score, and those that are not in its cache."""
-    corpora = texts_to_encode(grid, seen, seen, scored)
-    distinct = {corpus.text_hash: corpus for corpus in corpora if len(corpus)}.values()
-    missing = sum(corpus.n_words for corpus in distinct if not stored.is_stored(corpus))
-    return sum(corpus.n_words for corpus in distinct), missing
 
 
 def run_state(folder: Path) -> Literal["empty", "unfinished", "finished"]:

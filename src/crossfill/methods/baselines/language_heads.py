@@ -98,5 +98,5 @@ def nearest(similarities: Mapping[str, float], words: Mapping[str, int]) -> str 
 
 METHODS = (
     Method("ns", "nearest source", LanguageHeads, plan, prepare, needs_typology=True),
-    Method("bea", "all sources vote", LanguageHeads, prepare=prepare, trained_as="ns"),
+    Method("bea", "all sources vote", LanguageHeads, prepare=prepare, votes=True, trained_as="ns"),
 )

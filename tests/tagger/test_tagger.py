@@ -2,12 +2,16 @@
 
 import itertools
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import crossfill
+from crossfill import checkpoint
+from crossfill.cli.app import app
 from crossfill.data.labels import iob2
 from crossfill.encoders.frozen import StoredVectors
 from crossfill.errors import ConfigError, DataError
@@ -90,6 +94,19 @@ def test_grids_and_taggers_show_themselves_in_notebooks(tagger: Tagger):
     }
     assert shown == {cell: "■" if cell in tagger.seen else "▣" for cell in tagger.cells}
     assert HELD_OUT[0] not in tagger.seen
+
+
+def test_an_unfinished_model_says_so(folder: Path, tmp_path: Path):
+    model = shutil.copytree(folder, tmp_path / "model")
+    (tmp_path / "a.txt").write_text("one two\n")
+    given = ["predict", str(model), "--cell", "pos/fin", str(tmp_path / "a.txt")]
+    assert "unfinished" not in CliRunner().invoke(app, given).stderr
+    (model / checkpoint.STATE).touch()
+    assert (
+        "the training of this model is unfinished; crossfill train with --resume"
+        in CliRunner().invoke(app, given).stderr
+    )
+    assert repr(crossfill.load(model)).endswith("cells seen, training unfinished>")
 
 
 def test_streams_are_lazy_and_in_order(tagger: Tagger):

@@ -115,7 +115,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         inventory, encoder = self.model.inventory, Path(self.config.encoder.name).name
         return (
             f"<Tagger {self.config.method} over {encoder}: {', '.join(inventory.tasks)} in {len(inventory.languages)} "
-            f"languages, {len(self.seen)} of {len(self.cells)} cells seen>"
+            f"languages, {len(self.seen)} of {len(self.cells)} cells seen{', training unfinished' * self.unfinished}>"
         )
 
     def _repr_html_(self) -> str:

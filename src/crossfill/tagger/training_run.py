@@ -230,7 +230,7 @@ class TrainingRun:
         missing = [(name, text) for name, text in self._texts(scored).values() if not stored.is_stored(text)]
         with ProgressBar(self.log is None or not missing) as bars:
             names, total = dict.fromkeys(name for name, _ in missing), sum(text.n_words for _, text in missing)
-            update, done = bars.add(f"Encoding words of {len(names)} cells", total), 0
+            update, done = bars.add(f"Encoding words of {_cells(names)}", total), 0
             for name, text in missing:
                 place = f"{list(names).index(name) + 1}: {name}"
                 stored.of(text, lambda words, _, before=done, place=place: update(before + words, place))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crossfill.cli.app import main
-from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.cache import FeatureCache, Key
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def cache() -> FeatureCache:
     made = FeatureCache()
     for name in ("bert", "xlm"):
         about = {"encoder": name, "layer": None, "pooling": "first", "precision": "float32", "max_pieces": 60}
-        made.fetch(about, (3, 2), "<f2", lambda: [np.ones((3, 2))], label=name)
+        made.fetch(Key(about, 3, 2, "<f2"), lambda: [np.ones((3, 2))], label=name)
     return made
 
 

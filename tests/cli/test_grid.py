@@ -43,7 +43,7 @@ def test_a_person_sees_sizes_empty_cells_labels_and_problems(data: Path):
     assert lines["pos"].split()[1] == "3"
     assert "pos/wol  ADJ only in test (3 words)" in output
     assert "ner/wol  sentences left out as dev or test text of ner: 2 training" in output
-    assert "BIOES tags rewritten as IOB2" in output
+    assert "tags rewritten as IOB2" in output
 
 
 def test_tasks_that_no_language_bridges_are_named_with_what_follows(data: Path, tmp_path: Path):

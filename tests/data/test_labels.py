@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossfill.data.folder import ReadOptions, read_folder
-from crossfill.data.labels import LabelColumn, iob2, scheme, task_name
+from crossfill.data.labels import LabelColumn, iob2, task_name
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from tests.data.folders import write
@@ -46,20 +46,6 @@ def test_any_tags_become_strict(tags: list[str]):
     assert iob2(strict) == strict
     for before, tag in zip(["O", *strict], strict, strict=False):
         assert not tag.startswith("I-") or before in (tag, "B" + tag[1:])
-
-
-def test_schemes_are_told_apart():
-    spans: Spans = [(2, "PER"), (1, "PER"), (1, None), (3, "LOC"), (3, "PER")]
-    assert scheme([encode(spans, "B", "I", "I", "B")]) == "IOB2"
-    assert scheme([encode(spans, "B", "I", "E", "S")]) == "BIOES"
-    assert scheme([encode(spans, "B", "I", "L", "U")]) == "BILOU"
-    assert scheme([encode(spans, "B", "M", "E", "S")]) == "BMES"
-    assert scheme([encode_iob1(spans)]) == "IOB1"
-    assert scheme([["I-PER", "I-PER", "O"]]) == "IO"
-    assert scheme([["B-PER", "O", "I-LOC", "I-LOC"]]) == "mixed"
-    assert scheme([["B-PER", "I-PER", "PER"]]) == "mixed"
-    assert scheme([["NOUN", "VERB"], ["O"]]) == "none"
-    assert scheme([["O", "O"]]) == "IOB2"
 
 
 def test_a_task_names_its_column():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crossfill.data.folder import load_grid, read_file
-from crossfill.data.labels import iob2, scheme
+from crossfill.data.labels import iob2
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import UNLABELLED
@@ -65,4 +65,3 @@ def test_a_file_next_to_a_corpus_says_it_for_all_commands(tmp_path: Path):
 
 def test_a_span_may_begin_in_a_word_without_a_label():
     assert iob2(["", "I-PER", "I-PER", "O", "I-PER"]) == ["", "I-PER", "I-PER", "O", "B-PER"]
-    assert scheme([["", "I-PER"], ["B-LOC", "", "O"]]) == "IOB2"

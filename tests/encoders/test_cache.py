@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from crossfill.encoders import cache as cache_module
-from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.cache import FeatureCache, Key
 from crossfill.grid.sentence import Corpus, Sentence
 
 ABOUT = {"encoder": "abc", "layer": 3}
@@ -33,7 +33,7 @@ class Filler:
 def test_features_are_computed_once_and_mapped_into_memory(tmp_path: Path):
     fill = Filler()
     for label in ("one", "another"):
-        found = FeatureCache(tmp_path).fetch(ABOUT, (5, 3), "<f2", fill, label)
+        found = FeatureCache(tmp_path).fetch(Key(ABOUT, 5, 3, "<f2"), fill, label)
         assert found.dtype == np.float16
         assert found.tolist() == np.arange(15.0).reshape(5, 3).tolist()
     assert fill.calls == 1
@@ -41,20 +41,20 @@ def test_features_are_computed_once_and_mapped_into_memory(tmp_path: Path):
     assert entry.about == {"label": "one", **ABOUT, "rows": 5, "columns": 3, "dtype": "<f2"}
     assert load_file(entry.path)["features"].tolist() == found.tolist()
     for other in ({**ABOUT, "layer": 4}, {**ABOUT, "pooling": "last"}):
-        FeatureCache(tmp_path).fetch(other, (5, 3), "<f2", fill)
+        FeatureCache(tmp_path).fetch(Key(other, 5, 3, "<f2"), fill)
     assert fill.calls == 3
 
 
 def test_changing_what_was_opened_does_not_change_the_file(tmp_path: Path):
     cache = FeatureCache(tmp_path)
-    cache.fetch(ABOUT, (5, 3), "<f2", Filler())[:] = 7
-    assert cache.fetch(ABOUT, (5, 3), "<f2", Filler())[0, 1] == 1
+    cache.fetch(Key(ABOUT, 5, 3, "<f2"), Filler())[:] = 7
+    assert cache.fetch(Key(ABOUT, 5, 3, "<f2"), Filler())[0, 1] == 1
     assert all(map(cache.is_whole, cache.entries()))
 
 
 def test_every_damaged_entry_is_detected_on_request(tmp_path: Path):
     cache = FeatureCache(tmp_path)
-    cache.fetch(ABOUT, (50, 3), "<f2", Filler(50))
+    cache.fetch(Key(ABOUT, 50, 3, "<f2"), Filler(50))
     (entry,) = cache.entries()
     whole, rng = entry.path.read_bytes(), random.Random(0)
     assert cache.is_whole(entry)
@@ -67,16 +67,16 @@ def test_every_damaged_entry_is_detected_on_request(tmp_path: Path):
 
 def test_a_file_without_its_end_or_its_header_is_built_again(tmp_path: Path):
     cache = FeatureCache(tmp_path)
-    wanted = np.array(cache.fetch(ABOUT, (50, 3), "<f2", Filler(50)))
+    wanted = np.array(cache.fetch(Key(ABOUT, 50, 3, "<f2"), Filler(50)))
     (entry,) = cache.entries()
     whole, rng = entry.path.read_bytes(), random.Random(0)
     for damaged in (b"", bytes(100), whole[8:], *(whole[: rng.randrange(len(whole))] for _ in range(20))):
         entry.path.write_bytes(damaged)
         assert not cache.is_whole(entry)
-        assert not cache.holds(ABOUT, (50, 3), "<f2")
+        assert not cache.holds(Key(ABOUT, 50, 3, "<f2"))
         assert cache.entries()[0].about == {}
         fill = Filler(50)
-        np.testing.assert_array_equal(cache.fetch(ABOUT, (50, 3), "<f2", fill), wanted)
+        np.testing.assert_array_equal(cache.fetch(Key(ABOUT, 50, 3, "<f2"), fill), wanted)
         assert fill.calls == 1
         assert entry.path.read_bytes() == whole
 
@@ -84,15 +84,15 @@ def test_a_file_without_its_end_or_its_header_is_built_again(tmp_path: Path):
 def test_opening_reads_no_features(tmp_path: Path):
     """A file of a gigabyte, nearly all of it a hole, is opened at once."""
     cache = FeatureCache(tmp_path)
-    cache.fetch(ABOUT, (5, 3), "<f4", Filler())
+    cache.fetch(Key(ABOUT, 5, 3, "<f4"), Filler())
     (path,) = (entry.path for entry in cache.entries())
     rows, columns = 2**18, 2**10
-    header = cache_module._header({"about": "{}", "label": ""}, (rows, columns), "<f4", 4 * rows * columns)
+    header = cache_module._header(Key({}, rows, columns, "<f4"), {"about": "{}", "label": ""})
     with path.open("wb") as file:
         file.write(header)
         file.truncate(len(header) + 4 * rows * columns)
     started = time.process_time()
-    assert cache.fetch(ABOUT, (5, 3), "<f4", Filler()).shape == (rows, columns)
+    assert cache.fetch(Key(ABOUT, 5, 3, "<f4"), Filler()).shape == (rows, columns)
     assert time.process_time() - started < 0.1
 
 
@@ -102,7 +102,7 @@ def test_a_killed_or_failed_writer_leaves_no_entry(tmp_path: Path):
 
     cache = FeatureCache(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        cache.fetch(ABOUT, (5, 3), "<f2", fail)
+        cache.fetch(Key(ABOUT, 5, 3, "<f2"), fail)
     assert not list((tmp_path / "features").iterdir())
     (tmp_path / "features" / ".x.safetensors-0f").write_bytes(b"half")  # of a process that was killed
     assert cache.entries() == []
@@ -114,14 +114,14 @@ WRITER = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.cache import FeatureCache, Key
 
 def blocks():
     for i in range(300):
         time.sleep(0.001)
         yield np.full((1, 4), i)
 
-found = FeatureCache(Path(sys.argv[1])).fetch({"encoder": "abc"}, (300, 4), "<f2", blocks)
+found = FeatureCache(Path(sys.argv[1])).fetch(Key({"encoder": "abc"}, 300, 4, "<f2"), blocks)
 print(int(found[:, 0].astype(int).sum()))
 """
 
@@ -142,7 +142,7 @@ def test_no_cache_only_costs_time(tmp_path: Path, cache: Any):
         cache.write_text("in the way")
     fill = Filler(2)
     for _ in range(2):
-        assert FeatureCache(cache).fetch(ABOUT, (2, 3), "<f4", fill).tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert FeatureCache(cache).fetch(Key(ABOUT, 2, 3, "<f4"), fill).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert fill.calls == 2
 
 
@@ -159,17 +159,17 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 import numpy as np
-from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.cache import FeatureCache, Key
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # what a full disk is like: writes beyond it fail
 cache = FeatureCache(Path(sys.argv[1]))
 for layer in (1, 2):
-    found = cache.fetch({"layer": layer}, (1000, 100), "<f4", lambda: [np.full((1000, 100), layer)])
+    found = cache.fetch(Key({"layer": layer}, 1000, 100, "<f4"), lambda: [np.full((1000, 100), layer)])
     assert (found == layer).all()
-assert not cache.holds({"layer": 1}, (1000, 100), "<f4")
-cache.fetch({"layer": 3}, (10, 100), "<f4", lambda: [np.full((10, 100), 3)])
-assert cache.holds({"layer": 3}, (10, 100), "<f4")
+assert not cache.holds(Key({"layer": 1}, 1000, 100, "<f4"))
+cache.fetch(Key({"layer": 3}, 10, 100, "<f4"), lambda: [np.full((10, 100), 3)])
+assert cache.holds(Key({"layer": 3}, 10, 100, "<f4"))
 """
 
 
@@ -189,5 +189,5 @@ def test_clearing_during_a_write_only_costs_time(tmp_path: Path):
             FeatureCache(tmp_path).clear()
         return fill()
 
-    assert FeatureCache(tmp_path).fetch(ABOUT, (5, 3), "<f2", clear)[4].tolist() == [12, 13, 14]
+    assert FeatureCache(tmp_path).fetch(Key(ABOUT, 5, 3, "<f2"), clear)[4].tolist() == [12, 13, 14]
     assert FeatureCache(tmp_path).entries() == []

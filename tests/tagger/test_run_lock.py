@@ -16,7 +16,7 @@ import pytest
 
 import crossfill
 from crossfill import checkpoint
-from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.cache import FeatureCache, Key
 from crossfill.errors import CheckpointError, ConfigError
 from crossfill.files import locked, write_atomically
 from crossfill.grid.cells import Grid
@@ -134,7 +134,7 @@ def test_files_have_the_permissions_of_the_umask(tmp_path: Path):
     before = os.umask(0o027)
     try:
         write_atomically(tmp_path / "a.json", b"{}")
-        FeatureCache(tmp_path).fetch({"x": 1}, (2, 2), "<f4", lambda: [np.ones((2, 2))])
+        FeatureCache(tmp_path).fetch(Key({"x": 1}, 2, 2, "<f4"), lambda: [np.ones((2, 2))])
     finally:
         os.umask(before)
     for path in (tmp_path / "a.json", FeatureCache(tmp_path).entries()[0].path):

@@ -1,16 +1,12 @@
 """Labels: the CoNLL-U column of a task, and tag schemes normalised to strict IOB2."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Literal
 
 from crossfill.errors import DataError
 from crossfill.grid.sentence import UNLABELLED
 
-Scheme = Literal["IOB2", "IOB1", "IO", "BIOES", "BILOU", "BMES", "mixed", "none"]
-"""How a corpus encodes spans; `mixed`: IOB2 with spans that begin with I- or stray labels; `none`: plain labels."""
 UPOS = frozenset(re.findall(r"\w+", "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"))
 """The parts of speech of Universal Dependencies."""
 
@@ -108,28 +104,3 @@ def iob2(tags: Sequence[str]) -> list[str]:
         strict.append(("B" if begins else "I") + (f"-{kind}" if kind else ""))
         inside = None if prefix in _ENDS else kind
     return strict
-
-
-def scheme(sentences: Iterable[Sequence[str]]) -> Scheme:
-    """Recognise the scheme of these tags."""
-    seen: Counter[str] = Counter()
-    for tags in sentences:
-        previous = None
-        for tag in tags:
-            prefix, kind = split_tag(tag) or ("" if tag in ("O", UNLABELLED) else "label", None)
-            seen[prefix] += 1
-            seen[f"{prefix} begins"] += kind is not None and previous not in (kind, UNLABELLED)
-            previous = kind if tag != UNLABELLED else UNLABELLED
-    if seen["label"]:
-        return "none" if seen["label"] > sum(seen[prefix] for prefix in "BIESLUM") else "mixed"
-    if seen["L"] or seen["U"]:
-        return "BILOU"
-    if seen["M"]:
-        return "BMES"
-    if seen["E"] or seen["S"]:
-        return "BIOES"
-    if not seen["I begins"]:
-        return "IOB2"
-    if not seen["B"]:
-        return "IO"
-    return "mixed" if seen["B begins"] else "IOB1"

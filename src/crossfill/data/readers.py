@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 
 from crossfill.data import bio, conllu, docbin, eaf, flextext, records, table_corpora
-from crossfill.data.labels import KNOWN_COLUMNS, LabelColumn, iob2, recased, scheme, split_tag, unlabelled_marks
+from crossfill.data.labels import KNOWN_COLUMNS, LabelColumn, iob2, recased, split_tag, unlabelled_marks
 from crossfill.data.messages import Level, Message
 from crossfill.data.reading import NO_HINTS, FileNotes, Note, ReadingHints, decode, unpacked
 from crossfill.errors import DataError, listed
@@ -13,7 +13,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import UNLABELLED, Column, Corpus, Sentence
 from crossfill.grid.task import Unit
 
-VERSION = "13"  # to be raised when the same bytes would be read differently, so that older cache entries are ignored
+VERSION = "14"  # to be raised when the same bytes would be read differently, so that older cache entries are ignored
 _SHOWN_WORDS = 8
 
 
@@ -133,16 +133,17 @@ def labelled(corpus: Corpus, task: str, hints: ReadingHints) -> Reading:
     given = _without(corpus.labels, marks - {"O"})
     upper = recased({tag: n for tag, n in given.counts().items() if tag}, task)
     labels = given.map(lambda tag: upper.get(tag, tag)) if upper else given
-    values = list(labels)
-    tags = [values[start:end] for start, end in pairwise(corpus.offsets.tolist())]
-    kind = scheme(tags)
-    if kind == "none" and task == "ner":
+    counts = labels.counts()
+    n_spans = sum(n for tag, n in counts.items() if split_tag(tag))
+    n_others = sum(n for tag, n in counts.items() if tag not in ("O", UNLABELLED) and not split_tag(tag))
+    if n_others and (task == "ner" or n_others <= n_spans):
         changes.append(("warning", "suspicious scheme: expected IOB tags (B-PER, I-PER, O), got other labels"))
-    elif kind not in ("none", "IOB2"):
-        labels = Column.of(chain.from_iterable(map(iob2, tags)))
-        changes.append(("note", f"{kind} tags rewritten as IOB2"))
-    if kind == "mixed":
-        changes = [("warning", "suspicious scheme: some tags fit no scheme, read as conlleval would")]
+    if n_others <= n_spans:
+        values = list(labels)
+        tags = [tag for start, end in pairwise(corpus.offsets.tolist()) for tag in iob2(values[start:end])]
+        if tags != values:
+            labels = Column.of(tags)
+            changes.append(("note", "tags rewritten as IOB2"))
     if upper:
         changes.append(("note", "tags rewritten in upper case"))
     if hints.partial or "O" in marks:

@@ -38,6 +38,18 @@ class Entry(NamedTuple):
     about: Mapping[str, Any]
 
 
+class Key(NamedTuple):
+    """What features are computed from and how, and the size of their table."""
+
+    about: Mapping[str, Any]
+    words: int
+    width: int
+    dtype: Literal["<f2", "<f4"]
+
+    def described(self) -> dict[str, Any]:
+        return {**self.about, "rows": self.words, "columns": self.width, "dtype": self.dtype}
+
+
 class FeatureCache:
     """A folder of features; without one, features are computed and kept in memory."""
 
@@ -46,41 +58,33 @@ class FeatureCache:
         self.folder = None if root is None else root / "features"
         self._warned = False
 
-    def fetch(
-        self,
-        about: Mapping[str, Any],
-        shape: tuple[int, int],
-        dtype: Literal["<f2", "<f4"],
-        blocks: Blocks,
-        label: str = "",
-    ) -> np.ndarray:
-        """Read the features that `about` describes from the cache; if they are not there, compute and store them.
+    def fetch(self, key: Key, blocks: Blocks, label: str = "") -> np.ndarray:
+        """Read features from the cache; if they are not there, compute and store them.
 
         `label` is the encoder's name for display; it does not affect which file is used.
         """
-        path = self._path(about, shape, dtype)
-        if path is None or not shape[0]:
-            return _in_memory(shape, dtype, blocks)
+        path = self._path(key)
+        if path is None or not key.words:
+            return _in_memory(key, blocks)
         rows = _open(path)
         if rows is None:
-            metadata = {"about": json.dumps(_described(about, shape, dtype)), "label": label}
             try:
-                _write(path, metadata, shape, dtype, blocks)
+                _write(path, key, {"about": json.dumps(key.described()), "label": label}, blocks)
                 rows = _open(path)
             except OSError as error:  # which only costs time
                 if not self._warned:
                     self._warned = True
                     problem = f"{self.folder}: cannot keep features ({error.strerror or error}); going on without"
                     print(f"{problem}. Make room, or name another folder with --cache", file=sys.stderr)  # noqa: T201
-        return _in_memory(shape, dtype, blocks) if rows is None else rows
+        return _in_memory(key, blocks) if rows is None else rows
 
-    def holds(self, about: Mapping[str, Any], shape: tuple[int, int], dtype: Literal["<f2", "<f4"]) -> bool:
-        """Tell whether there is a file with the features that `about` describes."""
-        return (path := self._path(about, shape, dtype)) is not None and _open(path) is not None
+    def holds(self, key: Key) -> bool:
+        """Tell whether there is a file with these features."""
+        return (path := self._path(key)) is not None and _open(path) is not None
 
-    def drop(self, about: Mapping[str, Any], shape: tuple[int, int], dtype: Literal["<f2", "<f4"]) -> None:
+    def drop(self, key: Key) -> None:
         """Delete the file of these features, if there is one."""
-        if (path := self._path(about, shape, dtype)) is not None:
+        if (path := self._path(key)) is not None:
             path.unlink(missing_ok=True)
 
     def entries(self) -> list[Entry]:
@@ -108,41 +112,37 @@ class FeatureCache:
         for path in self.folder.glob("*") if self.folder is not None else ():
             path.unlink(missing_ok=True)
 
-    def _path(self, about: Mapping[str, Any], shape: tuple[int, int], dtype: str) -> Path | None:
-        full = json.dumps(_described(about, shape, dtype), sort_keys=True).encode()
-        name = f"{blake2b(full, digest_size=_DIGEST).hexdigest()}.safetensors"
-        return None if self.folder is None else self.folder / name
+    def _path(self, key: Key) -> Path | None:
+        name = blake2b(json.dumps(key.described(), sort_keys=True).encode(), digest_size=_DIGEST).hexdigest()
+        return None if self.folder is None else self.folder / f"{name}.safetensors"
 
 
-def _described(about: Mapping[str, Any], shape: tuple[int, int], dtype: str) -> dict[str, Any]:
-    return {**about, "rows": shape[0], "columns": shape[1], "dtype": dtype}
-
-
-def _in_memory(shape: tuple[int, int], dtype: str, blocks: Blocks) -> np.ndarray:
-    rows, done = np.zeros(shape, dtype), 0
-    for block in blocks() if shape[0] else ():
+def _in_memory(key: Key, blocks: Blocks) -> np.ndarray:
+    rows, done = np.zeros((key.words, key.width), key.dtype), 0
+    for block in blocks() if key.words else ():
         rows[done : done + len(block)] = block
         done += len(block)
     return rows
 
 
-def _write(path: Path, metadata: dict[str, str], shape: tuple[int, int], dtype: str, blocks: Blocks) -> None:
+def _write(path: Path, key: Key, metadata: dict[str, str], blocks: Blocks) -> None:
     """Write a file block by block, so that features need no more memory than a block has."""
-    n_bytes = shape[0] * shape[1] * np.dtype(dtype).itemsize
     with replacing(path) as file:
-        file.write(_header(metadata | {"digest": "0" * 2 * _DIGEST}, shape, dtype, n_bytes))
+        file.write(_header(key, metadata | {"digest": "0" * 2 * _DIGEST}))
         digest = blake2b(digest_size=_DIGEST)
         for block in blocks():
-            data = np.ascontiguousarray(block, dtype).data
+            data = np.ascontiguousarray(block, key.dtype).data
             file.write(data)
             digest.update(data)
         file.seek(0)
-        file.write(_header(metadata | {"digest": digest.hexdigest()}, shape, dtype, n_bytes))
+        file.write(_header(key, metadata | {"digest": digest.hexdigest()}))
 
 
-def _header(metadata: dict[str, str], shape: tuple[int, int], dtype: str, n_bytes: int) -> bytes:
+def _header(key: Key, metadata: dict[str, str]) -> bytes:
     """Make the header of a safetensors file: length of its JSON, then the JSON, padded to align the tensor."""
-    tensor = {"dtype": _DTYPES[dtype], "shape": shape, "data_offsets": [0, n_bytes]}
+    shape = (key.words, key.width)
+    n_bytes = key.words * key.width * np.dtype(key.dtype).itemsize
+    tensor = {"dtype": _DTYPES[key.dtype], "shape": shape, "data_offsets": [0, n_bytes]}
     text = json.dumps({"__metadata__": metadata, _TENSOR: tensor}).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text

@@ -8,7 +8,6 @@ from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from torch import Tensor
 from crossfill.config import EncoderConfig
 from crossfill.encoders import hub
 from crossfill.encoders.base import Dropout, Encoder, EncoderParts, Inputs, expect, ranges
-from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.cache import FeatureCache, Key
 from crossfill.encoders.huggingface import Source, WordEncoder, check_settings, quantise
 from crossfill.encoders.surface import NAMES, Surface, word_buckets, word_forms
 from crossfill.errors import DataError, EncoderError, unknown
@@ -63,14 +62,14 @@ class StoredVectors:
         stored: list[Corpus] = []
         vectors = self._fetch(corpus, True, lambda: self._encode_in_parts(corpus, stored, report))
         for part in stored:
-            self.cache.drop(*self._entry(part, whole=False))
+            self.cache.drop(self._key(part, whole=False))
         if self.keep_open:
             self._opened[text] = vectors
         return vectors
 
     def is_stored(self, corpus: Corpus, whole: bool = True) -> bool:
         """Tell whether the vectors of a corpus, or of a part of a long one, are in the cache."""
-        return (whole and corpus.text_hash in self._opened) or self.cache.holds(*self._entry(corpus, whole))
+        return (whole and corpus.text_hash in self._opened) or self.cache.holds(self._key(corpus, whole))
 
     def parts(self, corpus: Corpus) -> list[Corpus]:
         """Split a corpus into parts that can be encoded in any order and by any process; one, if it is short."""
@@ -83,13 +82,13 @@ class StoredVectors:
         """Encode a corpus, or a part of a long one, into the cache; `of` puts the long one together."""
         self._fetch(corpus, whole, lambda: self._encode(corpus, report))
 
-    def _entry(self, corpus: Corpus, whole: bool) -> tuple[dict[str, Any], tuple[int, int], Literal["<f2", "<f4"]]:
+    def _key(self, corpus: Corpus, whole: bool) -> Key:
         """Describe the vectors of a corpus, or of a part of one, to the cache."""
         about = {**self._about, "text" if whole else "part": corpus.text_hash}
-        return about, (corpus.n_words, self.width), "<f2" if self.cache.folder is not None else "<f4"
+        return Key(about, corpus.n_words, self.width, "<f2" if self.cache.folder is not None else "<f4")
 
     def _fetch(self, corpus: Corpus, whole: bool, blocks: Callable[[], Iterator[np.ndarray]]) -> np.ndarray:
-        return self.cache.fetch(*self._entry(corpus, whole), blocks, label=self.source.name)
+        return self.cache.fetch(self._key(corpus, whole), blocks, label=self.source.name)
 
     def _encode_in_parts(self, corpus: Corpus, stored: list[Corpus], report: Report | None) -> Iterator[np.ndarray]:
         """Encode a corpus part by part.
@@ -127,7 +126,7 @@ class StoredVectors:
         """Compute the vectors of all words, in one block; `report` is called with the number of words done."""
         inputs, done = self.network.cutter.cut(corpus), 0
         starts = torch.from_numpy(np.array(corpus.offsets[:-1]))  # a copy, as the corpus is mapped read-only
-        rows = np.zeros((corpus.n_words, self.width), self._entry(corpus, whole=True)[2])
+        rows = np.zeros((corpus.n_words, self.width), self._key(corpus, whole=True).dtype)
         for sentences, vectors in self.network.encode(inputs):
             if not bool((vectors.abs() <= _LARGEST).all()):
                 finite = bool(torch.isfinite(vectors).all())

@@ -225,18 +225,15 @@ def _check_folder(folder: Path, weights: bool = True) -> None:
     if not folder.is_dir():
         raise EncoderError(f"encoder '{folder}': expected a folder with config.json, model.safetensors and a tokenizer")
     names = {path.name for path in folder.iterdir()}
-    shown = listed(sorted(names), 8) or "nothing"
-    if "config.json" not in names:
-        raise EncoderError(f"encoder '{folder}': expected config.json in it, found {shown}")
-    if weights and not any(name.endswith(".safetensors") for name in names):
-        raise EncoderError(
-            f"encoder '{folder}': expected weights as safetensors (files of other kinds can run code), found {shown}; "
-            "save the model again with save_pretrained, which writes safetensors"
-        )
-    if not names.intersection(_TOKENIZERS):
-        raise EncoderError(f"encoder '{folder}': expected a tokenizer (tokenizer.json), found {shown}")
-    if "adapter_config.json" in names:
-        raise EncoderError(f"encoder '{folder}': expected a whole model, got an adapter; merge it into its model first")
+    needed = {
+        "config.json in it": "config.json" in names,
+        "weights as safetensors (files of other kinds can run code; save_pretrained writes safetensors)": not weights
+        or any(name.endswith(".safetensors") for name in names),
+        "a tokenizer (tokenizer.json)": bool(names.intersection(_TOKENIZERS)),
+        "a whole model, merged with its adapter": "adapter_config.json" not in names,
+    }
+    if missing := next((part for part, is_there in needed.items() if not is_there), None):
+        raise EncoderError(f"encoder '{folder}': expected {missing}, found {listed(sorted(names), 8) or 'nothing'}")
     for path in (folder / name for name in ("config.json", "tokenizer_config.json") if name in names):
         for settings in _objects(_read_object(path)):
             for key, reason in _REFUSED.items():

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -66,12 +66,6 @@ class Validation(NamedTuple):
     scores: dict[str, float]
     nll: dict[str, float]
     """Negative log-likelihood of a word."""
-
-    def merit(self, criterion: Literal["score", "likelihood"]) -> float:
-        """Return what is largest for the best weights; without any dev data, the last weights count as the best."""
-        if not self.scores:
-            return math.inf
-        return self.scores["mean"] if criterion == "score" else -self.nll["mean"]
 
 
 class InterruptedTraining(TrainingError):  # noqa: N818 - nothing went wrong
@@ -174,7 +168,10 @@ class Trainer:
         objectives = self.objectives(draws)
         for draw, objective in zip(draws, objectives, strict=True):
             if not torch.isfinite(objective.loss):
-                raise TrainingError(self._not_finite(draw.cell, objective))
+                raise TrainingError(
+                    f"expected a finite loss, got nll {objective.nll.item()} and kl {objective.kl.item()} in cell "
+                    f"{draw.cell} at step {at.step}; lower training.learning_rate or look at that cell's data"
+                )
         mean = Objective(*(torch.stack(column).mean() for column in zip(*objectives, strict=True)))
         means = self.processes.total(torch.stack([mean.nll, mean.kl, mean.loss]).detach()) / self.processes.size
         self.recent.append(tuple(means.tolist()))
@@ -196,9 +193,10 @@ class Trainer:
         means = dict(zip(("nll", "kl", "loss"), np.mean(self.recent, axis=0).tolist(), strict=True))
         at.history.append({"step": at.step, **means, "scores": measured.scores, "dev_nll": measured.nll})
         self.recent.clear()
-        merit = measured.merit(self.config.training.criterion)
-        if merit > at.best_merit or not measured.scores:
-            at.best_merit, at.best_score, at.best_step, at.worse = merit, measured.scores.get("mean", 0.0), at.step, 0
+        dev_score, dev_nll = measured.scores.get("mean", 0.0), measured.nll.get("mean", 0.0)
+        merit = dev_score if self.config.training.criterion == "score" else -dev_nll
+        if merit > at.best_merit or not measured.scores:  # without any dev data, the last weights are the best
+            at.best_merit, at.best_score, at.best_step, at.worse = merit, dev_score, at.step, 0
             self._save_best()
         else:
             at.worse += 1
@@ -276,16 +274,6 @@ class Trainer:
             nll, kl, loss = (self.progression.history[-1][name] for name in ("nll", "kl", "loss"))
         best = f" best {100 * self.progression.best_score:.1f}" if self.progression.best_score else ""
         return f"loss {loss:.3f} nll {nll:.3f} kl {kl:.0f}{best}"
-
-    def _not_finite(self, cell: Cell, objective: Objective) -> str:
-        saved = "none was written"
-        if self.out is not None and (state := self.out / checkpoint.STATE).exists():
-            saved = f"{state} (step {checkpoint.read_tensors(state)[1]['progression']['step']})"
-        return (
-            f"expected a finite loss, got nll {objective.nll.item()} and kl {objective.kl.item()} "
-            f"in cell {cell} at step {self.progression.step}; "
-            f"last good checkpoint: {saved}; lower training.learning_rate or look at that cell's data"
-        )
 
 
 def _means(cells: Sequence[Cell], values: Sequence[float]) -> dict[str, float]:

@@ -15,6 +15,7 @@ import numpy as np
 import onnxruntime
 import torch
 
+from crossfill.data.segmentation import Segmenter
 from crossfill.data.streams import format_of, read_items
 from crossfill.encoders.pieces import PieceInputs
 from crossfill.encoders.surface import surface_of
@@ -71,7 +72,7 @@ def main() -> None:
     sentences = []
     for path in arguments.text:
         with path.open("rb") as file:
-            items = read_items(file, str(path), format_of(path, None), cell.language, "lines")
+            items = read_items(file, str(path), format_of(path, None), Segmenter(cell.language), "lines")
             sentences += [item.sentence for item in items][: arguments.sentences // len(arguments.text)]
     ours = [t.task.labels[i] for t in tagger.tag_many(sentences, cell, 0) for i in t.probabilities.argmax(-1).tolist()]
     parts = take_apart(tagger, cell)

@@ -83,7 +83,9 @@ def main() -> None:
             tagger = load(arguments.model, arguments.encoder)
             with arguments.text.open("rb") as file:
                 language = tagger.cell(arguments.cell).language
-                items = read_items(file, str(arguments.text), format_of(arguments.text, None), language, "lines")
+                items = read_items(
+                    file, str(arguments.text), format_of(arguments.text, None), Segmenter(language), "lines"
+                )
                 found = [item.sentence for item in items]
             sentences = list(islice(cycle(found), arguments.sentences))
         else:

@@ -29,6 +29,7 @@ CALIBRATION = "calibration.json"
 RESULTS = "results.json"  # scores of every cell that was evaluated
 EXPECTED = "expected.json"  # expected scores of unseen cells, from seen cells held out in turn
 LANGUAGES = "languages.safetensors"  # counts of hashed runs of letters, by which the language of a sentence is chosen
+SEGMENTATION = "segmentation.json"  # weights that cut raw text into sentences and words
 HELD_OUT = "held-out"  # folder with the trainings that hold out seen cells, while a run goes on
 LOCK = ".lock"  # held by the process that trains into the folder
 EXAMPLES = "examples.json"  # sentences to try the model on, by language
@@ -39,7 +40,10 @@ CARD_INFO = "card.json"
 ENCODER = "encoder"
 """Folder with the encoder's settings and tokenizer, and its weights if they are not part of the model's weights."""
 ENCODER_SOURCE = "encoder.json"  # where the encoder came from: its name, its revision on the hub, a hash of its files
-_OF_A_RUN = (WEIGHTS, STATE, HISTORY, CALIBRATION, RESULTS, EXPECTED, LANGUAGES, ENCODER_SOURCE, CARD, DESCRIPTION)
+_OF_A_RUN = (
+    *(WEIGHTS, STATE, HISTORY, CALIBRATION, RESULTS, EXPECTED, LANGUAGES, SEGMENTATION, ENCODER_SOURCE, CARD),
+    DESCRIPTION,
+)
 """Files that belong to one run, in the order in which they are removed."""
 Kind = TypeVar("Kind")
 

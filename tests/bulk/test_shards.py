@@ -13,6 +13,7 @@ from pyarrow import parquet
 
 from crossfill.bulk.shards import Shard, SourceFormat, find_shard, matching_files, read_shard, source_format
 from crossfill.data.reading import LONGEST_LINE
+from crossfill.data.segmentation import Segmenter
 from crossfill.data.streams import FIELD_TEXTS, Format, Item, read_items
 from crossfill.errors import DataError
 
@@ -38,7 +39,7 @@ def written(form: str, n: int) -> str:
 
 def items(shards: list[Shard]) -> tuple[list[Item], list[tuple[int, str, str]]]:
     bad: list[tuple[int, str, str]] = []
-    read = (read_shard(shard, "wol", "words", lambda *record: bad.append(record)) for shard in shards)
+    read = (read_shard(shard, Segmenter("wol"), "words", lambda *record: bad.append(record)) for shard in shards)
     return [item for part in read for _, item in part], bad
 
 
@@ -52,7 +53,7 @@ def test_a_shard_holds_what_its_file_holds(form: Format, tmp_path: Path):
     path = tmp_path / f"in.{form}"
     path.write_bytes(written(form, 40).encode())
     [shard] = shards_of(path, form)
-    expected = list(read_items(BytesIO(path.read_bytes()), str(path), form, "wol", "words"))
+    expected = list(read_items(BytesIO(path.read_bytes()), str(path), form, Segmenter("wol"), "words"))
     assert items([shard]) == (expected, [])
     assert (shard.bytes, shard.lines) == (path.stat().st_size, path.read_bytes().count(b"\n"))
     path.write_bytes(b"")
@@ -80,7 +81,7 @@ def test_a_file_that_changes_after_the_plan_is_noticed(name: str, change: str, t
     with pytest.raises(DataError, match=r"the file has changed|expected a Parquet file|expected gzip"):
         items(shards)
     write(words)
-    reading = read_shard(shards_of(path, shards[0].form)[0], "wol", "words", lambda *_: None)
+    reading = read_shard(shards_of(path, shards[0].form)[0], Segmenter("wol"), "words", lambda *_: None)
     next(reading)
     write(changed[change]) if change in changed else path.write_bytes(b"")
     with pytest.raises(DataError, match=r"the file has changed|expected a Parquet file"):

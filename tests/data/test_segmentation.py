@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossfill.data import segmentation
-from crossfill.data.segmentation import split_at_spaces, split_text, split_words
+from crossfill.data.segmentation import Segmenter, split_at_spaces
 from crossfill.grid.sentence import Sentence
 
 THAI = "ฉันเป็นนักเรียน ที่มหาวิทยาลัย ๑๒๓"
@@ -41,14 +41,14 @@ def check(text: str, sentences: list[Sentence]) -> None:
 @settings(deadline=None, max_examples=60)
 @given(text=st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
 def test_words_are_slices_that_cover_mixed_scripts(language: str, text: str):
-    check(text, list(split_text(text, language)))
-    check(text, [split_words(text, language)])
+    check(text, list(Segmenter(language).split_text(text)))
+    check(text, [Segmenter(language).split_words(text)])
 
 
 @settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), st.sampled_from(LANGUAGES))
 def test_words_are_slices_that_cover_any_text(text: str, language: str):
-    check(text, list(split_text(text, language)))
+    check(text, list(Segmenter(language).split_text(text)))
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_words_are_slices_that_cover_any_text(text: str, language: str):
     ],
 )
 def test_words(text: str, words: list[str]):
-    assert list(split_words(text, "wol").words) == words
+    assert list(Segmenter("wol").split_words(text).words) == words
 
 
 def test_sentences_know_where_they_stand():
     text = "\ufeffDakar mooy.  Ñi fa!\r\n\r\n\tJ.\u202fDiop dafa tàng."
-    first, second, third = split_text(text, "eng")
+    first, second, third = Segmenter("eng").split_text(text)
     assert (second.text, second.offsets) == ("Ñi fa!", ((14, 16), (17, 19), (19, 20)))
     assert third.starts[0] == text.index("J.")  # after an initial, sentencex takes no other space than the common one
     assert first.source is text
@@ -86,14 +86,14 @@ def test_words_with_spaces_between_them_keep_their_places():
 @pytest.mark.parametrize("window", [7, 30, 100])
 def test_windows_change_no_sentence_that_fits(window: int, monkeypatch: pytest.MonkeyPatch):
     text = "Dakar mooy. Péeyu la! Ñaata? " * 6
-    expected = list(segmentation.split_sentences(text, "wol"))
+    expected = list(Segmenter("wol").split_text(text))
     monkeypatch.setattr(segmentation, "LONGEST_WINDOW", window)
-    found = list(segmentation.split_sentences(text, "wol"))
-    assert "".join(text[start:end] for start, end in found) == text
+    found = list(Segmenter("wol").split_text(text))
+    check(text, found)
     assert (found == expected) == (window > 12)  # in the smallest window no sentence is whole
 
 
 def test_a_line_of_quotes_does_not_hang():
     started = time.process_time()
-    assert sum(len(sentence) for sentence in segmentation.split_text('"(“' * 100_000, "wol"))
+    assert sum(len(sentence) for sentence in Segmenter("wol").split_text('"(“' * 100_000))
     assert time.process_time() - started < 10

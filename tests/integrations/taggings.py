@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crossfill.data.segmentation import split_text
+from crossfill.data.segmentation import Segmenter
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task
@@ -38,7 +38,7 @@ def tagging(sentence: Sentence, cell: str, labels: Sequence[str], doubt: float =
 def places_found(text: str, cell: str = "ner/wol") -> list[Tagging]:
     """Dakar, Senegaal and both Adlam words tagged in a text; with `pos`, every word as a noun."""
     found = []
-    for sentence in split_text(text, "wol"):
+    for sentence in Segmenter("wol").split_text(text):
         labels = []
         for word in sentence.words:
             place = word in ("Dakar", "Senegaal", *ADLAM.split())

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from crossfill.data.segmentation import split_text
+from crossfill.data.segmentation import Segmenter
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task
@@ -20,7 +20,7 @@ FULL = [text for text in TEXTS if text]
 
 
 def document(text: str, annotations=(), layer: Layer = LAYER, cut: bool = True) -> Document:
-    sentences = list(split_text(text, "wol")) if cut else []
+    sentences = list(Segmenter("wol").split_text(text)) if cut else []
     types = read_types(type_system(layer.name, layer.feature))
     return Document.parse(xmi(text, sentences, annotations, layer.name, layer.feature), types, "wol")
 
@@ -137,7 +137,7 @@ def test_hostile_type_systems_are_refused(description: str, message: str):
         read_types(description)
 
 
-GOOD = xmi("Dakar 🦁 la", list(split_text("Dakar 🦁 la", "wol")), [(0, 5, "LOC")])
+GOOD = xmi("Dakar 🦁 la", list(Segmenter("wol").split_text("Dakar 🦁 la")), [(0, 5, "LOC")])
 
 
 @pytest.mark.parametrize(

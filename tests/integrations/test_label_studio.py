@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from crossfill.data.segmentation import split_text
+from crossfill.data.segmentation import Segmenter
 from crossfill.errors import DataError
 from crossfill.grid.task import Task
 from crossfill.integrations.annotation_tools import types_of
@@ -92,7 +92,7 @@ def test_every_word_is_a_region_where_words_have_tags():
     labelling = LabelConfig.parse('<View><Text name="t" value="$text"/><Labels name="l" toName="t"/></View>')
     text = TEXTS[1]
     found = prediction(places_found(text, "pos/wol"), labelling, text, "v1")["result"]
-    words = [word for sentence in split_text(text, "wol") for word in sentence.words]
+    words = [word for sentence in Segmenter("wol").split_text(text) for word in sentence.words]
     assert [region["value"]["text"] for region in found] == words
     assert [javascript_slice(text, r["value"]["start"], r["value"]["end"]) for r in found] == words
     assert {region["score"] for region in found} == {0.7}

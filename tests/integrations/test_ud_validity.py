@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import crossfill
 from crossfill.cli.app import app
+from crossfill.data.segmentation import Segmenter
 from crossfill.data.streams import read_items
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.sentence import Corpus, Sentence
@@ -103,7 +104,9 @@ def test_predictions_that_are_right_are_as_valid_as_the_truth(tasked: Path, tmp_
     tagger = crossfill.load(tasked)
     names = tagger.model.inventory.task("pos").labels
     given, made = treebank(WOLOF), []
-    for item, (_, tags) in zip(read_items(io.BytesIO(given.encode()), "given", "conllu", "wol"), WOLOF, strict=True):
+    for item, (_, tags) in zip(
+        read_items(io.BytesIO(given.encode()), "given", "conllu", Segmenter("wol")), WOLOF, strict=True
+    ):
         found = tagger.tag(item.sentence, "pos/wol", options=TaggingOptions(interval=0.9))
         sets = np.ones((len(tags), len(names)), dtype=np.bool_)
         made.append(render.conllu(item, [replace(found, labels=tags, sets=sets)], whole=True, number=1))

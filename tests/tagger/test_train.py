@@ -1,17 +1,20 @@
 """The front door: what is not given changes nothing, and training returns what it found out."""
 
+import gzip
 from pathlib import Path
 
 import pytest
 import yaml
 
 import crossfill
+from crossfill.checkpoint import SEGMENTATION
 from crossfill.data.writers import write_grid
 from crossfill.grid.cells import Cell, Grid
 from crossfill.methods.registry import all_methods
 from crossfill.tagger import train as train_module
 from crossfill.tagger.train import train_model
 from crossfill.training.labelled import prepare
+from tests.data.test_boundaries import TREEBANK
 from tests.scenarios import SMALL, small_grid
 
 MADE, PARTITION = small_grid()
@@ -100,3 +103,21 @@ def test_evaluation_encodes_every_corpus_once(monkeypatch: pytest.MonkeyPatch):
     results = tagger.evaluate(GRID)
     assert [cell for cell, _ in asked] == [result.cell for result in results] == list(GRID.cells)
     assert all(result.label_sets is not None for result in results)
+
+
+def test_a_model_cuts_raw_text_as_its_treebanks_do(tmp_path: Path):
+    rows = [line.split("\t") for line in TREEBANK.splitlines()]
+    filled = [[*row[:3], "NOUN" if len(row[1]) > 2 else "VERB", *row[4:]] if row[0].isdigit() else row for row in rows]
+    treebank = "".join("\t".join(row) + "\n" for row in filled)
+    (folder := tmp_path / "data" / "pos" / "wol").mkdir(parents=True)
+    (folder / "train.conllu.gz").write_bytes(gzip.compress(treebank.encode()))
+    (folder / "test.conllu").write_text(treebank.replace("didn't", "xyz").replace("n't", "'s"))
+    trained = crossfill.train(tmp_path / "data", config=FEW, out=tmp_path / "model", cache=False, expect=False)
+    for tagger in (trained, crossfill.load(tmp_path / "model")):
+        tagging = tagger.tag("Eve didn't see du wecat at 5 p.m. today.", "pos/wol")
+        assert " ".join(tagging.sentence.words) == "Eve did n't see de le we cat at 5 p.m. today ."
+        assert tagging.sentence.surfaces[4:6] == ("du", "")
+    trained.save(tmp_path / "again")
+    assert (tmp_path / "again" / SEGMENTATION).read_bytes() == (tmp_path / "model" / SEGMENTATION).read_bytes()
+    crossfill.train(GRID, config=FEW, out=tmp_path / "model", force=True)  # a treebank that teaches nothing
+    assert not (tmp_path / "model" / SEGMENTATION).exists()

@@ -10,7 +10,7 @@ import requests
 from starlette.testclient import TestClient
 
 import crossfill
-from crossfill.data.segmentation import split_text
+from crossfill.data.segmentation import Segmenter
 from crossfill.grid.cells import Cell
 from crossfill.methods.factorized.factorized_heads import FactorizedHeads
 from crossfill.methods.registry import build_model
@@ -36,7 +36,7 @@ def test_answers_are_the_taggers(client: TestClient, tagger: Tagger):
     assert answer.status_code == 200
     found = answer.json()
     assert found["samples"] == 9
-    sentences = list(split_text(TEXT, "wol"))
+    sentences = list(Segmenter("wol").split_text(TEXT))
     assert [sentence["words"] for sentence in found["sentences"]] == [list(s.words) for s in sentences]
     for part, cell in zip(found["taggings"], ("pos/wol", "ner/fin"), strict=True):
         assert (part["cell"], part["seen"]) == (cell, Cell.parse(cell) in tagger.seen)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from crossfill.data.segmentation import split_text
+from crossfill.data.segmentation import Segmenter
 from crossfill.tagger.tagger import Tagger
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
@@ -42,13 +42,13 @@ def written(value: Any) -> Any:
     if isinstance(value, str) and value.startswith("XMI of: "):
         text, _, places = value.removeprefix("XMI of: ").partition(" with ")
         found = [(text.index(word), text.index(word) + len(word), "LOC") for word in places.split(" as LOC")[0].split()]
-        return xmi(text, list(split_text(text, "wol")), found)
+        return xmi(text, list(Segmenter("wol").split_text(text)), found)
     return type_system() if value == "TYPES" else value
 
 
 def ask(client: TestClient, text: str, cell: str = "ner/wol", layer: str = NAMED_ENTITY, feature: str = "value"):
     metadata = {"layer": layer, "feature": feature, "projectId": 1, "anchoringMode": "tokens", "crossSentence": False}
-    content = xmi(text, list(split_text(text, "wol")), layer=layer, feature=feature)
+    content = xmi(text, list(Segmenter("wol").split_text(text)), layer=layer, feature=feature)
     body = {
         "metadata": metadata | {"range": {"begin": 0, "end": len(text)}},
         "document": {"xmi": content, "documentId": 42, "userId": "awa"},
@@ -93,7 +93,7 @@ def test_training_keeps_what_is_new_and_waits_its_turn(taught: TestClient, clien
     assert teacher.version("ner/wol") == "1"  # nothing was new
     text = "🦁 Awa la. Ndar la dëkk."
     places = [(2, 5, "PER"), (10, 14, "PER")]
-    body["documents"].append({"xmi": xmi(text, list(split_text(text, "wol")), places), "userId": "a\tb"})
+    body["documents"].append({"xmi": xmi(text, list(Segmenter("wol").split_text(text)), places), "userId": "a\tb"})
     assert taught.post("/inception/ner/wol/train", json=body).status_code == 204
     found = {entry.sentence.text: (entry.who, entry.sentence.labels) for entry in teacher.active("ner/wol")}
     assert found == {
@@ -122,7 +122,7 @@ def test_suggestions_are_the_taggers_in_javas_offsets(client: TestClient, knowin
             f"{{http:///{package.replace('.', '/')}.ecore}}{name}"
         )
     ]
-    taggings = knowing.tag_many(split_text(text, "wol"), cell)
+    taggings = knowing.tag_many(Segmenter("wol").split_text(text), cell)
     expected = [
         (s.text, s.type, s.confidence) if cell == "ner/wol" else (s.text, s.label, s.confidence)
         for t in taggings
@@ -181,7 +181,7 @@ def test_a_missing_extra_is_named(client: TestClient, monkeypatch):
 def test_a_feature_that_holds_no_label_is_refused(client: TestClient, feature: str):
     body = {
         "metadata": {"layer": NAMED_ENTITY, "feature": feature, "anchoringMode": "tokens"},
-        "document": {"xmi": xmi("Awa dem", list(split_text("Awa dem", "wol"))), "userId": "awa"},
+        "document": {"xmi": xmi("Awa dem", list(Segmenter("wol").split_text("Awa dem"))), "userId": "awa"},
         "typeSystem": type_system(),
     }
     answer = client.post("/inception/ner/wol/predict", json=body)

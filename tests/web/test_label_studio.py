@@ -188,9 +188,9 @@ def test_predictions_are_the_taggers_in_javascripts_offsets(studio: TestClient, 
         assert len(found["results"]) == len(TEXTS) + 1
         assert found["results"][-1]["result"] == []
         for text, entry in zip(TEXTS, found["results"], strict=False):
-            from crossfill.data.segmentation import split_text
+            from crossfill.data.segmentation import Segmenter
 
-            taggings = list(knowing.tag_many(split_text(text, "wol"), cell))
+            taggings = list(knowing.tag_many(Segmenter("wol").split_text(text), cell))
             if cell == "ner/wol":
                 names = {"PER": "Person", "LOC": "LOC"}
                 expected = [(s.text, names[s.type], s.confidence) for t in taggings for s in t.spans]

@@ -11,7 +11,7 @@ import requests
 from playwright.sync_api import Browser, Page, expect
 
 from crossfill.data.bio import parse as parse_bio
-from crossfill.data.segmentation import split_text
+from crossfill.data.segmentation import Segmenter
 from crossfill.data.streams import Item
 from crossfill.evaluation.expected import Expectations, ExpectedScore
 from crossfill.grid.cells import Cell
@@ -94,7 +94,7 @@ def test_pick_a_cell_type_and_tag_as_the_tagger_does(page: Page, tagger: Tagger)
     page.locator("#text").fill(WOLOF)
     page.get_by_role("button", name="Tag", exact=True).click()
     expect(page.locator(".tagging .sentence")).to_have_count(2)
-    expected = list(tagger.tag_many(list(split_text(WOLOF, "wol")), "pos/wol"))
+    expected = list(tagger.tag_many(list(Segmenter("wol").split_text(WOLOF)), "pos/wol"))
     assert words(page) == [word for tagging in expected for word in tagging.sentence.words]
     assert labels(page) == [label for tagging in expected for label in tagging.labels]
     expect(page.locator("#status")).to_contain_text("Tagged in pos/wol, averaged over 7 samples")
@@ -104,7 +104,7 @@ def test_hover_a_word_for_its_distribution(page: Page, tagger: Tagger):
     visit(page, cell="pos/wol", text=WOLOF)
     page.locator(".word").nth(2).hover()
     expect(page.locator("#inspector-title")).to_have_text("péeyu")
-    tagging = tagger.tag(next(split_text(WOLOF, "wol")), "pos/wol")
+    tagging = tagger.tag(next(Segmenter("wol").split_text(WOLOF)), "pos/wol")
     rows = page.locator(".distribution tbody tr")
     expect(rows).to_have_count(len(tagging.task.labels))
     shown = dict(
@@ -123,7 +123,7 @@ def test_switch_between_averaged_and_plug_in(page: Page, tagger: Tagger):
     page.locator("#mode").get_by_text("Plug-in").click()
     expect(page.locator("#status")).to_contain_text("posterior means plugged in")
     expect(page.locator(".whisker")).to_have_count(0)
-    expected = tagger.tag(next(split_text(WOLOF, "wol")), "pos/wol", samples=0)
+    expected = tagger.tag(next(Segmenter("wol").split_text(WOLOF)), "pos/wol", samples=0)
     page.locator(".word").first.hover()
     expect(page.locator(".entropy")).to_contain_text(f"{expected.entropy[0]:.3f}")
     assert "mode=plug-in" in page.url
@@ -143,7 +143,7 @@ def test_compare_two_cells_and_two_languages_side_by_side(page: Page, tagger: Ta
     page.locator(".slot.b").click()
     page.locator(".point[data-code='fin']").click()  # the map picks a language for the chosen cell
     expect(page.locator(".distribution h3")).to_have_text(["pos/wol", "ner/fin"])
-    expected = list(tagger.tag_many(list(split_text(WOLOF, "wol")), "ner/fin"))
+    expected = list(tagger.tag_many(list(Segmenter("wol").split_text(WOLOF)), "ner/fin"))
     assert labels(page, "b") == [label for tagging in expected for label in tagging.labels]
     page.get_by_role("button", name="Stop comparing").click()
     expect(page.locator(".tagging")).to_have_count(1)
@@ -151,7 +151,7 @@ def test_compare_two_cells_and_two_languages_side_by_side(page: Page, tagger: Ta
 
 def test_copies_are_what_the_command_line_writes(page: Page, tagger: Tagger):
     visit(page, cell="pos/wol", **{"with": "ner/fin"}, text=WOLOF)
-    expected = list(tagger.tag_cells(list(split_text(WOLOF, "wol")), ["pos/wol", "ner/fin"]))
+    expected = list(tagger.tag_cells(list(Segmenter("wol").split_text(WOLOF)), ["pos/wol", "ner/fin"]))
 
     def copied(name: str) -> str:
         page.get_by_role("button", name=name, exact=True).click()

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from crossfill.data.readers import read_corpus
 from crossfill.data.reading import NO_HINTS
+from crossfill.data.segmentation import Segmenter
 from crossfill.errors import ConfigError
 from crossfill.grid.sentence import Sentence
 from crossfill.tagger.annotation import candidates, choose
@@ -58,7 +59,7 @@ def test_sentences_come_in_the_order_of_annotate_and_tagged_as_elsewhere(
     taught: TestClient, tagger: Tagger, strategy, cost
 ):
     assert post(taught, "text", text="\n".join(LINES))["added"] == len(LINES)
-    pool = candidates(tagger, [as_sentence(line, "wol") for line in LINES], tagger.cell(CELL))
+    pool = candidates(tagger, [as_sentence(line, Segmenter("wol")) for line in LINES], tagger.cell(CELL))
     expected = [LINES[i] for i in choose(pool, len(LINES), strategy, cost)]
     found = []
     for n in range(len(LINES)):
@@ -133,7 +134,7 @@ def test_learning_changes_tags_at_once_and_states_can_be_returned_to(taught: Tes
 
     def waits_first() -> str:
         tagger = teacher.tagger
-        pool = candidates(tagger, [as_sentence(line, "wol") for line in LINES[2:]], tagger.cell(CELL))
+        pool = candidates(tagger, [as_sentence(line, Segmenter("wol")) for line in LINES[2:]], tagger.cell(CELL))
         shown = " ".join(post(taught, "next")["sentence"]["words"])
         assert shown == LINES[2:][choose(pool, 1)[0]]
         return shown

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, cast
 
 from crossfill.data.reading import LONGEST_LINE, unpacked
+from crossfill.data.segmentation import LONGEST_WINDOW, Segmenter
 from crossfill.data.streams import FIELD_TEXTS, Cutting, Format, Item, check_length, format_of, read_items, row_items
 from crossfill.data.table_corpora import opened_parquet
 from crossfill.errors import DataError, unreadable
@@ -83,17 +84,17 @@ def find_shard(path: Path, name: str, form: SourceFormat) -> Shard | None:
 
 
 def read_shard(
-    shard: Shard, language: str, cutting: Cutting, on_bad_record: OnBadRecord, unit: Unit = Unit.WORD
+    shard: Shard, segmenter: Segmenter, cutting: Cutting, on_bad_record: OnBadRecord, unit: Unit = Unit.WORD
 ) -> Iterator[tuple[int, Item]]:
     """Yield the sentences of a shard, each with the line (or row) where its record begins."""
-    for number, record in _records(shard):
+    for number, record in _records(shard, cutting):
         try:
             if isinstance(record, dict):
-                items = [check_length(item, shard.file) for item in row_items(record, language, cutting)]
+                items = [check_length(item, shard.file) for item in row_items(record, segmenter, cutting)]
             else:
                 form = cast("Format", shard.form)
                 file = BytesIO(record)
-                items = list(read_items(file, shard.file, form, language, cutting, unit=unit, first=number))
+                items = list(read_items(file, shard.file, form, segmenter, cutting, unit=unit, first=number))
         except DataError as error:
             text = str(record) if isinstance(record, dict) else record[:_SHOWN].decode(errors="replace")
             on_bad_record(number, str(error), text)
@@ -101,14 +102,14 @@ def read_shard(
             yield from ((number, item) for item in items)
 
 
-def _records(shard: Shard) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
+def _records(shard: Shard, cutting: Cutting) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
     """Yield the rows of a shard, or its lines or blocks of lines, each with its number.
 
     Its bytes have to be as planned, before and after they are read: the file may change meanwhile.
     """
     with Path(shard.file).open("rb") as file:
         _check_unchanged(file, shard)
-        yield from _rows(file, shard) if shard.form == "parquet" else _blocks(file, shard)
+        yield from _rows(file, shard) if shard.form == "parquet" else _blocks(file, shard, cutting)
         file.seek(0)
         _check_unchanged(file, shard)
 
@@ -129,18 +130,20 @@ def _rows(file: BufferedIOBase, shard: Shard) -> Iterator[tuple[int, dict[str, A
             yield number, json.loads(json.dumps(row, default=str))  # dates as text, as JSON lines have them
 
 
-def _blocks(file: BufferedIOBase, shard: Shard) -> Iterator[tuple[int, bytes]]:
+def _blocks(file: BufferedIOBase, shard: Shard, cutting: Cutting) -> Iterator[tuple[int, bytes]]:
     packed = shard.file.endswith(".gz")
     if shard.form in FIELD_TEXTS:
         yield 1, unpacked(file.read(), shard.file, packed)
         return
     lines = _lines(BytesIO(unpacked(file.read(), shard.file, packed)) if packed else file)
-    first, record = 1, []
+    joined = shard.form in ("conllu", "bio") or (shard.form == "text" and cutting == "raw")  # up to a blank line
+    first, record, length = 1, [], 0
     for number, line in enumerate(lines, start=1):
         record.append(line)
-        if shard.form not in ("conllu", "bio") or not line.strip():  # in these, records end at a blank line
+        length += len(line)
+        if not (joined and line.strip()) or (shard.form == "text" and length > LONGEST_WINDOW):
             yield first, b"".join(record)
-            first, record = number + 1, []
+            first, record, length = number + 1, [], 0
     if record:
         yield first, b"".join(record)
 

@@ -136,14 +136,14 @@ def tag_shard(
     started, computed = time.monotonic(), time.process_time()
     form, distribution = settings["form"], settings["distribution"]
     tagger = _tagger(settings["model"], settings["encoder"])
-    language = tagger.target(settings["cells"][0]).language
+    segmenter = tagger.segmenter(settings["cells"][0])
     bad_records: list[dict[str, str]] = []
 
     def set_aside(line: int, problem: str, text: str) -> None:
         where = f"{shard.file}:{line}"
         bad_records.append({"where": where, "problem": problem[:_LONGEST], "text": text[:_LONGEST]})
 
-    items = read_shard(shard, language, settings["cutting"], set_aside, Unit(settings["unit"]))
+    items = read_shard(shard, segmenter, settings["cutting"], set_aside, Unit(settings["unit"]))
     n_sentences = n_words = n_bytes = 0
     with replacing(out / TAGGED / f"{shard.name}{SUFFIXES[form]}") as file:
         while part := list(islice(items, CHUNK_SENTENCES)):

@@ -56,7 +56,7 @@ def annotate(
     written = output_form(out, form, "conllu" if source == "conllu" else "bio", ("bio", "conllu"))
     with opened(path) as stream:
         name = str(path or "standard input")
-        items = [i for i in read_items(stream, name, source, target.language, cutting, unit) if i.sentence]
+        items = [i for i in read_items(stream, name, source, tagger.segmenter(target), cutting, unit) if i.sentence]
     pool = candidates(tagger, (item.sentence for item in items), target)
     chosen = choose(pool, budget, strategy, cost)
     taggings = tagger.tag_many([items[i].sentence for i in chosen], target)

@@ -45,13 +45,13 @@ Gpus = Annotated[float, Option(min=0, help="Accelerators per job; a half lets tw
 Force = Annotated[bool, Option("--force", help="Replace what is already there.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON for machines.")]
 
-TextForm = Literal["text", "lines", "words", "conllu", "bio", "jsonl", "eaf", "flextext"]
+TextForm = Literal["text", "texts", "lines", "words", "conllu", "bio", "jsonl", "eaf", "flextext"]
 ReadAs = Annotated[
     TextForm | None,
     Option(
         "--from",
-        help="Format of the input: text, lines (one sentence per line), words (the same, with words separated by "
-        "spaces), conllu, bio, jsonl, eaf or flextext. [default: by the file's ending]",
+        help="Format of the input: text (paragraphs), texts (one per line), lines (one sentence per line), words (the "
+        " same, with words separated by spaces), conllu, bio, jsonl, eaf or flextext. [default: by the file's ending]",
     ),
 ]
 WriteAs = Annotated[

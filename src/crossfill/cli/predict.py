@@ -73,8 +73,10 @@ def predict(
                 typer.echo(f"{target}: {tagger.status(target)}", err=True)
         source, cutting = input_form(path, read, unit)
         form = output_form(out, form, source, get_args(Format))
-        if form == "text" and cutting == "raw":
-            cutting = "layout"
+        typed = path is None and stream.isatty()  # each line is answered at once
+        at_once = 1 if typed else CHUNK_SENTENCES
+        if cutting == "raw" and (form == "text" or typed):
+            cutting = "texts" if typed else "layout"
         if form in FIELD_TEXTS and form != source:
             raise DataError(f"{name}: expected a file of {form} to write {form}, got {source}; choose another --format")
         if tier and source not in FIELD_TEXTS:
@@ -83,11 +85,10 @@ def predict(
         if source in FIELD_TEXTS and unit is not Unit.PAIR:
             text = FIELD_TEXTS[source](stream.read(), name, cells[0].language, tier)
             typer.echo(f"{name}: {text.how}", err=True)
-        language = cells[0].language
-        read_in = read_items(stream, name, source, language, cutting, unit) if text is None else field_items(text)
+        segmenter = tagger.segmenter(cells[0])
+        read_in = read_items(stream, name, source, segmenter, cutting, unit) if text is None else field_items(text)
         items, to_tag = tee(read_in)
         tagging = TaggingOptions(alpha=alpha, abstain=abstain, prefer=prefer)
-        at_once = 1 if path is None and stream.isatty() else CHUNK_SENTENCES
         tagged = tagger.tag_cells((item.sentence for item in to_tag), cells, samples, tagging, at_once)
         tagged_items = zip(items, tagged, strict=True)
         in_place = None
@@ -193,7 +194,7 @@ def pieces(tagging: "Tagging") -> Iterator[Piece]:
         if span := first.get(i):
             guess = "" if span.confidence >= FINDING else "?"
             yield f"{'(' if guess else '['}{span.type}{guess} {span.confidence:.2f} ", _style(span.confidence)
-        yield text[start:end], ""
+        yield text[max(place, start) : end], ""  # the words of a contraction have one place
         confidence = float(tagging.confidence[i])
         label = "" if tagging.task.kind is TaskKind.SPANS else f"/{tagging.labels[i]}"
         percent = "" if i in inside else f"{min(99, round(100 * confidence))}".translate(_SUPERSCRIPTS)

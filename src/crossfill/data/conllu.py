@@ -1,13 +1,14 @@
 """CoNLL-U: ten columns per line, read and written back without loss."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from crossfill.data.labels import LabelColumn
-from crossfill.data.reading import Block, OnBadLine, blocks, decode
+from crossfill.data.reading import Block, OnBadLine, blocks, decode, unpacked
 from crossfill.errors import DataError
-from crossfill.grid.sentence import Sentence
+from crossfill.grid.sentence import Sentence, on_one_line
 
 N_COLUMNS = 10
 _RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
@@ -43,24 +44,34 @@ class ConlluSentence:
 
     def sentence(self, label: LabelColumn) -> Sentence:
         """Take the syntactic words with their labels. There are no spaces within a multiword token."""
-        spaces = []
-        end, space = 0, True
+        spaces, surfaces = [], []
+        end, space, token = 0, True, ""
         for row in self.rows:
             if row[0].isdigit():
                 position = len(spaces) + 1
                 spaces.append(_space_after(row) if position > end else position == end and space)
+                surfaces.append(token if position <= end else row[1])
+                token = ""
             elif "-" in row[0]:
-                end, space = int(row[0].partition("-")[2]), _space_after(row)
+                end, space, token = int(row[0].partition("-")[2]), _space_after(row), row[1]
         words = self.words
         labels = tuple(map(label, words))
         start = self.first + len(self.comments)
         lines = tuple(start + i for i, row in enumerate(self.rows) if row[0].isdigit())
-        return Sentence(tuple(row[1] for row in words), labels, () if all(spaces) else tuple(spaces), lines=lines)
+        texts, tokens = tuple(row[1] for row in words), tuple(surfaces) if end else ()
+        return Sentence(texts, labels, () if all(spaces) else tuple(spaces), surfaces=tokens, lines=lines)
 
 
 def parse(data: bytes, where: str, on_bad_line: OnBadLine | None = None) -> Iterator[ConlluSentence]:
     """Parse a CoNLL-U file; `where` names it in errors."""
     return parse_blocks(blocks(decode(data, where)), where, on_bad_line)
+
+
+def reread(path: Path) -> Iterator[Sentence]:
+    """Yield the sentences of a CoNLL-U file that was read before, without labels; none of another or a lost one."""
+    if path.name.removesuffix(".gz").endswith(".conllu") and path.is_file():
+        for parsed in parse(unpacked(path.read_bytes(), str(path)), str(path), lambda _line, _problem: None):
+            yield replace(parsed.sentence(LabelColumn("pos")), labels=())
 
 
 def parse_blocks(parts: Iterable[Block], where: str, on_bad_line: OnBadLine | None = None) -> Iterator[ConlluSentence]:
@@ -85,12 +96,22 @@ def render(sentences: Iterable[ConlluSentence]) -> str:
     )
 
 
-def blank_rows(words: Iterable[str], spaces: Sequence[bool] = ()) -> list[list[str]]:
+def blank_rows(sentence: Sentence) -> list[list[str]]:
     """Make the lines of a sentence that has nothing but words, and `SpaceAfter=No` where no space follows."""
-    rows = [[str(number), word, *"________"] for number, word in enumerate(words, start=1)]
-    for row, space in zip(rows, spaces, strict=False):
-        row[9] = "_" if space else "SpaceAfter=No"
+    spaces = sentence.spaces or (True,) * len(sentence)
+    rows = []
+    for first, last, token in sentence.tokens:
+        space = "_" if spaces[last - 1] else "SpaceAfter=No"
+        of_token = [[str(i + 1), _form(sentence.words[i]), *"________"] for i in range(first, last)]
+        if last - first > 1:
+            of_token.insert(0, [f"{first + 1}-{last}", _form(token), *"________"])
+        of_token[0][9] = space
+        rows += of_token
     return rows
+
+
+def _form(word: str) -> str:
+    return on_one_line(word).strip() or "_"
 
 
 def write_label(row: list[str], column: LabelColumn, label: str) -> None:

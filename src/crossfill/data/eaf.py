@@ -18,7 +18,7 @@ from statistics import median
 from crossfill.data import field_files as xml
 from crossfill.data.labels import task_name
 from crossfill.data.reading import FileNotes
-from crossfill.data.segmentation import split_words
+from crossfill.data.segmentation import Segmenter
 from crossfill.errors import DataError, listed, unknown
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
@@ -228,7 +228,7 @@ class EafText(xml.FieldText):
         for tier in self.text_in:
             if not self.has_words:
                 for one in (one for one in _in_order(tier.annotations) if one.text):
-                    yield self._sentence(tier, one, [], split_words(one.text, self.language))
+                    yield self._sentence(tier, one, [], Segmenter(self.language).split_words(one.text))
                 continue
             groups: list[tuple[_Annotation | None, list[_Annotation]]]
             if (above := self.tiers.get(tier.parent)) is not None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from crossfill.data import field_files as xml
 from crossfill.data.reading import FileNotes
-from crossfill.data.segmentation import split_words
+from crossfill.data.segmentation import Segmenter
 from crossfill.errors import DataError, unknown
 from crossfill.grid.task import Unit
 
@@ -57,7 +57,9 @@ class FlexText(xml.FieldText):
             return xml.FieldSentence(
                 xml.sentence_of(list(map(self._form, words)), text), phrase.line, fields, phrase, words
             )
-        return xml.FieldSentence(split_words(text, language), phrase.line, fields, phrase, ()) if text else None
+        return (
+            xml.FieldSentence(Segmenter(language).split_words(text), phrase.line, fields, phrase, ()) if text else None
+        )
 
     def _form(self, word: xml.Element) -> str:
         return next(filter(None, (_item(word, kind, self.writing) for kind in _FORMS)), "")

@@ -14,7 +14,7 @@ from crossfill.data.layout import UD, SourceFile, find_sources
 from crossfill.data.messages import Level, Message
 from crossfill.data.readers import READERS, VERSION, Reading, read_corpus
 from crossfill.data.reading import NO_HINTS, ReadingHints, decode, find_hints, read_bytes, unpacked
-from crossfill.data.segmentation import split_text
+from crossfill.data.segmentation import Segmenter
 from crossfill.data.splits import capped, eighty_ten_ten, separate_evaluation_text
 from crossfill.errors import DataError, unknown, unreadable
 from crossfill.files import default_cache
@@ -161,7 +161,8 @@ def read_text(files: Iterable[Path], language: str) -> Corpus:
 
     def sentences() -> Iterator[Sentence]:
         for path in files:
-            yield from split_text("\n".join(decode(unpacked(read_bytes(path), str(path)), str(path))), language)
+            text = "\n".join(decode(unpacked(read_bytes(path), str(path)), str(path)))
+            yield from Segmenter(language).split_text(text)
 
     return Corpus.from_text(islice(sentences(), MOST_SENTENCES))
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from crossfill.data.reading import FileNotes, ReadingHints, check_printable, decode
-from crossfill.data.segmentation import TextSpan, cut_with_spans, sentences_with_spans, spans_of, split_words
+from crossfill.data.segmentation import Segmenter, TextSpan, cut_with_spans, sentences_with_spans, spans_of
 from crossfill.errors import DataError
 from crossfill.grid.sentence import UNLABELLED, Corpus, Sentence
 from crossfill.grid.task import Unit
@@ -144,7 +144,7 @@ def read_item(texts: Sequence[Any], label: Any, names: Sequence[str], language: 
     if not all(isinstance(text, str) and text.strip() for text in texts):
         raise DataError("expected text, or two sentences of a pair, got nothing")
     name = read_label(label, names)
-    first, *second = (split_words(text, language) for text in texts)
+    first, *second = (Segmenter(language).split_words(text) for text in texts)
     if second:
         return Sentence.pair(first, second[0], name)
     return Sentence(first.words, (name,), first.spaces, unit=Unit.SENTENCE)

@@ -1,24 +1,25 @@
-"""Split raw text into sentences (with sentencex) and words (with ICU), in any language, and at labelled spans.
+"""Split raw text into sentences and words, in any language, and at labelled spans.
 
-Both know many languages and fall back to general rules for the rest. ICU splits scripts without spaces (Thai, Khmer,
-Chinese, Japanese, …) by dictionary.
+The rules are those of sentencex and ICU, which know many languages and have general rules for the rest. ICU splits
+scripts without spaces (Thai, Khmer, Chinese, Japanese, …) by dictionary. A model knows more of the languages that it
+was trained on (`boundaries`).
 """
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from crossfill.data.codes import language_tag
+from crossfill.data.boundaries import Bounds, Segmentation, Token, icu_places, sentence_lengths
 from crossfill.data.labels import split_tag
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Sentence
 
 LONGEST_WINDOW = 50_000  # most characters that are split into sentences at a time
-_SPACE, _WORD = re.compile(r"\s"), re.compile(r"\S+")
-Bounds = tuple[int, int]
-"""Start and end (exclusive) of a word, in characters of its text."""
+_WORD = re.compile(r"\S+")
+_BLANK_LINE = re.compile(r"\n\s*\n|[\f\u2029]")
 
 
 class TextSpan(NamedTuple):
@@ -48,45 +49,56 @@ class SpanIndex:
         return n_begun > 0 and self._ends[n_begun - 1] > after
 
 
-def split_text(text: str, language: str) -> Iterator[Sentence]:
-    """Split raw text into sentences and these into words; no sentence spans two lines."""
-    position = 0
-    for line in text.splitlines(keepends=True):
-        for start, end in split_sentences(line, language) if line.strip() else ():
-            if words := split_words(text, language, position + start, position + end):
-                yield words
-        position += len(line)
+@dataclass(frozen=True)
+class Segmenter:
+    """Splits raw text of a language into sentences and words: by rules, or as treebanks teach."""
 
+    language: str
+    learnt: Segmentation | None = None
+    whole: bool = False
+    """Whether a contraction stays one word unless its words are parts of it."""
 
-def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence of a paragraph, which together cover all of it.
+    def split_text(self, text: str) -> Iterator[Sentence]:
+        """Split a text into its sentences; none spans a blank line."""
+        start = 0
+        while start < len(text):
+            blank = _BLANK_LINE.search(text, start)
+            end = blank.end() if blank else len(text)
+            while text[start:end].strip():
+                window = text[start : min(end, start + LONGEST_WINDOW)]
+                sentences, length = self._sentences(window), len(window)
+                if start + length < end:  # the last sentence may go on
+                    length = sentences[-1][0][0][0] if len(sentences) > 1 else window.rfind(" ") + 1 or length
+                    sentences = sentences[:-1] or self._sentences(window[:length])
+                for tokens in sentences:
+                    yield self._sentence(text, start, tokens)
+                start += length
+            start = end
 
-    A long paragraph is looked at in windows, each from where the last whole sentence ended: with quotes and brackets,
-    the time that sentencex takes grows with the square of the length.
-    """
-    from sentencex import segment  # pyright: ignore[reportAttributeAccessIssue]
+    def split_words(self, text: str, start: int = 0, end: int | None = None) -> Sentence:
+        """Split the words of a sentence, `text` from `start` to `end`; they hold all its characters but white space."""
+        tokens = [token for sentence in self._sentences(text[start:end], one=True) for token in sentence]
+        return self._sentence(text, start, tokens)
 
-    start, tag = 0, language_tag(language)
-    while start < len(text):
-        window = text[start : start + LONGEST_WINDOW]
-        lengths = [len(sentence) for sentence in segment(tag, _SPACE.sub(" ", window))]  # it fails on other spaces
-        if start + len(window) < len(text):  # the last sentence may go on
-            lengths = lengths[:-1] or [window.rfind(" ") + 1 or len(window)]
-        for length in lengths or [len(window)]:
-            yield start, start + length
+    def _sentences(self, window: str, one: bool = False) -> list[list[Token]]:
+        """Split text into the tokens of its sentences, or of `one`."""
+        if self.learnt is not None:
+            return self.learnt.cut(window, self.language)
+        sentences, start = list[list[Token]](), 0
+        for length in [len(window)] if one else sentence_lengths(window, self.language):
+            places = icu_places(window[start : start + length], self.language)
+            # a piece can begin or end with a space: before a combining mark, or if the space must not break
+            pieces = (_WORD.finditer(window, start + a, start + b) for a, b in pairwise(places))
+            sentences.append([(word.span(), []) for piece in pieces for word in piece])
             start += length
+        return [tokens for tokens in sentences if tokens]
 
-
-def split_words(text: str, language: str, start: int = 0, end: int | None = None) -> Sentence:
-    """Split the words of a sentence, `text` from `start` to `end`; they hold all its characters but white space."""
-    from icu4py.breakers import WordBreaker
-
-    bounds, position = [], start
-    for piece in WordBreaker(text[start:end], language_tag(language)):
-        # a piece can begin or end with a space: before a combining mark, or if the space must not break
-        bounds += [(position + word.start(), position + word.end()) for word in _WORD.finditer(piece)]
-        position += len(piece)
-    return Sentence.cut(text, bounds)
+    def _sentence(self, text: str, start: int, tokens: Sequence[Token]) -> Sentence:
+        bounds = [(start + a, start + b) for (a, b), _ in tokens]
+        contractions = {start + a: words for (a, _), words in tokens if words}
+        if self.whole:
+            contractions = {a: words for a, words in contractions.items() if text.startswith("".join(words), a)}
+        return Sentence.cut(text, bounds, contractions)
 
 
 def split_at_spaces(text: str, start: int = 0, end: int | None = None) -> Sentence:
@@ -112,7 +124,7 @@ def sentences_with_spans(text: str, spans: Sequence[TextSpan], language: str, sp
 def cut_into_sentences(text: str, language: str, spans: SpanIndex) -> list[list[Bounds]]:
     """Cut a text into the words of each sentence; sentences that a span joins are one."""
     joined: list[list[Bounds]] = []
-    for sentence in split_text(text, language):
+    for sentence in Segmenter(language).split_text(text):
         bounds = list(sentence.offsets)
         if joined and spans.join(joined[-1][-1][1], bounds[0][0]):
             joined[-1] += bounds

@@ -13,16 +13,16 @@ from crossfill.data.flextext import FlexText
 from crossfill.data.labels import LabelColumn, split_tag
 from crossfill.data.reading import MOST_WORDS, Block, blocks, stream
 from crossfill.data.records import PAIR_NAMES, json_object, word_offsets
-from crossfill.data.segmentation import split_at_spaces, split_text, split_words
+from crossfill.data.segmentation import LONGEST_WINDOW, Segmenter, split_at_spaces
 from crossfill.errors import DataError, unknown
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Unit
 
 Format = Literal["text", "conllu", "bio", "jsonl", "eaf", "flextext"]
-Cutting = Literal["raw", "layout", "lines", "words"]
-"""Form of plain text: `raw` paragraphs; `layout`, with an item without words for each blank line among them; `lines`, a
-sentence per line; `words`, with spaces between words."""
-_READ_KEYS = ("words", "tokens", "text", "spaces", "offsets")
+Cutting = Literal["raw", "layout", "texts", "lines", "words"]
+"""Form of plain text: `raw` paragraphs; `layout`, with an item without words for each blank line among them; `texts`, a
+text per line; `lines`, a sentence per line; `words`, the same with spaces between words."""
+_READ_KEYS = ("words", "tokens", "text", "spaces", "offsets", "surfaces")
 _SUFFIXES: dict[str, Format] = {
     **dict.fromkeys((".txt", ""), "text"),
     **dict.fromkeys((".conllu", ".conll-u"), "conllu"),
@@ -42,7 +42,7 @@ class Item:
     sentence: Sentence
     conllu: ConlluSentence | None = None
     fields: dict[str, Any] = field(default_factory=dict)
-    """Other fields of its JSON object: the input's; for text, line and sentence number, and the text at sentence 0."""
+    """Other fields of its JSON object: the input's; what was cut from text has its own `text` and its place."""
     before: str = ""
     """What stands before its first word in its line: white space."""
     after: str = "\n"
@@ -70,21 +70,22 @@ def output_form(out: Path | None, named: str | None, source: Format, formats: Co
 
 
 def input_form(path: Path | None, named: str | None, unit: Unit) -> tuple[Format, Cutting]:
-    """Return the format of a text and how it is cut; `named` may also be `lines` or `words`."""
-    cutting: Cutting = "words" if named == "words" else "lines" if named == "lines" or unit is not Unit.WORD else "raw"
-    return ("text" if named in ("lines", "words") else format_of(path, named)), cutting
+    """Return the format of a text and how it is cut; `named` may also be `texts`, `lines` or `words`."""
+    if named in ("texts", "lines", "words"):
+        return "text", "lines" if named == "texts" and unit is not Unit.WORD else cast("Cutting", named)
+    return format_of(path, named), "lines" if unit is not Unit.WORD else "raw"
 
 
 def read_items(
     file: BufferedIOBase,
     where: str,
     form: Format,
-    language: str,
+    segmenter: Segmenter,
     cutting: Cutting = "raw",
     unit: Unit = Unit.WORD,
     first: int = 1,
 ) -> Iterator[Item]:
-    """Yield the sentences of an open file; `where` names it in errors, raw text is split by the rules of `language`.
+    """Yield the sentences of an open file; `where` names it in errors, raw text is split by `segmenter`.
 
     If the `unit` is a pair, text has its two sentences on a line with a tab between, and JSON has them as `premise` and
     `hypothesis`. `first` is the number of the first line, if what is read is a part of a file.
@@ -92,12 +93,12 @@ def read_items(
     if unit is Unit.PAIR and form not in ("text", "jsonl"):
         raise DataError(f"{where}: expected pairs as text (premise<TAB>hypothesis) or jsonl, got {form}")
     if form in FIELD_TEXTS:
-        items = field_items(FIELD_TEXTS[form](file.read(), where, language))
+        items = field_items(FIELD_TEXTS[form](file.read(), where, segmenter.language))
     elif form in ("conllu", "bio"):
         parts = blocks(stream(file, where, first=first), 3 * MOST_WORDS, where, first)
         items = _conllu(parts, where) if form == "conllu" else _columns(parts, where)
     else:
-        items = _lines(file, where, form, language, cutting, unit, first)
+        items = _lines(file, where, form, segmenter, cutting, unit, first)
     for item in items:
         yield check_length(item, where)
 
@@ -119,51 +120,79 @@ def check_length(item: Item, where: str) -> Item:
 
 
 def _lines(
-    file: BufferedIOBase, where: str, form: Format, language: str, cutting: Cutting, unit: Unit, first: int
+    file: BufferedIOBase, where: str, form: Format, segmenter: Segmenter, cutting: Cutting, unit: Unit, first: int
 ) -> Iterator[Item]:
-    """Yield what is on each line: text, a pair, or an object of JSON."""
-    for number, line in enumerate(stream(file, where, keep_ends=True, first=first), start=first):
+    """Yield what is on each line, a pair or an object of JSON, or in each paragraph or line of text."""
+    lines = enumerate(stream(file, where, keep_ends=True, first=first), start=first)
+    if form == "text" and unit is not Unit.PAIR:
+        for number, paragraph in _paragraphs(lines) if cutting in ("raw", "layout") else lines:
+            text = paragraph.removesuffix("\n").removesuffix("\r")
+            if cutting not in ("raw", "texts") or text.strip():
+                yield from _cut(text, segmenter, cutting, {"line": number}, paragraph[len(text) :])
+        return
+    for number, line in lines:
         text = line.removesuffix("\n").removesuffix("\r")
-        if form == "text" and unit is not Unit.PAIR:
-            if cutting != "raw" or text.strip():
-                yield from _cut(text, language, cutting, {"line": number}, line[len(text) :])
-            continue
         if not text.strip():
             continue
         try:
             fields = json_object(text) if form == "jsonl" else {}
             if unit is Unit.PAIR:
-                yield _pair(text, fields, number, language, cutting)
+                yield _pair(text, fields, number, segmenter, cutting)
             else:
-                yield from row_items(fields, language, cutting)
+                yield from row_items(fields, segmenter, cutting)
         except DataError as error:
             raise DataError(f"{where}:{number}: {error}") from None
 
 
-def _cut(text: str, language: str, cutting: Cutting, fields: dict[str, Any], end: str) -> Iterator[Item]:
-    """Yield the sentences of a text, at least one, with the white space around them; `end` stands after the text."""
+def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Join lines up to a blank one, or to many characters; with the number of the first. Blank lines stay alone."""
+    first, paragraph, length = 0, list[str](), 0
+    for number, line in lines:
+        blank = line.isspace()
+        if paragraph and (blank or length > LONGEST_WINDOW):
+            yield first, "".join(paragraph)
+            paragraph, length = [], 0
+        if blank:
+            yield number, line
+            continue
+        first = number if not paragraph else first
+        paragraph.append(line)
+        length += len(line)
+    if paragraph:
+        yield first, "".join(paragraph)
+
+
+def _cut(text: str, segmenter: Segmenter, cutting: Cutting, fields: dict[str, Any], end: str) -> Iterator[Item]:
+    """Yield the sentences of a text, at least one, each with its own text; `end` stands after the text."""
     item, place = Item(Sentence(()), None, {**fields, "text": text, "sentence": 0}), 0
-    sentences = (sentence for sentence in _sentences(text, language, cutting) if sentence)
+    sentences = (sentence for sentence in _sentences(text, segmenter, cutting) if sentence)
     for number, sentence in enumerate(sentences):
-        gap = text[place : sentence.starts[0]]
+        (first, _), *_, (_, last) = sentence.offsets * 2
+        gap = text[place:first]
         line_end = gap.rfind("\n") + 1
         if number:
             yield replace(item, after=gap[:line_end])
             gap = gap[line_end:]
-        rest = {**fields, "sentence": number} if number else item.fields  # the text is long: once is enough
-        item = Item(sentence, None, rest, before=gap)
-        place = sentence.offsets[-1][1]
+        moved = replace(sentence, source=text[first:last], starts=tuple(start - first for start in sentence.starts))
+        rest = {**fields, "text": moved.source, "sentence": number, "start": first}
+        if "line" in fields:
+            rest |= {
+                "line": fields["line"] + text.count("\n", 0, first),
+                "start": first - text.rfind("\n", 0, first) - 1,
+            }
+        item = Item(moved, None, rest, before=gap)
+        place = last
     yield replace(item, after=text[place:] + end)
 
 
-def _sentences(text: str, language: str, cutting: Cutting) -> Iterator[Sentence]:
-    if cutting in ("raw", "layout"):
-        yield from split_text(text, language)
+def _sentences(text: str, segmenter: Segmenter, cutting: Cutting) -> Iterator[Sentence]:
+    if cutting not in ("lines", "words"):
+        yield from segmenter.split_text(text)
         return
     start = 0
     for line in text.split("\n"):
         end = start + len(line)
-        yield split_words(text, language, start, end) if cutting == "lines" else split_at_spaces(text, start, end)
+        yield segmenter.split_words(text, start, end) if cutting == "lines" else split_at_spaces(text, start, end)
         start = end + 1
 
 
@@ -190,7 +219,7 @@ def _columns(parts: Iterable[Block], where: str) -> Iterator[Item]:
             yield Item(Sentence(tuple(words)))
 
 
-def row_items(item: dict[str, Any], language: str, cutting: Cutting = "raw") -> Iterator[Item]:
+def row_items(item: dict[str, Any], segmenter: Segmenter, cutting: Cutting = "raw") -> Iterator[Item]:
     """Yield the sentences of a JSON object or of a table's row: of its `words` (or `tokens`), else of its `text`."""
     words, text = item.get("words", item.get("tokens")), item.get("text")
     rest = {key: value for key, value in item.items() if key not in _READ_KEYS}
@@ -198,7 +227,7 @@ def row_items(item: dict[str, Any], language: str, cutting: Cutting = "raw") -> 
         sentence = _given(tuple(words), item)
         yield Item(sentence, fields=rest | ({"text": sentence.source} if sentence.source else {}))
     elif words is None and isinstance(text, str):
-        yield from _cut(text, language, cutting, rest, "\n")
+        yield from _cut(text, segmenter, cutting, rest, "\n")
     else:
         raise DataError('expected "words" as a list of strings, or "text" as a string')
 
@@ -208,19 +237,25 @@ def _given(words: tuple[str, ...], item: dict[str, Any]) -> Sentence:
     spaces, offsets, text = item.get("spaces", []), word_offsets(item, len(words)), item.get("text")
     if not (isinstance(spaces, list) and all(isinstance(space, bool) for space in spaces)):
         raise DataError("expected spaces as a list of true and false")
+    surfaces = item.get("surfaces", [])
+    if not (
+        isinstance(surfaces, list) and all(isinstance(surface, str) for surface in surfaces) and surfaces[:1] != [""]
+    ):
+        raise DataError("expected surfaces as a list of strings, of which the first is not empty")
     if offsets is None or not isinstance(text, str):
-        return Sentence(words, (), tuple(spaces))
-    placed = Sentence(words, (), tuple(spaces), text, tuple(start for start, _ in offsets))
+        return Sentence(words, (), tuple(spaces), surfaces=tuple(surfaces))
+    starts = tuple(start for start, _ in offsets)
+    placed = Sentence(words, (), tuple(spaces), text, starts, tuple(surfaces))
     return placed if spaces else Sentence.cut(text, placed.offsets)
 
 
-def _pair(line: str, fields: dict[str, Any], number: int, language: str, cutting: Cutting) -> Item:
+def _pair(line: str, fields: dict[str, Any], number: int, segmenter: Segmenter, cutting: Cutting) -> Item:
     """Make a pair of two texts with a tab between, or of the fields of a JSON object."""
     names = next((both for both in PAIR_NAMES if {*both} <= fields.keys()), ())
     texts = [fields[name] for name in names] if fields else line.split("\t")
     if len(texts) != 2 or not all(isinstance(text, str) and text.strip() for text in texts):
         wanted = '"premise" and "hypothesis"' if fields else "premise<TAB>hypothesis"
         raise DataError(f"expected two sentences, {wanted}; got {line[:60]}")
-    first, second = (next(_sentences(text, language, cutting)) for text in texts)
+    first, second = (next(_sentences(text, segmenter, cutting)) for text in texts)
     rest = {name: value for name, value in fields.items() if name not in names}
     return Item(Sentence.pair(first, second), fields=rest or {"line": number})

@@ -36,7 +36,7 @@ def render_conllu(corpus: Corpus, task: str, labels: Collection[str] = ()) -> by
     column = LabelColumn(task if LabelColumn.names(task) else f"misc:{task.upper()}")
     sentences = []
     for sentence in corpus:
-        rows = conllu.blank_rows(sentence.words, sentence.spaces)
+        rows = conllu.blank_rows(sentence)
         for row, label in zip(rows, sentence.labels, strict=True):
             if set(label) & set("|\t\n "):
                 raise DataError(

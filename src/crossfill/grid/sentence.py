@@ -36,6 +36,8 @@ class Sentence:
     """The text that the words were cut from, with the sentences around them; empty if they came as words."""
     starts: tuple[int, ...] = field(default=(), compare=False)
     """Where each word starts in `source`, in characters (Unicode code points)."""
+    surfaces: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """The text of the token that begins with each word, empty at its other words; empty if all words are tokens."""
     unit: Unit = Unit.WORD
     second: int = 0
     """The number of the word with which the second sentence of a pair begins; 0 unless it is a pair."""
@@ -43,8 +45,8 @@ class Sentence:
     """The line (or record) of each word in the file that it was read from; empty if it was read from none."""
 
     def __post_init__(self) -> None:
-        columns = (("labels", self.labels, self.unit), ("spaces", self.spaces, "word"), ("starts", self.starts, "word"))
-        for name, values, unit in columns:
+        columns = (self.spaces, "spaces"), (self.starts, "starts"), (self.surfaces, "surfaces")
+        for values, name, unit in ((self.labels, "labels", self.unit), *((*column, "word") for column in columns)):
             n = len(self.words) if unit == Unit.WORD else 1
             if values and len(values) != n:
                 raise DataError(f"expected {n} {name}, one per {unit}, got {len(values)}: {self.text[:60]}")
@@ -54,7 +56,9 @@ class Sentence:
                 f"{len(self.words)} words with a second sentence at {self.second}: {self.text[:60]}"
             )
         end = 0
-        for word, start in zip(self.words, self.starts, strict=False):
+        for word, start in zip(self.surfaces or self.words, self.starts, strict=False):
+            if not word:
+                continue
             if start < end:
                 raise DataError(f"expected '{word[:60]}' at character {end} of the text or later, got {start}")
             if not self.source.startswith(word, start):
@@ -70,12 +74,25 @@ class Sentence:
         return cls((*first.words, *second.words), labels, spaces, unit=Unit.PAIR, second=len(first))
 
     @classmethod
-    def cut(cls, source: str, bounds: Iterable[tuple[int, int]]) -> "Sentence":
-        """Make the sentence of the words in `source` from each start to each end; a gap between words is a space."""
+    def cut(
+        cls, source: str, bounds: Iterable[tuple[int, int]], contractions: Mapping[int, Sequence[str]] = {}
+    ) -> "Sentence":
+        """Make the sentence of the tokens in `source` from each start to each end; a gap between them is a space.
+
+        A token is a word, or stands for those that `contractions` has for its start.
+        """
+        words, spaces, starts, surfaces = list[str](), list[bool](), list[int](), list[str]()
         places = tuple(bounds)
-        words = tuple(source[start:end] for start, end in places)
-        spaces = tuple(after > end for (_, end), (after, _) in pairwise(places))
-        return cls(words, (), (*spaces, False) if places else (), source, tuple(start for start, _ in places))
+        for (start, end), (after, _) in pairwise((*places, (0, 0))):
+            token = source[start:end]
+            parts = contractions.get(start) or [token]
+            is_whole = "".join(parts) != token
+            starts += [start if is_whole else start + len("".join(parts[:i])) for i in range(len(parts))]
+            surfaces += [token, *[""] * (len(parts) - 1)]
+            spaces += [*[False] * (len(parts) - 1), after > end]
+            words += parts
+        kept = tuple(surfaces) if len(words) > len(places) else ()
+        return cls(tuple(words), (), tuple(spaces), source, tuple(starts), kept)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -97,6 +114,13 @@ class Sentence:
         return "".join(word + " " * gap for word, gap in zip(self.words, gaps, strict=False))
 
     @property
+    def tokens(self) -> list[tuple[int, int, str]]:
+        """The first word, the last (exclusive) and the text of each token; several words are a contraction."""
+        surfaces = self.surfaces or self.words
+        firsts = [i for i, surface in enumerate(self.surfaces) if surface] or range(len(self))
+        return [(i, after, surfaces[i]) for i, after in pairwise((*firsts, len(self)))]
+
+    @property
     def original(self) -> str:
         """The text that `offsets` count in: `source` if the words were cut from it, else `text`."""
         return self.source if self.starts else self.text
@@ -105,7 +129,11 @@ class Sentence:
     def offsets(self) -> tuple[tuple[int, int], ...]:
         """The start and the end (exclusive) of each word in `original`, in characters (Unicode code points)."""
         if self.starts:
-            return tuple((start, start + len(word)) for start, word in zip(self.starts, self.words, strict=True))
+            ends = [start + len(word) for start, word in zip(self.starts, self.words, strict=True)]
+            for first, last, token in self.tokens if self.surfaces else ():
+                if "".join(self.words[first:last]) != token:  # the words are not parts of it: all stand where it does
+                    ends[first:last] = [self.starts[first] + len(token)] * (last - first)
+            return tuple(zip(self.starts, ends, strict=True))
         places, start = [], 0
         for i, word in enumerate(self.words):
             places.append((start, start + len(word)))

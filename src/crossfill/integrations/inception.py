@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import Any
 
-from crossfill.data.segmentation import Bounds, SpanIndex, TextSpan, split_text
+from crossfill.data.segmentation import Bounds, Segmenter, SpanIndex, TextSpan
 from crossfill.errors import ConfigError, DataError, missing_package
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task, TaskKind
@@ -58,7 +58,7 @@ class Document:
         text = cas.sofa_string or ""
         words = [bounds for bounds in _bounds(cas, TOKEN) if text[bounds[0] : bounds[1]].strip()]
         if not words:
-            return cls(cas, text, tuple(split_text(text, language)))
+            return cls(cas, text, tuple(Segmenter(language).split_text(text)))
         begins = [start for start, _ in words]
         edges = [0, *(bisect_left(begins, start) for start, _ in _bounds(cas, SENTENCE)), len(words)]
         parts = [words[first:end] for first, end in pairwise(edges) if first < end]

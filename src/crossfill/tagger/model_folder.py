@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from crossfill import checkpoint
 from crossfill.adaptation.heads import adapted_cells, without_adapted
 from crossfill.adaptation.storage import save_adapted
 from crossfill.config import Config
+from crossfill.data.boundaries import Segmentation
 from crossfill.encoders import hub
 from crossfill.encoders.base import build_encoder
 from crossfill.encoders.hub import READ
@@ -25,7 +27,10 @@ from crossfill.model import Model
 from crossfill.prediction.language_choice import LanguageProfiles
 from crossfill.tagger.card import describe_data, encoder_origin, load_card_info, save_card_info, write_card
 
-_RESULT_FILES = (checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED, checkpoint.LANGUAGES)
+_RESULT_FILES = (
+    *(checkpoint.CALIBRATION, checkpoint.RESULTS, checkpoint.EXPECTED, checkpoint.LANGUAGES),
+    checkpoint.SEGMENTATION,
+)
 """Files of what is computed after the training."""
 _WANTED = [
     *(checkpoint.DESCRIPTION, checkpoint.WEIGHTS, *_RESULT_FILES, checkpoint.EXAMPLES),
@@ -124,6 +129,17 @@ def save_results(folder: Path, results: Sequence[CellResult]) -> None:
     """Write results into a model folder, if there are any."""
     if results:
         write_json(folder / checkpoint.RESULTS, [result.as_dict() for result in results], indent=None)
+
+
+def save_segmentation(folder: Path, segmentation: Segmentation | None) -> None:
+    """Write what cuts raw text into a model folder, if there is any."""
+    if segmentation is not None:
+        write_json(folder / checkpoint.SEGMENTATION, asdict(segmentation), indent=None)
+
+
+def load_segmentation(folder: Path) -> Segmentation | None:
+    """Read what cuts raw text; none if the folder has none."""
+    return checkpoint.read_as(folder / checkpoint.SEGMENTATION, Segmentation, "what cuts raw text into words")
 
 
 def load_model(

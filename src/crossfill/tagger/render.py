@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from crossfill.data.conllu import ConlluSentence, blank_rows, with_feature, with_keys
@@ -94,6 +95,8 @@ def json_line(item: Item, taggings: Sequence[Tagging], whole: bool) -> str:
         if sentence.spaces:
             fields["spaces"] = sentence.spaces
         fields["offsets"] = sentence.offsets
+        if sentence.surfaces:
+            fields["surfaces"] = sentence.surfaces
     fields["tags"] = {str(tagging.cell): tagging.tags(whole) for tagging in taggings}
     return json.dumps(fields, ensure_ascii=False) + "\n"
 
@@ -111,8 +114,10 @@ def conllu(
         )
     source = item.conllu
     if source is None:  # read from another format
-        words = [on_one_line(word).strip() or "_" for word in taggings[0].sentence.words]
-        source = ConlluSentence((), blank_rows(words, taggings[0].sentence.spaces[:-1]))
+        sentence = taggings[0].sentence
+        source = ConlluSentence(
+            (), blank_rows(replace(sentence, spaces=sentence.spaces[:-1] and (*sentence.spaces[:-1], True)))
+        )
     rows, word = [], 0
     numbers = [_numbers(tagging, whole) for tagging in taggings]
     for row in source.rows:

@@ -15,10 +15,11 @@ from crossfill.adaptation.languages import add_language
 from crossfill.adaptation.lexicon import Lexicon
 from crossfill.adaptation.storage import load_adapted
 from crossfill.config import Config
+from crossfill.data.boundaries import Segmentation
 from crossfill.data.codes import find_cell, find_language_in
 from crossfill.data.labels import task_name
 from crossfill.data.lexicons import read_lexicon
-from crossfill.data.segmentation import split_words
+from crossfill.data.segmentation import Segmenter
 from crossfill.errors import CheckpointError, ConfigError, DataError, first_line
 from crossfill.evaluation.expected import Expectations, load_expected, save_expected
 from crossfill.evaluation.results import CellResult, Results
@@ -33,7 +34,14 @@ from crossfill.prediction.predict import draw_head
 from crossfill.prediction.queries import HeadOf, Query, tag_queries
 from crossfill.prediction.tagging import Tagging, TaggingOptions
 from crossfill.tagger.card import CardInfo, load_card_info, load_results, save_card_info, write_card
-from crossfill.tagger.model_folder import find_model, load_model, save_model, save_results
+from crossfill.tagger.model_folder import (
+    find_model,
+    load_model,
+    load_segmentation,
+    save_model,
+    save_results,
+    save_segmentation,
+)
 
 Text = str | Sequence[str] | Sentence
 """A sentence, as words or as a string that is split into words; a pair, as two strings or as one with a tab between."""
@@ -65,6 +73,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         """How its languages look, by which it chooses the language of a sentence."""
         self._hub_mixin_config = None  # else huggingface_hub writes a config.json of its own into the folder
         self._known = frozenset(self.cells)
+        self.segmentation: Segmentation | None = None  # what treebanks taught of words and sentences in raw text
         self.unfinished = False  # whether its training was interrupted, so that it tags with the best state so far
 
     @classmethod
@@ -80,6 +89,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
             load_card_info(folder),
             LanguageProfiles.load(folder),
         )
+        tagger.segmentation = load_segmentation(folder)
         tagger.unfinished = (folder / checkpoint.STATE).exists()
         return tagger
 
@@ -155,18 +165,23 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         unit = Unit.PAIR if Unit.PAIR in units else Unit.WORD
         if unit is Unit.PAIR and len(units) > 1:
             raise DataError("expected cells that all label pairs, or none; got both; tag them one after the other")
-        sentences = (as_sentence(text, targets[0].language, unit) for text in texts)
+        segmenter = self.segmenter(targets[0])
+        sentences = (as_sentence(text, segmenter, unit) for text in texts)
         queries = [self.query(Sentence(()), cell, samples, options) for cell in targets]
         for chunk in _chunks(sentences, chunk_sentences):
             tagged = self.tag_queries([replace(query, sentence=sentence) for query in queries for sentence in chunk])
             yield from zip(*(tagged[i : i + len(chunk)] for i in range(0, len(tagged), len(chunk))), strict=True)
+
+    def segmenter(self, cell: str | Cell, whole: bool = False) -> Segmenter:
+        """Return what splits raw text in the language of a cell; see `Segmenter` for `whole`."""
+        return Segmenter(self.target(cell).language, self.segmentation, whole)
 
     def query(
         self, text: Text, cell: str | Cell, samples: int | None = None, options: TaggingOptions | None = None
     ) -> Query:
         """Check what is asked, and make a query for `tag_queries`: a sentence to tag in a cell."""
         target, options = self.target(cell), options or TaggingOptions()
-        sentence = as_sentence(text, target.language, self.model.inventory.task(target.task).unit)
+        sentence = as_sentence(text, self.segmenter(target), self.model.inventory.task(target.task).unit)
         n_samples = self.config.prediction.samples if samples is None else samples
         if n_samples < 0:
             raise ConfigError(f"expected samples of 0 (plug-in) or more, got {n_samples}")
@@ -328,6 +343,7 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
             save_expected(folder, self.expectations)
         if self.profiles is not None:
             self.profiles.save(folder)
+        save_segmentation(folder, self.segmentation)
         save_results(folder, self.results)
         write_card(folder)
 
@@ -410,15 +426,15 @@ def load(
     return Tagger.from_pretrained(folder, revision=revision, encoder=encoder, cache=cache)
 
 
-def as_sentence(text: Text, language: str, unit: Unit = Unit.WORD) -> Sentence:
-    """Convert words to a sentence; a string is first split into words by the rules of the language."""
+def as_sentence(text: Text, segmenter: Segmenter, unit: Unit = Unit.WORD) -> Sentence:
+    """Convert words to a sentence; a string is first split into words."""
     if isinstance(text, Sentence) and (not text.words or (text.unit is Unit.PAIR) == (unit is Unit.PAIR)):
         return text
     if unit is not Unit.PAIR and not isinstance(text, Sentence):
-        return split_words(text, language) if isinstance(text, str) else Sentence(tuple(text))
+        return segmenter.split_words(text) if isinstance(text, str) else Sentence(tuple(text))
     parts = () if isinstance(text, Sentence) else text.split("\t") if isinstance(text, str) else text
     if unit is Unit.PAIR and len(parts) == 2 and all(part.strip() for part in parts):
-        return Sentence.pair(split_words(parts[0], language), split_words(parts[1], language))
+        return Sentence.pair(segmenter.split_words(parts[0]), segmenter.split_words(parts[1]))
     pair = "a pair of sentences, as two strings or one with a tab between"
     raise DataError(f"expected {pair if unit is Unit.PAIR else 'a sentence'}, got {text!r:.60}")
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crossfill.config import Config
+from crossfill.data.conllu import reread
 from crossfill.encoders.base import Encoder
 from crossfill.grid.cells import Cell, Grid
-from crossfill.grid.sentence import Corpus
+from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.methods.registry import Plan, build_model, find_method
 from crossfill.model import Model
 from crossfill.progress import Report
@@ -74,6 +75,19 @@ def texts_by_language(grid: Grid, seen: Collection[Cell]) -> dict[str, list[Corp
     for cell in grid.cells:
         texts[cell.language].append(readable_text(grid, cell, cell in seen).text())
     return texts
+
+
+def cut_sentences(grid: Grid, seen: Collection[Cell]) -> dict[str, list[Sentence]]:
+    """Read the sentences of each language's CoNLL-U files again that may be read, with their contractions."""
+    places: dict[str, set[tuple[str, int]]] = {language: set() for language in grid.inventory.languages}
+    for cell in grid.cells:
+        corpus = readable_text(grid, cell, cell in seen)
+        lines = corpus.all_lines()[corpus.offsets[:-1]].tolist()
+        places[cell.language].update(zip(corpus.all_files(), lines, strict=True))
+    return {
+        language: [s for path in sorted({p for p, _ in some}) for s in reread(Path(path)) if (path, s.lines[0]) in some]
+        for language, some in places.items()
+    }
 
 
 def texts_to_encode(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from crossfill import checkpoint
 from crossfill.config import Config
+from crossfill.data.boundaries import Segmentation
 from crossfill.data.codes import find_cell
 from crossfill.data.folder import load_grid
 from crossfill.encoders.base import Encoder, build_encoder
@@ -33,7 +34,7 @@ from crossfill.tagger.card import CardInfo, describe_data
 from crossfill.tagger.crossfit import CANDIDATES, compare_held_out, expect_unseen, folds
 from crossfill.tagger.presets import RunRequest, choose_settings
 from crossfill.tagger.tagger import Tagger
-from crossfill.tagger.train import texts_by_language, texts_to_encode, train_model
+from crossfill.tagger.train import cut_sentences, texts_by_language, texts_to_encode, train_model
 from crossfill.training.loop import Progression
 from crossfill.training.processes import is_first_process, is_only_process, leave
 
@@ -210,6 +211,7 @@ class TrainingRun:
         tagger = Tagger(model, config, calibration, card=CardInfo(data=describe_data(self.grid, model.seen)))
         if is_first_process():
             tagger.profiles = LanguageProfiles.of(texts_by_language(self.grid, self.seen))
+            tagger.segmentation = Segmentation.fit(cut_sentences(self.grid, self.seen))
             if comparison is not None:
                 tagger.expectations = expect_unseen(model, self.grid, self.unseen, comparison)
             if scored is not None:

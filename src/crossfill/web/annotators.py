@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
 from crossfill.adaptation.heads import without_adapted
-from crossfill.data.segmentation import split_text
+from crossfill.data.segmentation import Segmenter
 from crossfill.errors import CrossfillError, DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
@@ -239,7 +239,7 @@ def _tasks(engine: Engine, cell: Cell, request: TasksRequest, version: str) -> R
     """Cut the texts of all tasks of a request into sentences, to be answered with their predictions."""
     labelling = LabelConfig.parse(request.label_config)
     texts = [labelling.text(task.get("data")) for task in request.tasks]
-    tasks = [list(split_text(text, cell.language)) for text in texts]
+    tasks = [list(Segmenter(cell.language).split_text(text)) for text in texts]
 
     def answer(taggings: Iterable[Tagging]) -> dict[str, Any]:
         rest = iter(taggings)

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from crossfill.data.segmentation import split_text
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
@@ -171,9 +170,9 @@ class Engine:
             sentences = [Sentence(tuple(words)) for words in request.sentences or () if words]
         elif True in pairs:
             lines = filter(str.strip, request.text.splitlines())
-            sentences = [as_sentence(line, cells[0].language, Unit.PAIR) for line in lines]
+            sentences = [as_sentence(line, self.tagger.segmenter(cells[0]), Unit.PAIR) for line in lines]
         else:
-            sentences = list(split_text(request.text, cells[0].language))
+            sentences = list(self.tagger.segmenter(cells[0], whole=True).split_text(request.text))
         if not (n_words := sum(map(len, sentences))):
             raise DataError("expected at least one word, got none")
         check_size("words", self.settings.max_words, n_words)

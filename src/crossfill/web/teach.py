@@ -92,7 +92,9 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
 
         def work() -> dict[str, Any]:
             cell = tagger.cell(asked.cell)
-            items = read_items(BytesIO(asked.text.encode()), "the text", asked.format, cell.language)
+            items = read_items(
+                BytesIO(asked.text.encode()), "the text", asked.format, tagger.segmenter(cell, whole=True)
+            )
             sentences = [item.sentence for item in items]
             check_size("words in a sentence", limits.max_words, max(map(len, sentences), default=0))
             done = teacher.by_text(cell)

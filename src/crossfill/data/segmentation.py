@@ -60,28 +60,32 @@ class Segmenter:
 
     def split_text(self, text: str) -> Iterator[Sentence]:
         """Split a text into its sentences; none spans a blank line."""
-        start = 0
-        while start < len(text):
-            blank = _BLANK_LINE.search(text, start)
-            end = blank.end() if blank else len(text)
-            while text[start:end].strip():
-                window = text[start : min(end, start + LONGEST_WINDOW)]
-                sentences, length = self._sentences(window), len(window)
-                if start + length < end:  # the last sentence may go on
-                    length = sentences[-1][0][0][0] if len(sentences) > 1 else window.rfind(" ") + 1 or length
-                    sentences = sentences[:-1] or self._sentences(window[:length])
-                for tokens in sentences:
-                    yield self._sentence(text, start, tokens)
-                start += length
-            start = end
+        ends = [*(blank.end() for blank in _BLANK_LINE.finditer(text)), len(text)]
+        for start, end in pairwise((0, *ends)):
+            for offset, tokens in self._sentences(text, start, end):
+                yield self._sentence(text, offset, tokens)
 
     def split_words(self, text: str, start: int = 0, end: int | None = None) -> Sentence:
         """Split the words of a sentence, `text` from `start` to `end`; they hold all its characters but white space."""
-        tokens = [token for sentence in self._sentences(text[start:end], one=True) for token in sentence]
-        return self._sentence(text, start, tokens)
+        parts = self._sentences(text, start, len(text) if end is None else end, one=True)
+        return self._sentence(text, 0, [((o + a, o + b), words) for o, tokens in parts for (a, b), words in tokens])
 
-    def _sentences(self, window: str, one: bool = False) -> list[list[Token]]:
-        """Split text into the tokens of its sentences, or of `one`."""
+    def _sentences(self, text: str, start: int, end: int, one: bool = False) -> Iterator[tuple[int, list[Token]]]:
+        """Yield the tokens of each sentence of a paragraph, or of `one`, and where these are counted from.
+
+        A long paragraph is looked at in windows, each from where the last whole sentence ended: with quotes and
+        brackets, the time that sentencex takes grows with the square of the length.
+        """
+        while start < end:
+            window = text[start : min(end, start + LONGEST_WINDOW)]
+            sentences, length = self._cut(window, one), len(window)
+            if start + length < end:  # the last sentence may go on
+                length = sentences[-1][0][0][0] if len(sentences) > 1 else window.rfind(" ") + 1 or length
+                sentences = sentences[:-1] or self._cut(window[:length], one)
+            yield from ((start, tokens) for tokens in sentences)
+            start += length
+
+    def _cut(self, window: str, one: bool) -> list[list[Token]]:
         if self.learnt is not None:
             return self.learnt.cut(window, self.language)
         sentences, start = list[list[Token]](), 0

@@ -78,19 +78,19 @@ def test_cells_that_lie_far_from_what_is_generated_get_wider_priors() -> None:
     assert adjusted(CellVariances(1.0, 1.0, spread=0.0), generated, examples, NOTHING_KNOWN).weights == 1.0
 
 
-def test_words_left_out_are_predicted_by_heads_that_never_saw_them() -> None:
-    generated, examples = drawn(1.0, seed=20, n_sentences=6)
+def test_words_left_out_are_predicted_almost_as_by_heads_that_never_saw_them() -> None:
+    generated, examples = drawn(1.0, seed=20, n_sentences=40)
     fit = Fit.of(generated, examples, CellVariances(1.0, 1.0))
-    for sentence in range(6):
+    refitted = torch.zeros_like(fit.leave_out_logits)
+    for sentence in range(40):
         out = examples.words_of([sentence])
-        others = examples.words_of([i for i in range(6) if i != sentence])
-        problem = PosteriorProblem(
-            fit.problem.prior,
-            Categorical.of(examples.labels[others], len(generated.mean)),
-            fit.problem.matrix.take(others),
-        )
-        expected = fit.problem.matrix.take(out).times(problem.mode().mean)
-        torch.testing.assert_close(fit.leave_out_logits[out], expected, atol=0.05, rtol=0.02)
+        others = examples.words_of([i for i in range(40) if i != sentence])
+        likelihood = Categorical.of(examples.labels[others], len(generated.mean))
+        problem = PosteriorProblem(fit.problem.prior, likelihood, fit.problem.matrix.take(others))
+        refitted[out] = fit.problem.matrix.take(out).times(problem.approximate_mode().mean)
+    moves = [(logits - fit.problem.mode.logits).flatten() for logits in (fit.leave_out_logits, refitted)]
+    assert float(torch.stack(moves).corrcoef()[0, 1]) > 0.9
+    assert float((fit.leave_out_logits.softmax(-1) - refitted.softmax(-1)).abs().max()) < 0.1
 
 
 def test_sentences_without_spans_leave_a_head_where_it_was_generated() -> None:

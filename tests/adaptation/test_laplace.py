@@ -79,6 +79,62 @@ def test_posterior_and_evidence_equal_the_closed_form_in_a_linear_gaussian_model
     assert found.evidence == pytest.approx(float(marginal.log_prob(observed)), abs=1e-6)
 
 
+def without(problem: PosteriorProblem, group: Tensor) -> Tensor:
+    """The logits of some words at the mode of the posterior without them."""
+    others = torch.ones(len(problem.matrix), dtype=torch.bool)
+    others[group] = False
+    rest = others.nonzero().squeeze(1)
+    refitted = PosteriorProblem(problem.prior, problem.likelihood.take(rest), problem.matrix.take(rest))
+    return problem.matrix.take(group).times(refitted.mode.mean)
+
+
+@pytest.mark.parametrize("sizes", [[7], [1, 1, 1, 1], [2, 5, 3]])
+def test_influence_is_the_closed_form_in_a_linear_gaussian_model(sizes: list[int]) -> None:
+    """Its objective is quadratic and its curvature a Kronecker product, so that a Newton step arrives."""
+    n_words = sum(sizes) + 2
+    problem = PosteriorProblem(
+        some_prior(), Gaussian(noise(n_words, N_LABELS), 0.3), DesignMatrix.plain(noise(n_words, N_FEATURES))
+    )
+    *groups, rest = torch.arange(n_words).split([*sizes, 2])
+    found = problem.leave_out_logits(groups)
+    for group in groups:
+        torch.testing.assert_close(found[group], without(problem, group), rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(found[rest], problem.mode.logits[rest])
+
+
+@pytest.mark.parametrize(("labels", "width"), [(17, 3.0), (7, 2.4)])
+@pytest.mark.parametrize("n_sentences", [4, 40])
+def test_influence_is_near_to_refitting(labels: int, width: float, n_sentences: int) -> None:
+    """Sizes of real adaptations: half of the variance of a logit is of cues, most of which are rare."""
+    rng = torch.Generator().manual_seed(labels)
+    n_words, n_features, n_cues, words = 12 * n_sentences, 64, 1000, 12
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=rng, dtype=torch.float64)
+
+    features = random(n_words, n_features) * (1 + torch.arange(n_features) / 10) ** -0.5
+    mean_square = float((features**2).sum(1).mean())
+    features[:, -1] = 1.0
+    places = (torch.rand(3 * n_words, generator=rng) ** 3 * n_cues).long()
+    matrix = DesignMatrix(features, torch.arange(n_words).repeat(3), places, torch.ones(n_cues).double())
+    centre, factor = 0.3 * random(labels, n_features), 0.05 * random(8, labels, n_features)
+    centre[0, -1] += 2 if labels == 7 else 0
+    prior = HeadPrior(centre, factor, torch.zeros(n_features).double()).widened(width**2 / mean_square, 0.5)
+    prior = prior.with_columns(torch.full((n_cues,), 4.0))
+    truth = features @ (centre + 0.3 * random(labels, n_features)).T
+    gold = torch.multinomial(truth.softmax(-1), 1, generator=rng).squeeze(1)
+    problem = PosteriorProblem(prior, Categorical.of(gold, labels), matrix)
+    groups = torch.arange(n_words).split(words)[:: n_sentences // 4]
+    found, mode, chosen = problem.leave_out_logits(groups), problem.mode.logits, torch.cat(groups)
+    moves, exact = found[chosen] - mode[chosen], torch.cat([without(problem, g) for g in groups]) - mode[chosen]
+    moves, exact = (one - one.mean(1, keepdim=True) for one in (moves, exact))
+    correlation = float(torch.stack([moves.flatten(), exact.flatten()]).corrcoef()[0, 1])
+    assert correlation > 0.96
+    assert float((moves - exact).norm()) < 0.3 * float(exact.norm())
+    assert float((moves - exact).abs().max()) < 0.6 * float(exact.abs().max())
+    assert 0.85 < float((moves * exact).sum() / (exact**2).sum()) < 1.05
+
+
 def test_draws_have_the_covariance_of_the_posterior() -> None:
     found = laplace(
         PosteriorProblem(some_prior(), Gaussian(noise(3, N_LABELS), 0.3), DesignMatrix.plain(noise(3, N_FEATURES)))

@@ -157,10 +157,6 @@ def _first(examples: Examples) -> Examples:
     return examples.take(chosen)
 
 
-MOST_FOLDS = 10
-"""Sentences are left out one at a time; with more of them, in this many groups."""
-
-
 @dataclass(frozen=True)
 class HeadWithCues(Classifier):
     """W x + b + Σ u of the cues of the word that the cell knows."""
@@ -252,9 +248,8 @@ class Fit:
 
     @cached_property
     def leave_out_logits(self) -> Float[Tensor, "words labels"]:
-        """Logits of the words, by heads that were fitted without their sentence."""
-        order, n_folds = self.examples.shuffled(), min(len(self.examples), MOST_FOLDS)
-        groups = [self.examples.words_of(order[fold::n_folds]) for fold in range(n_folds)]
+        """Logits of the words, by the head without their sentence."""
+        groups = torch.arange(len(self.examples.labels)).split(self.examples.lengths.tolist())
         centre = self.problem.matrix.times(self.problem.prior.mean)
         moved = centre + self.trust * (self.problem.leave_out_logits(groups) - centre)
         return moved[: len(self.examples.labels)]

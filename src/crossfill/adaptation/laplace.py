@@ -9,7 +9,7 @@ term is ½ |z|² + ½ |E|²: approximately in single precision, then from there 
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -141,7 +141,7 @@ class Categorical(Likelihood):
         return (weights @ p).diag() - p.T @ (weights[:, None] * p), weights * (1 - (p**2).sum(-1))
 
 
-TOLERANCE, APPROXIMATE_TOLERANCE = 1e-11, 1e-5
+TOLERANCE, APPROXIMATE_TOLERANCE = 1e-10, 1e-5
 """A descent stops at a step that promises less than this decrease of the objective, as a share of it."""
 _STEPS, _APPROXIMATE_STEPS = 500, 50
 
@@ -164,6 +164,7 @@ class PosteriorProblem:
     def __init__(self, prior: HeadPrior, likelihood: Likelihood, matrix: DesignMatrix) -> None:
         self.prior, self.likelihood, self.matrix = prior, likelihood, matrix
 
+    @cached_property
     def mode(self) -> Mode:
         """θ̂, as exactly as double precision has it."""
         objective = NegativeLogPosterior.of(self, torch.float64)
@@ -173,17 +174,41 @@ class PosteriorProblem:
         """θ̂ to about two digits, several times faster."""
         return self._mode(self._objective, self._approximate)
 
-    def leave_out_logits(self, groups: Sequence[Tensor]) -> Float[Tensor, "words labels"]:
-        """The logits of words, near the mode of the posterior without the word's group; zero for words in none."""
-        logits = torch.zeros_like(self._objective.base)
+    def leave_out_logits(self, groups: Iterable[Tensor]) -> Float[Tensor, "words labels"]:
+        """The logits of words by a Newton step from the mode to that without their group; as they are in no group.
+
+            s + C ∇        C = (I − A Λ)⁻¹ A
+
+        ∇ is the gradient of the group's loss, A the posterior covariance of its logits, from which Woodbury takes its
+        own curvature Λ. Λ counts by its diagonal, and cues as independent, so that A is a block for each label, and
+        what these share by the few columns of B (`crossfill.adaptation.gaussian`).
+        """
+        logits, prior, matrix = self.mode.logits, self.prior, self._objective.matrix
+        units, given = torch.eye(logits.shape[1], dtype=logits.dtype), matrix.given
+        curved = [self.likelihood.hessian_product(logits, unit.expand_as(logits)) @ unit for unit in units]
+        curvature = torch.stack(curved).to(given)
+        inverse = torch.stack(
+            [torch.linalg.inv((given.T * own) @ given + torch.eye(given.shape[1])) for own in curvature]
+        )
+        root = torch.linalg.inv(torch.linalg.cholesky(prior.capacitance()))
+        factor = torch.einsum("qr,rlf->lfq", root, prior.factor / prior.variance.sqrt()).to(given)[:, : given.shape[1]]
+        gap = torch.eye(len(root)) - (factor.mT @ inverse @ factor).sum(0)
+        shared = given @ inverse @ factor @ torch.linalg.inv(torch.linalg.cholesky((gap + gap.T) / 2)).T
+        of_cues = torch.zeros(len(units), len(matrix.values)).index_add_(1, matrix.places, curvature[:, matrix.words])
+        gradients = self.likelihood.gradient(logits).T.unsqueeze(2).to(given)
+        changes = torch.zeros_like(gradients)
         for group in groups:
-            others = torch.ones(len(logits), dtype=torch.bool)
-            others[group] = False
-            point = self._objective.take(others.nonzero().squeeze(1)).minimise(
-                _APPROXIMATE_STEPS, APPROXIMATE_TOLERANCE, self._approximate
-            )
-            logits[group] = self._objective.logits(point)[group]
-        return logits.double()
+            rows, gradient, own = matrix.take(group), gradients[:, group], curvature[:, group].unsqueeze(1)
+            known, columns = rows.places.unique(return_inverse=True)
+            cues = torch.zeros(len(group), len(known)).index_put_((rows.words, columns), rows.values[rows.places])
+            others = of_cues[:, None, known] * rows.values[known] ** 2 - own @ cues**2
+            covariance = rows.given @ inverse @ rows.given.T
+            right = torch.cat([covariance @ gradient, shared[:, group]], 2)
+            step, along = torch.linalg.solve(torch.eye(len(group)) - covariance * own, right).split([1, len(root)], 2)
+            closing = torch.eye(len(root)) - ((shared[:, group].mT * own) @ along).sum(0)
+            along = along @ torch.linalg.solve(closing, (along.mT @ gradient).sum(0))
+            changes[:, group] = step + along + cues / (1 + others.clamp(min=0)) @ (cues.T @ gradient)
+        return logits + changes.squeeze(2).T
 
     @cached_property
     def _objective(self) -> "NegativeLogPosterior":
@@ -210,22 +235,17 @@ class NegativeLogPosterior:
     """X diag(v)^½."""
     base: Float[Tensor, "words labels"]
     """Logits at the prior's mean."""
-    along: Float[Tensor, "rank words labels"]
-    """Logits of the columns of F."""
+    factor: Float[Tensor, "rank labels given"]
+    """F diag(v)^−½; heads are not generated with cues."""
 
     @classmethod
     def of(cls, problem: PosteriorProblem, kind: torch.dtype) -> "NegativeLogPosterior":
         """The objective of a problem, in some precision."""
         prior, matrix = problem.prior, problem.matrix.to(kind)
-        n_given = matrix.given.shape[1]  # heads are not generated with cues
-        along = matrix.given @ prior.factor[..., :n_given].to(kind).mT
-        scale = prior.variance.sqrt().to(kind)
-        return cls(problem.likelihood, matrix.scaled(scale), matrix.times(prior.mean.to(kind)), along)
-
-    def take(self, words: Int[Tensor, "chosen"]) -> "NegativeLogPosterior":
-        """The objective with some of the words only."""
-        return NegativeLogPosterior(
-            self.likelihood.take(words), self.matrix.take(words), self.base[words], self.along[:, words]
+        scale = prior.variance.sqrt()
+        factor = (prior.factor / scale)[..., : matrix.given.shape[1]]
+        return cls(
+            problem.likelihood, matrix.scaled(scale.to(kind)), matrix.times(prior.mean.to(kind)), factor.to(kind)
         )
 
     def logits(self, point: Float[Tensor, "size"]) -> Float[Tensor, "words labels"]:
@@ -234,15 +254,16 @@ class NegativeLogPosterior:
 
     def change(self, direction: Float[Tensor, "size"]) -> Float[Tensor, "words labels"]:
         """The change of the logits along a direction."""
-        rank = len(self.along)
-        effects = direction[rank:].view(self.base.shape[1], -1)
-        return self.matrix.times(effects) + torch.einsum("r,rnl->nl", direction[:rank], self.along)
+        rank, n_labels, n_given = self.factor.shape
+        effects = direction[rank:].view(n_labels, -1).clone()
+        effects[:, :n_given] += (direction[:rank] @ self.factor.flatten(1)).view(n_labels, n_given)
+        return self.matrix.times(effects)
 
     def transpose_product(self, gradients: Float[Tensor, "words labels"]) -> Float[Tensor, "size"]:
         """The gradient with respect to (z, E), from that with respect to the logits."""
-        return torch.cat(
-            [torch.einsum("rnl,nl->r", self.along, gradients), self.matrix.transpose_product(gradients).flatten()]
-        )
+        effects = self.matrix.transpose_product(gradients)
+        along = self.factor.flatten(1) @ effects[:, : self.factor.shape[2]].flatten()
+        return torch.cat([along, effects.flatten()])
 
     def __call__(self, point: Float[Tensor, "size"]) -> tuple[float, Float[Tensor, "size"]]:
         """The value and the gradient."""
@@ -255,7 +276,7 @@ class NegativeLogPosterior:
     ) -> Float[Tensor, "size"]:
         """The minimum, sought from the prior's mean or another start; the first step is Newton's along the gradient."""
         matrix, n_labels = self.matrix, self.base.shape[1]
-        size = len(self.along) + n_labels * (matrix.given.shape[1] + len(matrix.values))
+        size = len(self.factor) + n_labels * (matrix.given.shape[1] + len(matrix.values))
         point = self.base.new_zeros(size) if start is None else start
         logits = self.logits(point)
         downhill = -point - self.transpose_product(self.likelihood.gradient(logits))
@@ -274,7 +295,7 @@ class Laplace(NamedTuple):
 
 def laplace(problem: PosteriorProblem, approximate: bool = False) -> Laplace:
     """The Gaussian at the mode with the curvature there, and the evidence; the mode may be approximate."""
-    mode = problem.approximate_mode() if approximate else problem.mode()
+    mode = problem.approximate_mode() if approximate else problem.mode
     matrix = problem.matrix.scaled(problem.prior.variance.sqrt())
     curvature = Curvature.of(matrix, *problem.likelihood.hessians(mode.logits))
     posterior, log_det = HeadPosterior.of(mode.mean, problem.prior, curvature)

@@ -8,7 +8,7 @@ from typing import Any
 from huggingface_hub import ModelHubMixin
 
 from crossfill import checkpoint
-from crossfill.adaptation.cell import AdaptedCell, CellCalibration, adapt_cell
+from crossfill.adaptation.cell import AdaptedCell, adapt_cell
 from crossfill.adaptation.examples import Examples
 from crossfill.adaptation.heads import adapted_cells, check_test_data, generated_prior, with_adapted, with_tasks
 from crossfill.adaptation.languages import add_language
@@ -262,19 +262,16 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         examples: Examples,
         cell: Cell,
         task: Task | None = None,
-        calibration: CellCalibration | None = None,
         lexicon: Lexicon | None = None,
     ) -> AdaptedCell:
         """Adapt a cell to exactly these sentences and forms, without a change of the tagger.
-
-        A given `calibration` is kept.
 
         `task` is needed if the model does not know it yet.
         """
         task = task or self.model.inventory.task(cell.task)
         of_task = self.calibration.of(cell.task, 0) if self.calibration else None
         prior = generated_prior(self.model, cell, task)
-        return adapt_cell(prior, examples, cell, task, calibration or of_task, lexicon=lexicon)
+        return adapt_cell(prior, examples, cell, task, of_task, lexicon=lexicon)
 
     def cell_to_adapt(self, name: str | Cell) -> Cell:
         """Find the cell of this name; it may be of a task that the model does not know, in one of its languages."""

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from crossfill.adaptation.cell import AdaptedCell, CellCalibration
+from crossfill.adaptation.cell import AdaptedCell
 from crossfill.adaptation.examples import Examples, joined
 from crossfill.adaptation.heads import without_adapted
 from crossfill.adaptation.storage import save_adapted
@@ -277,7 +277,7 @@ class Teacher:
                 taught.again, number = False, None
 
     def _adapt(self, taught: TaughtCell, number: int | None) -> None:
-        """Refit the head with its old calibration, which is quick, then calibrate it unless it is to learn again."""
+        """Adapt to the sentences of a state, serve what comes of it, and have its score estimated."""
         with self._lock:
             state = taught.refresh()
             if number is None:
@@ -289,19 +289,14 @@ class Teacher:
                 corpus = corpus_of(state.accepted[name])
                 with self.encoding:
                     taught.encoded[name] = Examples.of(without_adapted(self.tagger.model), taught.cell, corpus)
-        examples, before = taught.examples(names), self.tagger.adapted.get(taught.cell)
-        adapted, lexicon = taught.before, taught.before.lexicon if taught.before else None
+        examples, adapted = taught.examples(names), taught.before
+        lexicon = taught.before.lexicon if taught.before else None
         if examples is not None:
-            calibration = before.calibration if before is not None else CellCalibration()
-            adapted = self.tagger.adapted_to(examples, taught.cell, calibration=calibration, lexicon=lexicon)
+            adapted = self.tagger.adapted_to(examples, taught.cell, lexicon=lexicon)
         with self.encoding, self._lock:  # features and heads of a model belong together
             self.tagger.replace_adapted(taught.cell, adapted)
             taught.serving, taught.problem = number, None
             taught.estimating = self._estimator.submit(self._estimate, taught, number, examples)
-        if examples is not None and not taught.again:
-            adapted = self.tagger.adapted_to(examples, taught.cell, lexicon=lexicon)
-            with self.encoding:
-                self.tagger.replace_adapted(taught.cell, adapted)
 
     def _estimate(self, taught: TaughtCell, number: int, examples: Examples | None) -> None:
         def given_up() -> bool:

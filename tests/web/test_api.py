@@ -16,9 +16,8 @@ from crossfill.methods.factorized.factorized_heads import FactorizedHeads
 from crossfill.methods.registry import build_model
 from crossfill.prediction.tagging import TaggingOptions
 from crossfill.tagger.tagger import Tagger
-from crossfill.web.app import build_app
+from crossfill.web.app import build_app, describe_grid
 from crossfill.web.engine import SampledHeads
-from crossfill.web.overview import describe_grid
 from crossfill.web.serve_settings import ServeSettings
 from tests.scenarios import INVENTORY, SEEN, SMALL
 from tests.web.servers import running
@@ -93,7 +92,7 @@ def test_spreads_are_deviations_of_samples(tagger: Tagger):
     import torch
 
     from crossfill.measures.significance import pca
-    from crossfill.web.overview import language_map
+    from crossfill.web.app import language_map
 
     heads = tagger.model.heads
     assert isinstance(heads, FactorizedHeads)

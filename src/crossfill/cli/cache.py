@@ -47,14 +47,12 @@ def cache(
 def _list(store: "FeatureCache", entries: "list[Entry]") -> None:
     groups: dict[str, dict[str, list[Entry]]] = {}
     for entry in entries:
-        about, encoder, settings = entry.about, "unknown encoder", "unreadable"
-        if about:
-            encoder = f"{about.get('label')} ({str(about.get('encoder'))[:8]})"
-            what = f"layer {about.get('layer') or 'last'}, {about.get('pooling')} piece, {about.get('precision')}"
-            if "pieces_of_layer" in about:
-                what = f"states after layer {about['pieces_of_layer']}"
-            settings = f"{what}, windows of {about.get('max_pieces')}"
-        groups.setdefault(encoder, {}).setdefault(settings, []).append(entry)
+        about = entry.about
+        what = f"layer {about.get('layer') or 'last'}, {about.get('pooling')} piece, {about.get('precision')}"
+        if "pieces_of_layer" in about:
+            what = f"states after layer {about['pieces_of_layer']}"
+        encoder = f"{about.get('label', 'unreadable')} ({str(about.get('encoder'))[:8]})"
+        groups.setdefault(encoder, {}).setdefault(f"{what}, windows of {about.get('max_pieces')}", []).append(entry)
     typer.echo(str(store.folder) if groups else f"{store.folder}\n  no features")
     for encoder, by_settings in sorted(groups.items()):
         typer.echo(f"  {encoder}")

@@ -87,11 +87,8 @@ def as_report(results: "Sequence[CellResult]") -> dict[str, Any]:
         measured = list(map(_measures, group))
         values = {name: mean([one[name] for one in measured]) for name in measured[0]}
         means.append({"task": task, "seen": seen, "corpora": len(group), **values})
-    entries = [result.as_dict() | _measures(result) for result in results]
-    for entry in entries:
-        entry.pop("label_sets", None)
     alpha = next((result.label_sets.alpha for result in results if result.label_sets is not None), None)
-    return {"alpha": alpha, "means": means, "results": entries}
+    return {"alpha": alpha, "means": means, "results": [result.as_dict() | _measures(result) for result in results]}
 
 
 def _measures(result: "CellResult") -> dict[str, float]:
@@ -99,7 +96,6 @@ def _measures(result: "CellResult") -> dict[str, float]:
     names = ("score", "nll", "ece", "aurc")
     flat = {f"{kind}_{name}": result.measures(kind)[name] for kind in ("plug_in", "averaged") for name in names}
     sets = {} if result.label_sets is None else asdict(result.label_sets)
-    sets.pop("alpha", None)
     return flat | {"errors_removed_at_80": result.errors_removed} | sets
 
 

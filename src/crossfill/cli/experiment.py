@@ -71,8 +71,8 @@ def _show_plan(checked: "CheckedStudy", run: Path) -> None:
     for job in checked.plan.jobs.values():
         entries = [entry for entry in checked.plan.entries if entry.job == job.id]
         uses = dict.fromkeys(f"{e.partition} {e.ablation and f'{e.ablation}: {e.variant}'}".strip() for e in entries)
-        cells = f"{len(job.seen)} seen and {len(job.unseen)} unseen cells"
         steps = f"{job.config.training.steps:,} steps" if job in missing else "done"
+        cells = f"{len(job.seen)} seen and {len(job.unseen)} unseen cells"
         typer.echo(f"{job.title}: {', '.join(uses)}; {cells}; {steps}")
     typer.echo(
         f"{len(checked.plan.jobs)} jobs for {len(checked.plan.entries)} entries, {len(missing)} to do: "

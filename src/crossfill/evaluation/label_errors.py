@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import log_softmax, softmax
 
 from crossfill.data.labels import split_tag
 from crossfill.grid.cells import Cell
@@ -47,7 +48,7 @@ def estimate_noise(logits: Float[np.ndarray, "words labels"], given: Int[np.ndar
     """Estimate ε by expectation maximisation, at the T where the given labels are most likely."""
     others, best = max(1, logits.shape[1] - 1), (-np.inf, LabelNoise(0.0, 1.0))
     for temperature in TEMPERATURES.tolist():
-        q, share = np.exp(_log_softmax(logits / temperature))[np.arange(len(given)), given], 0.05
+        q, share = softmax(logits / temperature, axis=1)[np.arange(len(given)), given], 0.05
         for _ in range(_ROUNDS):
             share = float(_wrong(q, share, others).sum() + 1) / (len(given) + AS_IF)
         likelihood = float(np.log((1 - share) * q + share * (1 - q) / others + 1e-300).sum())
@@ -58,11 +59,6 @@ def estimate_noise(logits: Float[np.ndarray, "words labels"], given: Int[np.ndar
 def _wrong(q: Float[np.ndarray, "words"], share: float, others: int) -> Float[np.ndarray, "words"]:
     wrong = share * (1 - q) / others
     return wrong / np.maximum(wrong + (1 - share) * q, 1e-300)
-
-
-def _log_softmax(logits: Float[np.ndarray, "words labels"]) -> Float[np.ndarray, "words labels"]:
-    centred = logits - logits.max(1, keepdims=True)
-    return centred - np.log(np.exp(centred).sum(1, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -97,7 +93,7 @@ def find_errors(
     places = np.flatnonzero(all_given >= 0)
     given, logits = all_given[places], logits[places]
     noise = estimate_noise(logits, given)
-    logs = _log_softmax(logits / noise.temperature)
+    logs = log_softmax(logits / noise.temperature, axis=1)
     surprise, expected = -logs[np.arange(len(given)), given], logs.argmax(1)
     wrong = _wrong(np.exp(-surprise), noise.share, max(1, len(labels) - 1))
     starts = corpus.offsets if len(corpus.labels) == corpus.n_words else np.arange(len(corpus) + 1)

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from crossfill import checkpoint
 from crossfill.data.codes import language_name, language_tag
 from crossfill.encoders.hub import Origin
+from crossfill.errors import listed
 from crossfill.evaluation.expected import Expectations, load_expected
 from crossfill.evaluation.results import CellResult
 from crossfill.files import write_atomically, write_json
@@ -134,8 +135,11 @@ def write_card(folder: Path) -> None:
         "scores": _scores(results),
         "expected": _expected(load_expected(folder), {result.cell for result in results}),
         "calibration": _calibration(load_calibration(folder), config.prediction.samples),
-        "zero_shot": _zero_shot(unseen, len({r.cell for r in results if not r.seen})),
+        "zero_shot": "",
     }
+    if unseen:
+        n_scored, names = len({r.cell for r in results if not r.seen}), listed((f"`{cell}`" for cell in unseen), 12)
+        parts["zero_shot"] = f"- {len(unseen)} cells are zero-shot ({names}); {n_scored} of them were measured above."
     text = re.sub(r"\n{3,}", "\n\n", _TEMPLATE.read_text(encoding="utf-8").format_map(parts))
     header = f"---\n{_metadata(inventory, info, results, encoder).to_yaml()}\n---\n\n"
     write_atomically(folder / checkpoint.CARD, (header + text).encode())
@@ -182,11 +186,6 @@ def _calibration(calibration: Calibration | None, n_samples: int) -> str:
         f"On seen cells that were held out in turn, by models trained without them, {n_samples} samples:\n\n"
         + _table("task | words | sentences | temperature | label sets at α = 0.1 keep p ≥", rows)
     )
-
-
-def _zero_shot(unseen: Sequence[Cell], n_scored: int) -> str:
-    names = ", ".join(f"`{cell}`" for cell in unseen[:12]) + (" …" if len(unseen) > 12 else "")
-    return f"- {len(unseen)} cells are zero-shot ({names}); {n_scored} of them were measured above." if unseen else ""
 
 
 def _metadata(

@@ -197,13 +197,10 @@ class Tagger(ModelHubMixin, library_name="crossfill"):
         """
         if not queries:
             return []
-        open_ones = [query.cell.language == UNKNOWN for query in queries]
-        shares = [self._shares(query) if is_open else {} for query, is_open in zip(queries, open_ones, strict=True)]
+        shares = [self._shares(query) if query.cell.language == UNKNOWN else {} for query in queries]
         asked = []
         for query, of_languages in zip(queries, shares, strict=True):
-            plain = (
-                query.options if len(of_languages) < 2 else replace(TaggingOptions(), interval=query.options.interval)
-            )
+            plain = query.options if len(of_languages) < 2 else TaggingOptions(interval=query.options.interval)
             in_each = (Cell(query.cell.task, language) for language in of_languages)
             asked += [self.query(query.sentence, cell, query.n_samples, plain) for cell in in_each] or [query]
         tagged = iter(tag_queries(self.model, asked, head_of or self.head))

@@ -117,7 +117,7 @@ def test_a_plain_training_says_what_it_does(data: Path, tmp_path: Path, monkeypa
     assert [bar for bar in bars if bar[0].startswith("Encoding")] == [
         ("Encoding words of 1 cell", 32)
     ]  # all have the same text
-    how = "will carry this model with --onnx only: it reads the surface of words, too .*; hidden layers are between"
+    how = "will carry this model with --onnx only: it reads the surface of words .*; it has hidden layers"
     assert re.search(f"crossfill export {how}", result.stderr)
     described = json.loads((tmp_path / "model" / "config_crossfill.json").read_text())["config"]
     assert described["encoder"]["pretrained"]["max_pieces"] == 64  # what the network takes

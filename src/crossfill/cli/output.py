@@ -65,8 +65,7 @@ def say_if_nothing_was_found(results: "Iterable[CellResult]", method: str = "") 
     if nothing := dict.fromkeys(str(result.cell) for result in results if round(100 * result.score, 1) == 0):
         typer.echo(
             f"{method and f'{method}: '}score 0.0, no name was found (or no label right): {listed(nothing)}; try more "
-            "steps (--set training.steps=2000), a pretrained encoder (--encoder), more data, or a few sentences of the "
-            "cell (crossfill adapt)",
+            "steps (--set training.steps=2000), a pretrained encoder, more data, or some sentences (crossfill adapt)",
             err=True,
         )
 

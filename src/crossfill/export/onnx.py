@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from crossfill.encoders import surface
 from crossfill.encoders.pieces import reading_all_as_text
@@ -22,7 +23,7 @@ from crossfill.grid.task import Unit
 from crossfill.tagger.tagger import Tagger
 
 GRAPH = "model.onnx"
-SURFACE = "surface.py"
+_INPUTS = ("input_ids", "attention_mask", "first_piece", "last_piece", "forms", "buckets")
 _USAGE, _OF_SENTENCES = (Path(__file__).with_name(name) for name in ("onnx.md", "onnx_sentences.md"))
 _SURFACE_INPUTS = (
     " Two more, `forms` (sentences × words × numbers, float32) and `buckets`, say how a word is written: `surface.py` "
@@ -33,20 +34,14 @@ _SURFACE_INPUTS = (
 class TaggingGraph(nn.Module):
     """The network, the vectors of words or sentences, hidden layers and the head, as one module over tensors."""
 
-    mean: Float[Tensor, "states"]
-    scale: Float[Tensor, "states"]
-
     def __init__(self, parts: Parts) -> None:
         super().__init__()
         self.network, self.surface, self.hidden = parts.words.network.network, parts.encoder.surface, parts.hidden
-        self.register_buffer("mean", parts.encoder.mean)
-        self.register_buffer("scale", parts.encoder.scale)
         self.unit, self.pooling = parts.unit, parts.words.config.pooling
         self.layer = None if parts.words.layer == parts.words.network.n_layers else parts.words.layer
         self.query = None if parts.query is None else nn.Parameter(parts.query, requires_grad=False)
-        self.head = nn.Linear(parts.weight.shape[1], parts.weight.shape[0])
-        self.head.weight = nn.Parameter(parts.weight, requires_grad=False)
-        self.head.bias = nn.Parameter(parts.bias, requires_grad=False)
+        fixed = (parts.encoder.mean, parts.encoder.scale, parts.weight, parts.bias)
+        self.mean, self.scale, self.weight, self.bias = (nn.Parameter(one, requires_grad=False) for one in fixed)
 
     def forward(
         self,
@@ -74,13 +69,13 @@ class TaggingGraph(nn.Module):
             flat, places = forms.flatten(0, 1), buckets.flatten()
             vectors = torch.cat([vectors, self.surface(flat, places, 0 * places).reshape(*buckets.shape, -1)], -1)
         if self.unit is Unit.SENTENCE:
-            # share of each word in its sentence: sentences × 1 × words
+            # share of each word in its sentence
             inside = first_piece >= -1
             weights = (inside / inside.sum(-1, keepdim=True).clamp(min=1)).to(states.dtype)
             if self.query is not None:
                 weights = (vectors @ self.query).masked_fill(~inside, -torch.inf).softmax(-1).nan_to_num()
             vectors = (weights.unsqueeze(1) @ vectors).squeeze(1)
-        return self.head(self.hidden(vectors))
+        return functional.linear(self.hidden(vectors), self.weight, self.bias)
 
 
 def export_onnx(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage: None) -> tuple[str, ...]:
@@ -111,9 +106,8 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage:
     ids = torch.ones(2, 7, dtype=torch.long)
     example = (ids, torch.ones_like(ids), torch.tensor([[1, 2, 4]] * 2), torch.tensor([[1, 3, 5]] * 2))
     if has_surface:
-        write_atomically(out / SURFACE, _surface_script().encode())
+        write_atomically(out / "surface.py", _surface_script().encode())
         example = (*example, *map(torch.from_numpy, surface.surface_of([("a", "B", "c")] * 2).values()))
-    names = ("input_ids", "attention_mask", "first_piece", "last_piece", "forms", "buckets")[: len(example)]
     sentences, pieces, words = (torch.export.Dim(name, min=1) for name in ("sentences", "pieces", "words"))
     by_piece, by_word = {0: sentences, 1: pieces}, {0: sentences, 1: words}
     log(f"tracing the graph, and writing {out / GRAPH}")
@@ -122,7 +116,7 @@ def export_onnx(tagger: Tagger, cell: Cell, out: Path, log: Log = lambda _stage:
             graph,
             example,
             out / GRAPH,
-            input_names=names,
+            input_names=_INPUTS[: len(example)],
             output_names=["logits"],
             dynamic_shapes=(by_piece, by_piece, *[by_word] * (len(example) - 2)),
             dynamo=True,
@@ -139,8 +133,8 @@ def _surface_script() -> str:
         "import zlib\nfrom collections.abc import Sequence\nfrom functools import lru_cache\n\nimport numpy as np\n\n"
         f"BUCKETS = {surface.BUCKETS}\nFORM = {surface.FORM}\nPLACE = {surface.PLACE}\n"
     )
-    functions = (surface.surface_of, surface.with_places, surface.bucket, surface.form)
-    return "\n\n".join([head, *map(inspect.getsource, functions)])
+    functions = map(inspect.getsource, (surface.surface_of, surface.with_places, surface.bucket, surface.form))
+    return "\n\n".join([head, *functions])
 
 
 @contextmanager

@@ -64,19 +64,14 @@ def take_apart(tagger: Tagger, cell: Cell, onnx: bool = True) -> Parts:
         obstacles.append(f"the heads of method {tagger.config.method} are of another kind than affine ones")
     if obstacles or encoder.source is None or not isinstance(head, Head):
         kind = "an ONNX graph" if onnx else "a transformers token-classification checkpoint"
-        raise ExportError(f"{cell}: {kind} cannot carry this model: {'; '.join(obstacles)}")
+        remedy = "" if export_obstacles(tagger.config, encoder, [task.unit], onnx=True) else "; --onnx carries it"
+        raise ExportError(f"{cell}: {kind} cannot carry this model: {'; '.join(obstacles)}{remedy}")
     weight, bias = head.parameters[0, :, :-1].float(), head.parameters[0, :, -1].float()
     precision = tagger.config.encoder.pretrained.precision
     differs = {
-        f"the encoder computes in float32, and in {precision} in the model": (
-            encoder.stored is not None and precision != "float32"
-        ),
-        "the cell's head is adapted without cues (words, endings, neighbours), which the format has no place for": (
-            cell in tagger.adapted
-        ),
-        "labels are the most probable ones, without crossfill's rules (valid spans, offsets)": (
-            task.kind is TaskKind.SPANS
-        ),
+        f"the encoder computes in float32, and in {precision} in the model": encoder.stored and precision != "float32",
+        "the head was fitted again without the cues of adapted cells (words, endings)": cell in tagger.adapted,
+        "labels are the most probable ones, without crossfill's rules for spans": task.kind is TaskKind.SPANS,
     }
     notes = tuple(note for note, holds in differs.items() if holds)
     hidden, parts = tagger.model.hidden_of(cell.task), encoder.parts(cell.language)
@@ -106,13 +101,12 @@ def write_surroundings(parts: Parts, tagger: Tagger, out: Path, usage: str) -> N
         if r.cell == parts.cell
     )
     what = "token" if parts.unit is Unit.WORD else "text"
-    differs = "## How it differs from the model\n\n" + "".join(f"- {note}\n" for note in parts.notes) + "\n"
-    differs = differs if parts.notes else ""
+    differs = "".join(["## How it differs from the model\n", *(f"\n- {note}" for note in parts.notes), "\n\n"])
     card = (
         f"---\npipeline_tag: {what}-classification\nlanguage:\n- {parts.cell.language}\n---\n\n"
         f"# {parts.cell.task} in {parts.cell.language}\n\nA {what} classifier exported from a crossfill model "
         f"(method `{tagger.config.method}`, posterior means plugged in); {seen}. Averaged prediction, and with it the "
-        f"model's doubt about its own parameters, needs crossfill itself.\n\n{usage.strip()}\n\n{differs}"
-        f"## Scores\n\n{measured or 'Not measured.'}\n\nLabels: {', '.join(parts.labels)}\n"
+        f"model's doubt about its own parameters, needs crossfill itself.\n\n{usage.strip()}\n\n"
+        f"{differs if parts.notes else ''}## Scores\n\n{measured or 'Not measured.'}\n\nLabels: {', '.join(parts.labels)}\n"
     )
     write_atomically(out / "README.md", card.encode())

@@ -89,15 +89,8 @@ def train(
         raise DataError("expected the path of a data folder, as there is max_train; got a grid, which has been read")
     names = [hold_out] if isinstance(hold_out, str | Cell) else hold_out
     seen = partition.hold_out(grid.cells, [find_cell(name, grid.cells) for name in names]).seen
-    request = RunRequest(
-        method,
-        encoder,
-        config=config,
-        vectors=vectors,
-        changes=changes,
-        out=None if out is None else Path(out),
-        **options,
-    )
+    out = Path(out) if out else None
+    request = RunRequest(method, encoder, config=config, vectors=vectors, changes=changes, out=out, **options)
     if quiet is None:  # nobody reads standard error but in a terminal or a notebook
         quiet = not sys.stderr.isatty() and "ipykernel" not in sys.modules
     return run(grid, seen, request, log=None if quiet else lambda line: print(line, file=sys.stderr))[0]  # noqa: T201
@@ -231,11 +224,10 @@ class TrainingRun:
         """Encode all text that is not in the cache, with one bar."""
         missing = [(name, text) for name, text in self._texts(scored).values() if not stored.is_stored(text)]
         with ProgressBar(self.log is None or not missing) as bars:
-            names, total = dict.fromkeys(name for name, _ in missing), sum(text.n_words for _, text in missing)
-            update, done = bars.add(f"Encoding words of {_cells(names)}", total), 0
+            title = f"Encoding words of {_cells({name for name, _ in missing})}"
+            update, done = bars.add(title, sum(text.n_words for _, text in missing)), 0
             for name, text in missing:
-                place = f"{list(names).index(name) + 1}: {name}"
-                stored.of(text, lambda words, _, before=done, place=place: update(before + words, place))
+                stored.of(text, lambda words, _, before=done, name=name: update(before + words, name))
                 done += text.n_words
 
     def _build_encoder(self) -> Encoder:
@@ -246,9 +238,7 @@ def export_obstacles(config: Config, encoder: Encoder, units: Collection[Unit], 
     """List what `crossfill export` has no place for, and what changes it; an ONNX graph carries more."""
     settings, source = config.encoder.pretrained, encoder.source
     obstacles = {
-        f"{config.encoder.name} reads hashed n-grams, which no tokenizer makes (train over a pretrained encoder)": (
-            source is None
-        ),
+        f"{config.encoder.name} reads hashed n-grams, no tokens (train over a pretrained encoder)": source is None,
         f"the heads of method {config.method} vote (--method ns)": find_method(config.method).votes,
         "heads of pairs read |u − v| and u ⊙ v (serve these with crossfill serve)": Unit.PAIR in units,
     }
@@ -257,18 +247,12 @@ def export_obstacles(config: Config, encoder: Encoder, units: Collection[Unit], 
 
         kind, last = source.settings.model_type, source.n_layers
         obstacles |= {
-            f"transformers has no token classification over {kind} (--onnx)": kind not in KINDS,
-            "it labels sentences (--onnx)": Unit.SENTENCE in units,
-            "it reads the surface of words, too (--onnx, or --set encoder.surface=false)": config.encoder.surface,
-            "hidden layers are between features and heads (--onnx, or --set heads.hidden=[])": bool(
-                config.heads.hidden
-            ),
-            f"words are read from their {settings.pooling} piece, and pipelines take the first (--onnx)": (
-                settings.pooling != "first"
-            ),
-            f"heads read layer {settings.layer} of {last}, and pipelines read the last (--onnx)": (
-                settings.layer not in (None, last)
-            ),
+            f"transformers has no token classification over {kind}": kind not in KINDS,
+            "it labels sentences": Unit.SENTENCE in units,
+            "it reads the surface of words (--set encoder.surface=false)": config.encoder.surface,
+            "it has hidden layers (--set heads.hidden=[])": bool(config.heads.hidden),
+            f"it reads the {settings.pooling} piece of a word, pipelines the first": settings.pooling != "first",
+            f"it reads layer {settings.layer} of {last}, pipelines the last": settings.layer not in (None, last),
         }
     return [obstacle for obstacle, holds in obstacles.items() if holds]
 

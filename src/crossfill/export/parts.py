@@ -101,12 +101,12 @@ def write_surroundings(parts: Parts, tagger: Tagger, out: Path, usage: str) -> N
         if r.cell == parts.cell
     )
     what = "token" if parts.unit is Unit.WORD else "text"
-    differs = "".join(["## How it differs from the model\n", *(f"\n- {note}" for note in parts.notes), "\n\n"])
+    notes = "\n".join([*["## How it differs from the model\n"][: len(parts.notes)], *(f"- {n}" for n in parts.notes)])
     card = (
         f"---\npipeline_tag: {what}-classification\nlanguage:\n- {parts.cell.language}\n---\n\n"
         f"# {parts.cell.task} in {parts.cell.language}\n\nA {what} classifier exported from a crossfill model "
         f"(method `{tagger.config.method}`, posterior means plugged in); {seen}. Averaged prediction, and with it the "
-        f"model's doubt about its own parameters, needs crossfill itself.\n\n{usage.strip()}\n\n"
-        f"{differs if parts.notes else ''}## Scores\n\n{measured or 'Not measured.'}\n\nLabels: {', '.join(parts.labels)}\n"
+        f"model's doubt about its own parameters, needs crossfill itself.\n\n{usage.strip()}\n\n{notes}\n\n"
+        f"## Scores\n\n{measured or 'Not measured.'}\n\nLabels: {', '.join(parts.labels)}\n"
     )
     write_atomically(out / "README.md", card.encode())

@@ -30,6 +30,14 @@ def test_labels_seen_only_in_dev_or_test():
     assert told(pos_wol=many)[0] == "pos/wol: L0, L1, L2, L3, L4, L5 and 2 more only in test (8 words)"
 
 
+def test_a_few_words_with_a_label_that_other_cells_train_on_are_nothing_odd():
+    rare = {n: Splits("x", train=CLEAN, test=corpus(" ".join(["a/X"] * n))) for n in (9, 10)}
+    teacher = Splits("x", train=corpus("a/X"))
+    assert told(pos_wol=rare[9], pos_yor=teacher) == []
+    assert told(pos_wol=rare[10], pos_yor=teacher) == ["pos/wol: X only in test (10 words)"]
+    assert told(pos_wol=rare[9], ner_yor=teacher) == ["pos/wol: X only in test (9 words)"]
+
+
 def test_duplicate_sentences():
     repeated = corpus(*["a/X b/X"] * 2, *(f"w{i}/X" for i in range(17)))
     assert told(pos_wol=Splits("x", train=repeated)) == ["pos/wol: 1 of 19 train sentences repeat another (5%)"]

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePath
@@ -18,6 +18,7 @@ from crossfill.grid.sentence import EMPTY
 Level = Literal["error", "warning", "recognised", "note", "unread"]
 """`error`: data that had to be left out; `warning`: data that looks wrong; `recognised`: which columns were
 read, of more than two; `note`: what reading changed; `unread`: files that are no corpora, or not asked for."""
+FEWEST_ODD = 10  # words of a label that a cell's training data lack, if other cells train on it
 MOST_DUPLICATES = 0.05  # largest share, without a warning, of sentences that repeat another of the same split
 MOST_OTHER_SCRIPT = 0.1  # of letters outside a cell's main script
 MOST_OTHER_LABELS = 0.1  # of words whose part of speech is none of UD's
@@ -93,6 +94,9 @@ def check_grid(grid: Grid, cut: bool = False) -> list[Message]:
     """
     warnings = []
     tasks_by_script: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    trained: dict[str, set[str]] = defaultdict(set)
+    for cell in grid.cells:
+        trained[cell.task] |= set(grid.training(cell).label_counts())
     for cell, corpora in grid.corpora.items():
         letters: Counter[str] = Counter()
         for splits in corpora:
@@ -102,7 +106,7 @@ def check_grid(grid: Grid, cut: bool = False) -> list[Message]:
                 scripts[_script(character)] += n
             del scripts[""]
             letters += scripts
-            texts = (*_odd_labels(cell, splits, cut), *_odd_text(splits, scripts))
+            texts = (*_odd_labels(cell, splits, trained[cell.task], cut), *_odd_text(splits, scripts))
             warnings += [Message("warning", _place(grid, cell, splits), text) for text in texts]
         for script, _ in letters.most_common(1):
             tasks_by_script[cell.language][script].append(cell.task)
@@ -151,12 +155,15 @@ def _kinds(splits: Splits) -> set[str]:
     return {(split_tag(label) or ("", label))[1] for label in labels}
 
 
-def _odd_labels(cell: Cell, splits: Splits, cut: bool) -> Iterable[str]:
-    """Find labels seen only in dev or test, labels that are no parts of speech, and missing ones."""
+def _odd_labels(cell: Cell, splits: Splits, trained: Collection[str], cut: bool) -> Iterable[str]:
+    """Find labels seen only in dev or test, labels that are no parts of speech, and missing ones.
+
+    A few words whose label other cells of the task train on are nothing odd.
+    """
     known = set(splits.training.label_counts())
     for name in ("dev", "test"):
         counts = splits.parts[name].label_counts()
-        new = sorted(set(counts) - known)
+        new = sorted(x for x in set(counts) - known if x not in trained or counts[x] >= FEWEST_ODD)
         if new and not cut and splits.training is not splits.test and splits.training is not EMPTY:
             n, unit = sum(counts[label] for label in new), splits.parts[name].unit
             yield f"{listed(new, 6)} only in {name} ({n:,} {unit if n == 1 else f'{unit}s'})"

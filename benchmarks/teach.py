@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from serve import served
 
-AT = (10, 50, 100, 200)
+AT = (20, 50, 100, 200)
 TURN = 4.0
 
 

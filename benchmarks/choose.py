@@ -3,12 +3,13 @@
 Models train on the seen cells of all languages of configs/frozen.yaml, and are scored on the unseen cells of the
 languages under `chosen` there. Variants are those of `VARIANTS`, or of a YAML file: changes to the config, by name.
 A line of the file has the measures of a variant, a seed of partitions and a half: score with the decision rule that
-suits these cells, NLL and calibration error, plug-in and averaged; with `--adapt`, the same after some sentences.
+suits these cells, NLL and calibration error, plug-in and averaged; with `--adapt`, the same after some sentences, and
+with `--cues`, scores after some sentences where adapted cells learn everything, or all but one kind of cue.
 """
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ import numpy as np
 import torch
 import yaml
 
+from crossfill.adaptation import cell as adapted_cell
+from crossfill.adaptation import fit
 from crossfill.adaptation.curves import Curve, random_order
 from crossfill.adaptation.examples import Examples
 from crossfill.config import parse_config
+from crossfill.encoders.cues import Cue
 from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.evaluation.scoring import PredictedCell, predict_cell
 from crossfill.grid.cells import Grid
@@ -69,7 +73,24 @@ def measured(cells: Iterable[PredictedCell]) -> dict[str, dict[str, float]]:
     return found
 
 
-def adapted(model: Model, grid: Grid, cells: list[PredictedCell]) -> dict[str, dict[str, float]]:
+def left_out() -> Iterator[str]:
+    """Change what adapted cells learn, and say how: nothing, one kind of cue at a time, transitions, all of these."""
+    scales, pairs = dict(fit.DEFAULT_SCALES), adapted_cell.label_pairs
+    kinds = {cue.name.lower(): {cue} for cue in Cue}
+    for name, cues in {"nothing": set(), **kinds, "transitions": set(), "all": set(Cue)}.items():
+        fit.DEFAULT_SCALES.update(
+            {
+                k: s._replace(cues=tuple(0.0 if c in cues else x for c, x in zip(Cue, s.cues, strict=True)))
+                for k, s in scales.items()
+            }
+        )
+        adapted_cell.label_pairs = pairs if name not in ("transitions", "all") else lambda *_: ()
+        yield name
+    fit.DEFAULT_SCALES.update(scales)
+    adapted_cell.label_pairs = pairs
+
+
+def adapted(model: Model, grid: Grid, cells: list[PredictedCell], averaged: bool = True) -> dict[str, dict[str, float]]:
     """Means over the cells of each task after adapting to some sentences of their training text."""
     rows: dict[tuple[str, int], list[list[float]]] = {}
     for task in sorted({predicted.cell.task for predicted in cells}):
@@ -84,7 +105,7 @@ def adapted(model: Model, grid: Grid, cells: list[PredictedCell]) -> dict[str, d
                 model, predicted.cell, *(Examples.of(model, predicted.cell, c) for c in (training, test)), rule
             )
             order = random_order(len(curve.labelled), 0)
-            for point in curve.points(order, 0, SENTENCES, from_scratch=False):
+            for point in curve.points(order, 0, SENTENCES, from_scratch=False, averaged=averaged):
                 values = [
                     100 * point.adapted,
                     point.nll,
@@ -108,6 +129,7 @@ def main() -> None:
     parser.add_argument("--variants", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[11])
     parser.add_argument("--adapt", action="store_true")
+    parser.add_argument("--cues", action="store_true")
     given = parser.parse_args()
     torch.set_num_threads(1)
     values = read_settings(Path("configs/frozen.yaml"))
@@ -133,9 +155,11 @@ def main() -> None:
                     corpora = grid.evaluation(cell, seen=False).values()
                     parts = [prepare(model.encoder, model.inventory, cell, corpus) for corpus in corpora]
                     cells.append(predict_cell(model, cell, parts, config))
-                row = {"run": run, "unseen": measured(cells)} | (
-                    {"adapted": adapted(model, grid, cells)} if given.adapt else {}
-                )
+                row: dict[str, Any] = {"run": run, "unseen": measured(cells)}
+                if given.adapt:
+                    row["adapted"] = adapted(model, grid, cells)
+                if given.cues:
+                    row["without"] = {name: adapted(model, grid, cells, averaged=False) for name in left_out()}
                 with given.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
                 print(

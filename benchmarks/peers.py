@@ -13,8 +13,9 @@ test sentences by the same scorer; what is done is kept in FOLDER, and not done 
     heads   the same above the encoder: a head with a hidden layer per task, trained as crossfill's `jm` is
 
 `--choose` scores the settings of `SEARCHED` on cells of the languages that report nothing, from 5 and 40 sentences;
-those in `CHOSEN` are the best by task. Without --peer it prints means by task and number of sentences of all that is
-there, and for each method of the run in how many cells it is at or above a peer. Time is of one thread's processor.
+it comes first, as the best by task is what a peer is run with. Without --peer it prints means by task and number of
+sentences of all that is there, and for each method of the run in how many cells it is at or above a peer. Time is of
+one thread's processor, and memory the most that the process had.
 """
 
 import argparse
@@ -38,6 +39,7 @@ from crossfill.config import Config, PretrainedConfig
 from crossfill.encoders.base import ranges
 from crossfill.encoders.cues import LETTERS, shape
 from crossfill.encoders.frozen import FrozenEncoder, StoredVectors
+from crossfill.encoders.hub import load_network
 from crossfill.encoders.huggingface import Source, WordEncoder, quantise
 from crossfill.grid.cells import Cell, Grid
 from crossfill.grid.partition import random_halves
@@ -62,16 +64,13 @@ Learner = Callable[[Chosen], np.ndarray]
 """Learns from some sentences of a cell, and returns the labels of its test words."""
 SEARCHED: dict[str, list[dict[str, Any]]] = {
     "crf": [{"c1": a, "c2": b} for a, b in ((0.05, 0.05), (0.0, 0.05), (0.0, 0.3), (0.2, 0.01))],
-    "spacy": [{"epochs": n, "dropout": p} for n, p in ((10, 0.1), (30, 0.1), (30, 0.3))],
+    "spacy": [{"epochs": n, "dropout": p} for n, p in ((10, 0.1), (25, 0.1), (25, 0.3))],
     "probe": [{"c": c, "scaled": s} for s in (True, False) for c in (0.003, 0.03, 0.3, 3.0, 30.0)],
     "layers": [{"shared": "3e-4 x 2", "rate": r, "epochs": n} for r, n in ((1e-4, 10), (3e-4, 10), (1e-3, 10))]
     + [{"shared": "1e-4 x 2", "rate": 3e-4, "epochs": 10}],
     "heads": [{"rate": r, "epochs": n} for r in (3e-4, 1e-3, 3e-3) for n in (10, 40)],
 }
-CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
-    "probe": {"ner": {"c": 3.0, "scaled": True}, "pos": {"c": 0.03, "scaled": True}},
-    "heads": {"ner": {"rate": 1e-3, "epochs": 10}, "pos": {"rate": 3e-3, "epochs": 40}},
-}
+"""Settings that are tried."""
 
 
 @dataclass(frozen=True)
@@ -272,6 +271,17 @@ class States:
     labels: Tensor
 
     @classmethod
+    @torch.inference_mode()
+    def of(cls, lower: WordEncoder, corpus: Corpus) -> "States":
+        """Those of a corpus without labels."""
+        inputs = lower.cutter.cut(corpus.text())
+        parts = [lower.piece_states(inputs.take(part)) for part in torch.arange(len(corpus)).split(64)]
+        pieces = (torch.cat(parts) / STATE_SCALE).half()
+        return cls(
+            pieces, inputs.pieces_per_sentence, inputs.last, inputs.lengths, inputs.last.new_full(inputs.last.shape, -1)
+        )
+
+    @classmethod
     def joined(cls, parts: Sequence["States"]) -> "States":
         return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
 
@@ -291,7 +301,7 @@ class TopLayers(nn.Module):
 
     def __init__(self, name: str, tasks: Sequence[Task]) -> None:
         super().__init__()
-        network = WordEncoder(Source.find(name), PretrainedConfig(mode="frozen")).network.network
+        network = load_network(Source.find(name).folder, name, torch.float32)
         settings = network.config
         settings.num_hidden_layers, settings.layer_types = TOP, settings.layer_types[-TOP:]
         network.layers, network.embed_tokens = network.layers[-TOP:], None
@@ -330,15 +340,9 @@ def layers(scene: Scene) -> Callable[[Lesson, dict[str, Any]], Learner]:
         file = scene.out / "states" / f"{corpus.text_hash}.safetensors"
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            inputs = lower().cutter.cut(corpus.text())
-            with torch.inference_mode():
-                pieces = torch.cat(
-                    [lower().piece_states(inputs.take(part)) for part in torch.arange(len(corpus)).split(64)]
-                )
-            kept = {"pieces": (pieces / STATE_SCALE).half(), "sizes": inputs.pieces_per_sentence}
-            save_file(kept | {"last": inputs.last, "lengths": inputs.lengths}, file)
-        labels = torch.from_numpy(inventory.label_ids(cell.task, corpus.labels))
-        return States(**load_file(file), labels=labels)
+            made = vars(States.of(lower(), corpus))
+            save_file({name: tensor for name, tensor in made.items() if name != "labels"}, file)
+        return States(**load_file(file), labels=torch.from_numpy(inventory.label_ids(cell.task, corpus.labels)))
 
     def loss(data: States, task: str, sentences: Sequence[int]) -> Tensor:
         padded, places, labels = data.batch(torch.tensor(sentences))
@@ -461,7 +465,17 @@ def points(scene: Scene, choose: bool) -> Iterator[Cell]:
                 yield cell
 
 
-def run_peer(scene: Scene, name: str, draws: int, choose: bool) -> None:
+def choice(out: Path, name: str, task: str) -> dict[str, float]:
+    """Mean score of each setting in a task over cells and numbers of sentences, best first."""
+    rows: dict[str, dict[int, list[float]]] = {}
+    for row in read(out / f"{name}-choose.jsonl"):
+        if Cell.parse(row["cell"]).task == task and row["k"]:
+            rows.setdefault(row["setting"], {}).setdefault(row["k"], []).append(row["score"])
+    means = {setting: float(np.mean([np.mean(of_k) for of_k in by_k.values()])) for setting, by_k in rows.items()}
+    return dict(sorted(means.items(), key=lambda item: -item[1]))
+
+
+def run_peer(scene: Scene, name: str, draws: int, sentences: Sequence[int], choose: bool) -> None:
     """Learn and score what is not done yet."""
     file = scene.out / (f"{name}-choose.jsonl" if choose else f"{name}.jsonl")
     keys = ("setting", "cell", "k", "draw")
@@ -471,12 +485,13 @@ def run_peer(scene: Scene, name: str, draws: int, choose: bool) -> None:
         lesson = Lesson.of(scene.grid, cell)
         if not len(lesson.test):
             continue
-        for settings in SEARCHED[name] if choose else [CHOSEN[name][cell.task]]:
-            setting, learner = "" if not choose else json.dumps(settings), None
+        best = [] if choose else [json.loads(next(iter(choice(scene.out, name, cell.task))))]
+        for settings in SEARCHED[name] if choose else best:
+            setting, learner = json.dumps(settings), None
             for draw in range(1 if choose else draws):
                 order = random_order(len(lesson.usable), draw)
                 zero = (0,) if name in FROM_SEEN_CELLS and not draw else ()
-                for k in (*zero, *(SENTENCES_TO_CHOOSE if choose else SENTENCES)):
+                for k in (*zero, *(SENTENCES_TO_CHOOSE if choose else sentences)):
                     if k > len(order) or (setting, str(cell), k, draw) in done:
                         continue
                     learner = learner or of_lesson(lesson, settings)
@@ -487,24 +502,6 @@ def run_peer(scene: Scene, name: str, draws: int, choose: bool) -> None:
                     row["mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
                     with file.open("a", encoding="utf-8") as handle:
                         handle.write(json.dumps(row) + "\n")
-
-
-def print_choice(out: Path, name: str) -> None:
-    """Mean scores of each setting by task and number of sentences, best last."""
-    rows = read(out / f"{name}-choose.jsonl")
-    for task in sorted({Cell.parse(row["cell"]).task for row in rows}):
-        means: dict[str, dict[int, float]] = {}
-        for setting in {row["setting"] for row in rows}:
-            for k in sorted({row["k"] for row in rows}):
-                of_k = [
-                    r["score"] for r in rows if r["setting"] == setting and r["k"] == k and r["cell"].startswith(task)
-                ]
-                if of_k:
-                    means.setdefault(setting, {})[k] = round(100 * float(np.mean(of_k)), 1)
-        for setting, by_k in sorted(
-            means.items(), key=lambda item: sum(item[1].get(k, 0) for k in SENTENCES_TO_CHOOSE)
-        ):
-            print(task, setting, by_k)
 
 
 def print_table(out: Path, run: Path) -> None:
@@ -544,6 +541,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--peer", nargs="+", choices=PEERS, default=[])
     parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--sentences", type=int, nargs="+", default=SENTENCES)
     parser.add_argument("--choose", action="store_true")
     parser.add_argument("--encoder")
     parser.add_argument("--set", dest="changes", action="append", default=[])
@@ -558,9 +556,11 @@ def main() -> None:
     study = parse_study(values)
     given.out.mkdir(parents=True, exist_ok=True)
     for name in given.peer:
-        run_peer(Scene(study, load_study_grid(study.data).grid, given.out), name, given.draws, given.choose)
-        if given.choose:
-            print_choice(given.out, name)
+        run_peer(
+            Scene(study, load_study_grid(study.data).grid, given.out), name, given.draws, given.sentences, given.choose
+        )
+        for task in ("ner", "pos") if given.choose else ():
+            print(json.dumps({"peer": name, "task": task} | choice(given.out, name, task)))
     if not given.peer:
         print_table(given.out, given.run)
 

@@ -128,8 +128,7 @@ def check_same_run(folder: Path, notes: Mapping[str, Any]) -> None:
     """Refuse weights whose notes name another run than the folder's description."""
     if notes.get("run") != digest(read_json(folder / DESCRIPTION) or {}):
         raise CheckpointError(
-            f"{folder}: expected weights of the run in {DESCRIPTION}, found those of another; was it changed, or were "
-            "files of two models mixed? restore it, or train again"
+            f"{folder}: expected weights of the run in {DESCRIPTION}, found those of another; restore it"
         )
 
 

@@ -114,9 +114,7 @@ def parse_assignments(texts: Iterable[str]) -> dict[str, Any]:
         try:
             values[name] = _parse_yaml(value)
         except (yaml.YAMLError, ValueError, RecursionError):
-            raise ConfigError(
-                f"{name}: expected a value in YAML, such as 500, mean or [64, 64]; got '{value}'"
-            ) from None
+            raise ConfigError(f"{name}: expected a value in YAML, such as 500 or [64, 64]; got '{value}'") from None
     return values
 
 

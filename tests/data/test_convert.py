@@ -226,9 +226,7 @@ def test_many_damaged_files_are_read_or_refused_with_place_and_remedy(suffix: st
 
 @pytest.mark.parametrize("word", ["a\nb", "a\tb"])
 def test_words_that_no_line_can_hold_are_told(word: str):
-    with pytest.raises(
-        DataError, match=r"x:1: expected every word as text without tabs and line ends, got .*; correct it"
-    ):
+    with pytest.raises(DataError, match=r"x:1: expected every word as text without tabs and line ends, got"):
         read({"words": [word], "labels": ["O"]})
     with pytest.raises(DataError, match=r"x:1: expected every label as text without tabs"):
         read({"words": ["a"], "labels": [word]})

@@ -199,7 +199,7 @@ REFUSED: dict[str, tuple[Files, str]] = {
     ),
     "columns.txt that names too many": (
         {"ner/wol/train.tsv": rows("{word}\t{tag}\n"), "ner/columns.txt": "word=1 tag=4"},
-        "expected 4 columns or more, as columns.txt names column 4, got 2; correct columns.txt",
+        "expected 4 columns or more, got 2; correct columns.txt",
     ),
     "columns in no order": (
         {"ner/wol/train.bio": "a b c\nd e\n\ne f g h\n\nb c d e f\n"},

@@ -87,7 +87,7 @@ def test_a_model_is_refused_over_another_encoder(folder: Path, tmp_path: Path):
     model = train_model(GRID, PARTITION.seen, chosen, tmp_path / "model").model
     bert(own, initializer_range=0.5)
     loaded, _ = load_model(tmp_path / "model")
-    with pytest.raises(EncoderError, match="expected the one this model was trained over"):
+    with pytest.raises(EncoderError, match="expected the weights this model was trained over"):
         evaluate(loaded, GRID, chosen)
     assert model.encoder.n_features == 16
 

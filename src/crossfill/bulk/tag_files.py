@@ -89,9 +89,8 @@ def resume(plan: TaggingPlan, out: Path, force: bool) -> set[str]:
     earlier = _read(out / PLAN)
     others = sorted(path.name for path in out.glob("*") if path.name != LOCK)
     if earlier is None and others and not force:
-        raise OutputError(
-            f"{out}: expected a new or empty folder, found {others[0]} in it; name another with --out, or add --force"
-        )
+        problem = f"expected a new or empty folder, found {others[0]} in it"
+        raise OutputError(f"{out}: {problem}; name another with --out, or add --force")
     if earlier == wanted:
         return {shard for shard in shards if _is_finished(plan, out, shard)}
     if earlier is not None and not force:

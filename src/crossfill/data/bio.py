@@ -78,10 +78,7 @@ class TokenTable:
             self.word, self.tag = hints.word - 1, hints.tag - 1
             self.width, self.exact = max(hints.word, hints.tag), False
             if self.width > width:
-                raise DataError(
-                    f"{place}: expected {self.width} columns or more, as columns.txt names column {self.width}, got "
-                    f"{width}; correct columns.txt"
-                )
+                raise DataError(f"{place}: expected {self.width} columns or more, got {width}; correct columns.txt")
         elif self.header and len(first) == width:
             self._follow_header(first, task)
         words, tags = [row[self.word] for row in rows], [row[self.tag] for row in rows if row[self.tag]]

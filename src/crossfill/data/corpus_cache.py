@@ -5,6 +5,7 @@ differ, the file is read again. Entries are renamed into place when complete, so
 """
 
 import json
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -19,16 +20,19 @@ from crossfill.grid.sentence import Column, Corpus
 from crossfill.grid.task import Unit
 
 
-def entry_path(folder: Path, source: Path, *how: str) -> Path:
-    """Name the entry of a file that is read in this way."""
-    key = "\0".join((str(source.resolve()), *how)).encode("utf-8", "surrogateescape")
-    return folder / "corpora" / f"{blake2b(key, digest_size=16).hexdigest()}.safetensors"
-
-
-def file_state(source: Path) -> str:
-    """Return size and time of change of a file: while they are the same, it is not read again."""
+def cached(store: Path | None, source: Path, how: Sequence[str], read: Callable[[], Reading]) -> Reading:
+    """Read a file in this way, or take what was read from the cache in `store` if the file has not changed since."""
     status = source.stat()
-    return f"{status.st_size} {status.st_mtime_ns}"
+    state = f"{status.st_size} {status.st_mtime_ns}"
+    key = "\0".join((str(source.resolve()), *how)).encode("utf-8", "surrogateescape")
+    entry = None if store is None else store / "corpora" / f"{blake2b(key, digest_size=16).hexdigest()}.safetensors"
+    if entry and (reading := load_reading(entry, state)) is not None:
+        return reading
+    reading = read()
+    if entry:
+        with suppress(OSError):  # a cache that cannot be written only costs time
+            save_reading(entry, state, reading)
+    return reading
 
 
 def load_reading(path: Path, state: str) -> Reading | None:

@@ -50,9 +50,7 @@ def render(corpus: Corpus, task: str, labels: Collection[str]) -> bytes:
     attribute, packed = attribute_of(task, labels), tokens.DocBin(_ATTRIBUTES)
     for sentence in corpus:
         if UNLABELLED in sentence.labels and attribute not in ("pos", "dep", "ents"):
-            raise DataError(
-                f"expected a label of every word of {task} in a DocBin, got some without; write .bio instead"
-            )
+            raise DataError(f"expected a label of every word of {task} in a DocBin; write .bio instead")
         values = ["" if label == "_" else label for label in sentence.labels]
         if attribute == "morph":
             values = [f"{task.removeprefix('feats:')}={value}" if value else "" for value in values]

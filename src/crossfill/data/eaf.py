@@ -168,9 +168,9 @@ class EafText(xml.FieldText):
         tiers = [tier for tier in self.tiers.values() if not tier.id.startswith(OURS)]
         exact = [tier for tier in tiers if any(map(tier.matches, wanted))]
         if not (chosen := exact or [tier for tier in tiers if tier.parts & wanted]):
+            known = _listed(self.tiers.values()) or "no tier"
             raise DataError(
-                f"{self.where}: expected a tier named '{task}' under the tier of the words, got "
-                f"{_listed(self.tiers.values()) or 'no tier'}; rename it, or name it in columns.txt"
+                f"{self.where}: expected a tier named '{task}' under the tier of the words, got {known}; rename it"
             )
         return chosen
 
@@ -187,10 +187,7 @@ class EafText(xml.FieldText):
             chosen: dict[str, _Tier] = {}
             for tier in self.labels_in:
                 if not (above := list(self._above(tier))):
-                    raise DataError(
-                        f"{self.where}: expected tier '{tier.id[:40]}' under that of the words or sentences, "
-                        "got one under none; change its parent in ELAN"
-                    )
+                    raise DataError(f"{self.where}: expected tier '{tier.id[:40]}' under that of the words; move it")
                 words = next((upper for upper in above if upper.is_named(_WORDS)), None)
                 nearest = words or next((upper for upper in above if not upper.parts & _OTHERS), above[0])
                 chosen[nearest.id] = nearest
@@ -283,9 +280,7 @@ class EafText(xml.FieldText):
             if unit is not Unit.WORD:
                 owners, parent = [whole], tier.parent if sentence.words else tier.id
                 if whole is None:
-                    raise DataError(
-                        f"{self.where}: expected a tier of sentences, got one of words; name it with --tier"
-                    )
+                    raise DataError(f"{self.where}: expected a tier of sentences; name it with --tier")
             elif not sentence.words:
                 parent, ids = f"{OURS}words@{tier.id}", f"{OURS}words-{whole.id}-"
                 owners = [

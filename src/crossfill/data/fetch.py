@@ -122,12 +122,12 @@ def fetch(
 def digest_of(folder: Path) -> str:
     """Hash the names and contents of all files in a folder, contents by their names in git."""
     paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    lines = (f"{_git_name((folder / path).read_bytes())}  {path}\n" for path in paths)
+    lines = []
+    for path in paths:
+        content = (folder / path).read_bytes()
+        blob = sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False)
+        lines.append(f"{blob.hexdigest()}  {path}\n")
     return sha256("".join(lines).encode()).hexdigest()
-
-
-def _git_name(content: bytes) -> str:
-    return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def download(url: str, target: Path, progress: Progress) -> None:

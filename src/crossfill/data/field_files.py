@@ -66,10 +66,8 @@ def parse_elements(data: bytes, where: str, root: str) -> Element:
     parser.buffer_text = True
 
     def refuse(*_: object) -> None:
-        raise DataError(
-            f"{where}:{parser.CurrentLineNumber}: expected XML without a DTD and entities of its own, got <!DOCTYPE; "
-            "remove it, or save the file with ELAN or FLEx again"
-        )
+        where_it_is = f"{where}:{parser.CurrentLineNumber}"
+        raise DataError(f"{where_it_is}: expected XML without a DTD and entities of its own, got <!DOCTYPE; remove it")
 
     def check_encoding(_version: str, encoding: str | None, _standalone: int) -> None:
         if encoding and encoding.lower() not in ("utf-8", "us-ascii"):

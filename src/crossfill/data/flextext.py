@@ -81,10 +81,8 @@ class FlexText(xml.FieldText):
         edits: list[xml.Edit] = []
         for sentence, of_sentence in zip(self.sentences, columns, strict=True):
             if unit is Unit.WORD and not sentence.words:
-                raise DataError(
-                    f"{self.where}:{sentence.line}: expected words in the phrase, got text alone; open it in FLEx, "
-                    "which cuts it into words, or choose another --format"
-                )
+                place = f"{self.where}:{sentence.line}"
+                raise DataError(f"{place}: expected words in the phrase, got text alone; let FLEx cut it into words")
             holders = sentence.words if unit is Unit.WORD else [sentence.whole]
             for i, holder in enumerate(holders):
                 edits += self._items(holder, {name: values[i] for name, values in of_sentence.items()})

@@ -2,13 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from crossfill.data import corpus_cache, messages
+from crossfill.data import messages
 from crossfill.data.codes import find_language
+from crossfill.data.corpus_cache import cached
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, find_sources
 from crossfill.data.messages import Level, Message
@@ -215,22 +215,17 @@ def _read_source(
     `more` says of words without a label what the hints next to the file may also say.
     """
     try:
-        hints = replace(find_hints(source.path, root, task), language=source.language)
-        open_words = {"unlabelled": more.unlabelled or hints.unlabelled, "partial": more.partial or hints.partial}
-        hints = replace(hints, **open_words)
-        state = corpus_cache.file_state(source.path)
-        key = (VERSION, source.suffix, str(source.packed), task, repr(hints))
-        entry = None if store is None else corpus_cache.entry_path(store, source.path, *key)
-        if entry and (reading := corpus_cache.load_reading(entry, state)) is not None:
-            return reading
-        data = source.path.read_bytes()
+        hints = find_hints(source.path, root, task)
+        marks, partial = more.unlabelled or hints.unlabelled, more.partial or hints.partial
+        hints = replace(hints, language=source.language, unlabelled=marks, partial=partial)
+        how = (VERSION, source.suffix, str(source.packed), task, repr(hints))
+
+        def read() -> Reading:
+            return read_corpus(source.path.read_bytes(), where, task, hints, source.suffix, source.packed)
+
+        return cached(store, source.path, how, read)
     except OSError as error:
         raise unreadable(where, error) from None
-    reading = read_corpus(data, where, task, hints, source.suffix, source.packed)
-    if entry:
-        with suppress(OSError):  # a cache that cannot be written only costs time
-            corpus_cache.save_reading(entry, state, reading)
-    return reading
 
 
 def read_file(path: Path, cell: Cell, unlabelled: Sequence[str] = (), spans_partial: bool = False) -> Reading:

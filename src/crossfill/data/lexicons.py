@@ -102,7 +102,5 @@ def _allowed(row: _Row, n_words: int, task: Task, names: Mapping[str, str]) -> t
         return (frozenset(kinds),)
     tags = [frozenset(kind if kind == "O" else f"{'I' if i else 'B'}-{kind}" for kind in kinds) for i in range(n_words)]
     if any(tag not in task.labels for of_word in tags for tag in of_word):
-        raise DataError(
-            f"{row.where}: expected a name of one word, as {task.name} has no longer ones, got '{row.form[:40]}'"
-        )
+        raise DataError(f"{row.where}: expected a name of one word, as all of {task.name}, got '{row.form[:40]}'")
     return tuple(tags)

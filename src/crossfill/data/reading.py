@@ -58,11 +58,6 @@ class ReadingHints:
 NO_HINTS = ReadingHints()
 
 
-def label_files(task: str) -> tuple[str, ...]:
-    """List the names that files with the labels of a task, one a line, may have."""
-    return "labels.txt", "tags.txt", f"{task}_tags.txt", f"{task}_labels.txt"
-
-
 def is_hint_file(name: str) -> bool:
     """Tell whether a file of this name is about the corpora in its folder and below."""
     return name == COLUMNS_FILE or re.fullmatch(r"(?:.+_)?(?:tags|labels)\.txt", name) is not None
@@ -74,7 +69,11 @@ def find_hints(path: Path, root: Path, task: str) -> ReadingHints:
     hints = NO_HINTS
     if columns := next((file for folder in folders if (file := folder / COLUMNS_FILE).is_file()), None):
         hints = _named_columns(columns, str(columns.relative_to(root)))
-    names = [folder / name for folder in folders for name in label_files(task)]
+    names = [
+        folder / name
+        for folder in folders
+        for name in ("labels.txt", "tags.txt", f"{task}_tags.txt", f"{task}_labels.txt")
+    ]
     if file := next((file for file in names if file.is_file()), None):
         where = str(file.relative_to(root))
         rows = [line.strip() for line in decode(file.read_bytes(), where)]
@@ -157,9 +156,7 @@ def check_printable(sentence: Sentence) -> Sentence:
     for name, values in (("word", sentence.words), ("label", sentence.labels)):
         for value in values:
             if (not value and name == "word") or _NOT_IN_COLUMNS.search(value):
-                raise DataError(
-                    f"expected every {name} as text without tabs and line ends, got {value[:40]!r}; correct it"
-                )
+                raise DataError(f"expected every {name} as text without tabs and line ends, got {value[:40]!r}")
     return sentence
 
 

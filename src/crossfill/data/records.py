@@ -133,9 +133,7 @@ def _sentences(record: dict[str, Any], task: str, hints: ReadingHints, split: li
     places = (_bounds(token) for token in words if isinstance(token, dict))
     bounds = [(start, end) for start, end in places if start is not None and end is not None]
     if len(bounds) != len(words):
-        raise DataError(
-            'expected labels for "tokens", or tokens with their start and end in "text", got neither; add them'
-        )
+        raise DataError('expected labels for "tokens", or tokens with their start and end in "text"; add them')
     return [cut_with_spans(text, bounds, spans)]
 
 
@@ -204,9 +202,7 @@ def word_offsets(item: dict[str, Any], n_words: int) -> list[list[int]] | None:
     pairs = offsets if isinstance(offsets, list) else []
     whole = all(isinstance(pair, list) and list(map(type, pair)) == [int, int] for pair in pairs)
     if offsets is not None and not (isinstance(offsets, list) and whole and len(pairs) == n_words):
-        raise DataError(
-            "expected offsets as a list of [start, end], one per word, in characters of the text; correct them"
-        )
+        raise DataError("expected offsets as a list of [start, end], one per word, in characters of the text")
     return offsets
 
 

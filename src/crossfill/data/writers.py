@@ -25,9 +25,8 @@ def writer(suffix: str, unit: Unit) -> Writer:
     known = WRITERS if unit is Unit.WORD else ITEM_WRITERS
     if suffix not in known:
         *others, last = known
-        raise DataError(
-            f"cannot write labels of {unit}s as {suffix or 'files without ending'}; use {', '.join(others)} or {last}"
-        )
+        ending = suffix or "files without ending"
+        raise DataError(f"cannot write labels of {unit}s as {ending}; use {', '.join(others)} or {last}")
     return known[suffix]
 
 
@@ -39,9 +38,7 @@ def render_conllu(corpus: Corpus, task: str, labels: Collection[str] = ()) -> by
         rows = conllu.blank_rows(sentence)
         for row, label in zip(rows, sentence.labels, strict=True):
             if set(label) & set("|\t\n "):
-                raise DataError(
-                    f"expected labels without spaces and | in CoNLL-U, got '{label[:40]}'; write .bio instead"
-                )
+                raise DataError(f"expected labels without spaces and | in CoNLL-U, got '{label[:40]}'; write .bio")
             if label == UNLABELLED and task.startswith("feats:"):
                 raise DataError("expected a label of every word in FEATS, where _ means none; write .bio instead")
             conllu.write_label(row, column, label or ("?" if column.key else "_"))

@@ -168,10 +168,7 @@ def build_encoder(
     torch.manual_seed(config.training.seed)
     settings = config.encoder
     if settings.surface and (settings.name == "compact" or settings.pretrained.mode != "frozen"):
-        raise EncoderError(
-            "encoder.surface: expected a frozen pretrained encoder, got one that trains and learns these itself; "
-            "set encoder.pretrained.mode=frozen or encoder.surface=false"
-        )
+        raise EncoderError("encoder.surface: expected a frozen pretrained encoder; set encoder.pretrained.mode=frozen")
     if settings.name == "compact":
         from crossfill.encoders.compact import CompactEncoder
 

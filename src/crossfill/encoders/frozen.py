@@ -254,10 +254,8 @@ class FrozenEncoder(Encoder):
     def _vectors(self, corpus: Corpus) -> np.ndarray:
         if bytes(self.identity.tolist()) != self.stored.identity:
             source = self.stored.source
-            raise EncoderError(
-                f"encoder '{source.name}': expected the one this model was trained over, found other weights in "
-                f"{source.folder}; name the right one or train again"
-            )
+            place = f"encoder '{source.name}' in {source.folder}"
+            raise EncoderError(f"{place}: expected the weights this model was trained over, found others; name these")
         self.stored.device = self.mean.device
         return self.stored.of(corpus)
 

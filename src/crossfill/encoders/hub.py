@@ -168,10 +168,8 @@ def load_tokenizer(folder: Path, name: str, config: "PreTrainedConfig") -> "PreT
         raise EncoderError(f"encoder '{name}': expected a fast tokenizer (tokenizer.json), got {kind}")
     rows, pieces = config.vocab_size, highest + 1
     if pieces > rows or pieces < rows * (1 - _SPARE_ROWS) - 1000:
-        raise EncoderError(
-            f"encoder '{name}': expected a tokenizer for the model's {rows:,} pieces, got one of {pieces:,}: "
-            f"it belongs to another model; put the right tokenizer.json into {folder}"
-        )
+        counts = f"the model's {rows:,} pieces, got one of {pieces:,}: it belongs to another model"
+        raise EncoderError(f"encoder '{name}': expected a tokenizer for {counts}; put the right tokenizer.json into it")
     return tokenizer
 
 
@@ -194,10 +192,8 @@ def load_network(folder: Path, name: str, precision: torch.dtype) -> "PreTrained
             logging.enable_progress_bar()
     missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
     if missing:
-        raise EncoderError(
-            f"encoder '{name}': expected weights for all of the model, found none in {folder} for {len(missing)} "
-            f"tensors, such as {missing[0]}; is config.json of another model?"
-        )
+        lacking = f"found none in {folder} for {len(missing)} tensors, such as {missing[0]}"
+        raise EncoderError(f"encoder '{name}': expected all weights, {lacking}; is config.json of another model?")
     return network
 
 

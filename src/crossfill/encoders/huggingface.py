@@ -78,25 +78,18 @@ class Source(NamedTuple):
 
 def check_settings(source: Source, config: PretrainedConfig) -> None:
     """Refuse settings that are impossible for this model."""
-    if config.layer is not None and config.layer > source.n_layers:
-        known = f"{source.name} has layers 0 to {source.n_layers}"
-        raise EncoderError(f"encoder.pretrained.layer: {known}, got {config.layer}")
-    if config.centring != "none" and config.mode != "frozen":
-        raise EncoderError(
-            f"encoder.pretrained.centring: expected none in mode {config.mode}, got {config.centring}: "
-            "an encoder that trains moves its features; use mode frozen"
-        )
-    if config.mode == "partial":
-        top = source.n_layers if config.layer is None else config.layer
-        if config.freeze_below > top:
-            raise EncoderError(
-                f"encoder.pretrained.freeze_below: expected at most layer {top}, got {config.freeze_below}"
-            )
-    if config.max_pieces > source.longest:
-        raise EncoderError(
-            f"encoder.pretrained.max_pieces: {source.name} takes at most {source.longest} pieces, "
-            f"got {config.max_pieces}"
-        )
+    top, problem = source.n_layers if config.layer is None else config.layer, ""
+    if top > source.n_layers:
+        problem = f"layer: {source.name} has layers 0 to {source.n_layers}, got {config.layer}"
+    elif config.centring != "none" and config.mode != "frozen":
+        problem = f"centring: expected none in mode {config.mode}, got {config.centring}: an encoder that trains moves "
+        problem += "its features; use mode frozen"
+    elif config.mode == "partial" and config.freeze_below > top:
+        problem = f"freeze_below: expected at most layer {top}, got {config.freeze_below}"
+    elif config.max_pieces > source.longest:
+        problem = f"max_pieces: {source.name} takes at most {source.longest} pieces, got {config.max_pieces}"
+    if problem:
+        raise EncoderError(f"encoder.pretrained.{problem}")
 
 
 class _Tap(nn.Module):

@@ -109,10 +109,8 @@ class PieceCutter:
         self.before, self.after = ids[:n_before], ids[len(ids) - n_after :]
         self.capacity = max_pieces - n_before - n_after
         if self.capacity <= overlap:
-            raise EncoderError(
-                f"encoder.pretrained.max_pieces: expected more than {overlap + n_before + n_after} "
-                f"(overlap and special tokens), got {max_pieces}; raise it or lower encoder.pretrained.overlap"
-            )
+            least = f"{overlap + n_before + n_after} (overlap and special tokens)"
+            raise EncoderError(f"encoder.pretrained.max_pieces: expected more than {least}, got {max_pieces}; raise it")
 
     def cut(self, corpus: Corpus) -> PieceInputs:
         """Cut all sentences into pieces."""

@@ -131,10 +131,8 @@ def build_executor(settings: ExecutionSettings) -> Executor:
 def shares(accelerators: float, per_job: float) -> int:
     """Count how many jobs can have `per_job` accelerators each."""
     if accelerators < per_job:
-        raise ConfigError(
-            f"execution.gpus: expected {per_job:g} accelerators for a job, found {accelerators:g}; "
-            "set it to 0 to compute on cores"
-        )
+        found = f"expected {per_job:g} accelerators for a job, found {accelerators:g}"
+        raise ConfigError(f"execution.gpus: {found}; set it to 0 to compute on cores")
     return int(accelerators / per_job + 1e-9)
 
 

@@ -68,9 +68,7 @@ def bridge_halves(cells: Iterable[Cell], n_bridges: int, seed: int) -> tuple[Par
     first, second = random_halves(known, seed)
     languages = sorted({cell.language for cell in first.unseen | second.unseen})
     if not 0 <= n_bridges < len(languages):
-        raise DataError(
-            f"expected 0 to {len(languages) - 1} bridges, so that a language is left to hold out; got {n_bridges}"
-        )
+        raise DataError(f"expected 0 to {len(languages) - 1} bridges, to leave a language to hold out; got {n_bridges}")
     order = random.Random(seed).sample(languages, len(languages))  # noqa: S311 - a seeded experiment, not a secret
     bridges = set(order[:n_bridges])
     left, right = (hold_out(known, (c for c in half.unseen if c.language not in bridges)) for half in (first, second))

@@ -37,8 +37,6 @@ def similarity(block: str, encoder: Encoder, config: Config, languages: Sequence
         return lambda a, b: typology.similarity(a, b, (block,))
     centroids = encoder.centroids()
     if not centroids:
-        raise ConfigError(
-            "latents.similarity: centroid needs a frozen encoder with encoder.pretrained.centring mean or standard"
-        )
+        raise ConfigError("latents.similarity: centroid needs a frozen encoder with centring mean or standard")
     middle = np.mean([centroids[language] for language in languages], axis=0)
     return lambda a, b: cosine(centroids[a] - middle, centroids[b] - middle)

@@ -54,10 +54,7 @@ def prepare(encoder: Encoder, inventory: Inventory, cell: Cell, corpus: Corpus) 
     """Prepare a corpus of a cell for the encoder, and look up its labels."""
     unit = inventory.task(cell.task).unit
     if len(corpus) and corpus.unit is not unit:
-        raise DataError(
-            f"{cell}: expected labels of {unit}s, as the task has; got labels of {corpus.unit}s; is it the "
-            "right file, and the right cell?"
-        )
+        raise DataError(f"{cell}: expected labels of {unit}s, got labels of {corpus.unit}s; is it the right file?")
     labels = torch.from_numpy(inventory.label_ids(cell.task, corpus.labels))
     if len(labels) != corpus.n_labels:
         raise DataError(f"{cell}: expected a label for each of {corpus.n_labels} {unit}s, got {len(labels)}")

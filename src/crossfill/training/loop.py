@@ -25,16 +25,7 @@ from crossfill.measures import uncertainty
 from crossfill.measures.metrics import score
 from crossfill.model import Model
 from crossfill.prediction.predict import predict
-from crossfill.training.elbo import (
-    CellSampler,
-    CellSize,
-    Draw,
-    KlWeight,
-    Objective,
-    log_likelihood,
-    negative_elbo,
-    total_divergence,
-)
+from crossfill.training import elbo
 from crossfill.training.labelled import Labelled
 from crossfill.training.optimisers import Optimisers
 from crossfill.training.processes import Processes, widest
@@ -93,10 +84,10 @@ class Trainer:
         self.processes = processes or Processes(config.training)
         self.model, self.train_data, self.dev_data, self.config, self.out = model, train, dev, config, out
         model.to(self.processes.device)
-        sizes = {cell: CellSize(len(data), data.n_labelled) for cell, data in train.items()}
+        sizes = {cell: elbo.CellSize(len(data), data.n_labelled) for cell, data in train.items()}
         settings = config.training
-        self.sampler = CellSampler(sizes, settings, config.objective.cell_sampling)
-        self.kl_weight = KlWeight(config.objective, self.sampler.n_words, self.sampler.n_batches, settings.steps)
+        self.sampler = elbo.CellSampler(sizes, settings, config.objective.cell_sampling)
+        self.kl_weight = elbo.KlWeight(config.objective, self.sampler.n_words, self.sampler.n_batches, settings.steps)
         self.optimisers = Optimisers(model, settings)
         self.progression = Progression()
         self.recent: list[tuple[float, ...]] = []
@@ -121,7 +112,7 @@ class Trainer:
         self._load_best()
         return at
 
-    def objectives(self, draws: Sequence[Draw]) -> list[Objective]:
+    def objectives(self, draws: Sequence[elbo.Draw]) -> list[elbo.Objective]:
         """Estimate the negative ELBO from each draw; all draws go through the encoder in one batch.
 
         Each process takes its share of the sentences, so the full estimate is the mean over processes.
@@ -141,9 +132,9 @@ class Trainer:
         heads = self.model.heads.training_draw([draw.cell for draw in draws], self.config.objective.samples)
         for draw, batch, part, (head, divergences) in zip(draws, batches, parts, heads, strict=True):
             items = self.model.pool(part, batch.inputs.lengths, draw.cell.task)
-            likelihoods = log_likelihood(head.log_probabilities(items), batch.labels.to(device)) * n_processes
-            divergence = total_divergence(divergences, partial(self.sampler.probability, cell=draw.cell))
-            objectives.append(negative_elbo(likelihoods, divergence, draw.expected_words, kl_weight))
+            likelihoods = elbo.log_likelihood(head.log_probabilities(items), batch.labels.to(device)) * n_processes
+            divergence = elbo.total_divergence(divergences, partial(self.sampler.probability, cell=draw.cell))
+            objectives.append(elbo.negative_elbo(likelihoods, divergence, draw.expected_words, kl_weight))
         return objectives
 
     def validate(self) -> Validation:
@@ -172,7 +163,7 @@ class Trainer:
                     f"expected a finite loss, got nll {objective.nll.item()} and kl {objective.kl.item()} in cell "
                     f"{draw.cell} at step {at.step}; lower training.learning_rate or look at that cell's data"
                 )
-        mean = Objective(*(torch.stack(column).mean() for column in zip(*objectives, strict=True)))
+        mean = elbo.Objective(*(torch.stack(column).mean() for column in zip(*objectives, strict=True)))
         means = self.processes.total(torch.stack([mean.nll, mean.kl, mean.loss]).detach()) / self.processes.size
         self.recent.append(tuple(means.tolist()))
         mean.loss.backward()
@@ -252,10 +243,7 @@ class Trainer:
         if before != self.description:
             changed = sorted(name for name in self.description if before.get(name) != self.description[name])
             what = "data" if changed == ["data"] else "settings" if changed == ["config"] else "settings or data"
-            raise CheckpointError(
-                f"{path}: this run was started with other {what}; resume it with the same, use another folder, or "
-                "start again with --force"
-            )
+            raise CheckpointError(f"{path}: this run was started with other {what}; use another folder, or --force")
         parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
         for name, tensor in tensors.items():
             group, _, rest = name.partition("/")

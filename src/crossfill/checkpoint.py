@@ -127,9 +127,7 @@ def digest(description: Mapping[str, Any]) -> str:
 def check_same_run(folder: Path, notes: Mapping[str, Any]) -> None:
     """Refuse weights whose notes name another run than the folder's description."""
     if notes.get("run") != digest(read_json(folder / DESCRIPTION) or {}):
-        raise CheckpointError(
-            f"{folder}: expected weights of the run in {DESCRIPTION}, found those of another; restore it"
-        )
+        raise CheckpointError(f"{folder}: expected weights of the run in {DESCRIPTION}, found those of another")
 
 
 @dataclass(frozen=True)

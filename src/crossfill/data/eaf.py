@@ -169,9 +169,7 @@ class EafText(xml.FieldText):
         exact = [tier for tier in tiers if any(map(tier.matches, wanted))]
         if not (chosen := exact or [tier for tier in tiers if tier.parts & wanted]):
             known = _listed(self.tiers.values()) or "no tier"
-            raise DataError(
-                f"{self.where}: expected a tier named '{task}' under the tier of the words, got {known}; rename it"
-            )
+            raise DataError(f"{self.where}: expected a tier named '{task}' under the tier of the words, got {known}")
         return chosen
 
     def _named(self, name: str) -> list[_Tier]:

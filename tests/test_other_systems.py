@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import platformdirs
 import pytest
 
+import crossfill
 from crossfill import files
+from crossfill.encoders.cache import FeatureCache
 from crossfill.executors import local
 from crossfill.files import default_cache
 from tests import other_systems
@@ -34,7 +37,7 @@ def home(tmp_path: Path) -> Path:
     return place
 
 
-def crossfill(home: Path, system: str, *arguments: str, text: str = "") -> str:
+def run(home: Path, system: str, *arguments: str, text: str = "") -> str:
     """What a command prints on another system, in a locale that is ASCII."""
     hooks = home / "hooks"
     hooks.mkdir(exist_ok=True)
@@ -61,12 +64,27 @@ def test_what_is_missing_is_done_without(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 @pytest.mark.parametrize("system", ["windows", "macos"])
 def test_a_folder_is_read_and_shown(home: Path, system: str):
-    shown = crossfill(home, system, "grid", "data")
+    shown = run(home, system, "grid", "data")
     assert "1 language × 2 tasks, 2 of 2 cells have data" in shown
     assert "▪" in shown  # written in UTF-8, whatever the locale
-    found = json.loads(crossfill(home, system, "grid", str(home / "data"), "--json"))
+    found = json.loads(run(home, system, "grid", str(home / "data"), "--json"))
     assert found["path"] == str(home / "data")
     assert found["tasks"]["pos"]["labels"] == {"NOUN": 24, "VERB": 24}
+
+
+def test_paths_longer_than_windows_used_to_take(home: Path):
+    place = home.joinpath(*["forty letters in the name of each folder"] * 7)
+    shutil.copytree(home / "data", place / "data")
+    assert len(str(place / "data")) > 300
+    assert [str(cell) for cell in crossfill.load_grid(place / "data").cells] == ["ner/wol", "pos/wol"]
+    files.write_json(place / "more" / "a.json", {"é": 1})
+    assert json.loads((place / "more" / "a.json").read_text(encoding="utf-8")) == {"é": 1}
+    with files.locked(place / "locks" / "lock", wait=False) as held:
+        assert held
+    features = np.full((3, 2), 0.5, "<f4")
+    for _ in range(2):
+        assert (FeatureCache(place / "cache").fetch({"a": 1}, (3, 2), "<f4", lambda: [features]) == features).all()
+    assert len(FeatureCache(place / "cache").entries()) == 1
 
 
 STEPS = ("--set", "training.steps=2", "--set", "training.validate_every=2", "--set", "prediction.samples=2")
@@ -75,12 +93,12 @@ STEPS = ("--set", "training.steps=2", "--set", "training.validate_every=2", "--s
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["windows", "macos"])
 def test_train_predict_and_evaluate(home: Path, system: str):
-    crossfill(home, system, "train", "data", "--encoder", "compact", "--out", "un modèle", *STEPS)
+    run(home, system, "train", "data", "--encoder", "compact", "--out", "un modèle", *STEPS)
     line = "Dakar mooy péeyu, القاهرة 👍🏽\r\n"
-    tagged = crossfill(home, system, "predict", "un modèle", "--cell", "pos/wol", "--format", "jsonl", text=line)
+    tagged = run(home, system, "predict", "un modèle", "--cell", "pos/wol", "--format", "jsonl", text=line)
     found = json.loads(tagged)
     assert [line[start:end] for start, end in found["offsets"]] == found["words"]
-    report = json.loads(crossfill(home, system, "--quiet", "evaluate", "un modèle", "data", "--json"))
+    report = json.loads(run(home, system, "--quiet", "evaluate", "un modèle", "data", "--json"))
     assert {entry["cell"] for entry in report["results"]} == {"pos/wol", "ner/wol"}
 
 
@@ -90,7 +108,7 @@ def test_a_study_in_spawned_processes(home: Path, system: str):
     change = ["config.training.steps=2", "config.training.validate_every=2", "seeds=[0]", "methods={jm: {}, pf-d: {}}"]
     change += ["data.synthetic.families=2", "data.synthetic.languages_per_family=2", "data.synthetic.train_sentences=8"]
     given = [part for one in change for part in ("--set", one)]
-    crossfill(home, system, "--quiet", "experiment", "configs/demo.yaml", "--out", "une étude", "--jobs", "2", *given)
+    run(home, system, "--quiet", "experiment", "configs/demo.yaml", "--out", "une étude", "--jobs", "2", *given)
     rows = (home / "une étude" / "results.jsonl").read_text(encoding="utf-8").splitlines()
     assert {json.loads(row)["method"] for row in rows} == {"jm", "pf-d"}
 

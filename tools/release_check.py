@@ -160,6 +160,7 @@ def check_wheel(wheel: Path, folder: Path, interpreter: str) -> None:
     started = time.monotonic()
     run([crossfill, "--quiet", "demo"], outside)
     say("crossfill demo", started)
+    _follow_readme(crossfill, folder / "readme")
     _prepare(crossfill, outside)
     for extra, command in NEEDS_EXTRA.items():
         told = run([crossfill, *command], outside, expect=2)
@@ -168,6 +169,21 @@ def check_wheel(wheel: Path, folder: Path, interpreter: str) -> None:
     say(f"without extras, {', '.join(NEEDS_EXTRA)} are asked for by name", started)
     for extra in EXTRAS:
         _check_extra(extra, wheel, python, folder, outside)
+
+
+def _follow_readme(crossfill: str, folder: Path) -> None:
+    """Run what the README has people type first, over $CROSSFILL_GEMMA if it is set, else over the encoder built in."""
+    started = time.monotonic()
+    folder.mkdir()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ (.*crossfill .+)$", readme[readme.index("## Use it") :], re.MULTILINE)
+    encoder = os.environ.get("CROSSFILL_GEMMA", "compact --set training.steps=100")
+    for command in commands:
+        command = command.replace("bert-base-multilingual-cased", encoder)
+        shown = run(["sh", "-c", re.sub(r"\bcrossfill ", f"{crossfill} ", command)], folder)
+    if len(commands) != 3 or "Leyla" not in shown:
+        raise Failure(f"expected three commands, the last one tags a sentence; got {commands}")
+    say("the README's three commands", started)
 
 
 def _prepare(crossfill: str, outside: Path) -> None:

@@ -156,10 +156,7 @@ def _kinds(splits: Splits) -> set[str]:
 
 
 def _odd_labels(cell: Cell, splits: Splits, trained: Collection[str], cut: bool) -> Iterable[str]:
-    """Find labels seen only in dev or test, labels that are no parts of speech, and missing ones.
-
-    A few words whose label other cells of the task train on are nothing odd.
-    """
+    """Find labels only in dev or test (of many words, or not `trained` elsewhere), not of UPOS, and missing ones."""
     known = set(splits.training.label_counts())
     for name in ("dev", "test"):
         counts = splits.parts[name].label_counts()

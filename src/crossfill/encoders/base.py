@@ -64,14 +64,12 @@ def expect(inputs: Inputs, kind: type[Kind]) -> Kind:
 
 
 class EncoderParts(NamedTuple):
-    """What an encoder computes in one language: (s − mean) / scale, and the surface of the word beside it if any."""
+    """What an encoder computes in a language: (s − mean) / scale, s by `words`, and the surface of words beside it."""
 
     words: "WordEncoder"
-    """Gives s, the pooled states of a word, in float32."""
     mean: Float[Tensor, "states"]
     scale: Float[Tensor, "states"]
     surface: "Surface | None" = None
-    """Of this language alone."""
 
 
 class Encoder(nn.Module, ABC):

@@ -246,10 +246,9 @@ class FrozenEncoder(Encoder):
         return {language: self.mean[row].cpu().numpy() for row, language in enumerate(self.languages)}
 
     def parts(self, language: str) -> EncoderParts:
-        row, surface = self._row(language), self.surface and self.surface.of_language(self._row(language))
-        return EncoderParts(
-            WordEncoder(self.stored.source, self.config).eval(), self.mean[row], self.scale[row], surface
-        )
+        row, words = self._row(language), WordEncoder(self.stored.source, self.config).eval()
+        surface = self.surface and self.surface.of_language(row)
+        return EncoderParts(words, self.mean[row], self.scale[row], surface)
 
     def _vectors(self, corpus: Corpus) -> np.ndarray:
         if bytes(self.identity.tolist()) != self.stored.identity:

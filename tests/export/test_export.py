@@ -18,6 +18,7 @@ from crossfill.encoders.frozen import FrozenEncoder
 from crossfill.encoders.huggingface import Source, WordEncoder
 from crossfill.errors import ExportError
 from crossfill.export.onnx import GRAPH, export_onnx
+from crossfill.export.parts import take_apart, write_surroundings
 from crossfill.export.stock import export_stock
 from crossfill.grid.cells import Cell, Inventory
 from crossfill.grid.sentence import Corpus, Sentence
@@ -121,6 +122,18 @@ def test_onnx_gives_the_same_labels(name: str, tmp_path: Path):
     expected = np.concatenate([t.probabilities for t in made.tag_many(texts, CELL, samples=0)])
     weights = np.exp(logits - logits.max(-1, keepdims=True))
     np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), expected, atol=1e-4)
+
+
+def test_what_differs_from_the_model_is_told(tmp_path: Path):
+    made = tagger(bert(tmp_path / "bert"), *LAPTOP)
+    assert take_apart(made, CELL).notes == ("labels are the most probable ones, without crossfill's rules for spans",)
+    made = tagger(tmp_path / "bert", *LAPTOP, "encoder.pretrained.precision=int8")
+    made.adapt([Sentence(("Dakar", "mooy"), ("B-LOC", "O"))], CELL)
+    precision, cues, _ = (parts := take_apart(made, CELL)).notes
+    assert "in float32, and in int8 in the model" in precision
+    assert "without the cues of adapted cells" in cues
+    write_surroundings(parts, made, tmp_path / "out", "how to call it")
+    assert f"## How it differs from the model\n\n- {precision}\n- {cues}\n" in (tmp_path / "out/README.md").read_text()
 
 
 @pytest.mark.parametrize("family", ["bert", pytest.param("xlm_roberta", marks=pytest.mark.slow)])

@@ -184,11 +184,7 @@ def corpus_names(sources: Sequence[SourceFile], root: Path) -> dict[SourceFile, 
 
 
 def read_sources(
-    sources: Iterable[SourceFile],
-    wanted: Sequence[str],
-    root: Path,
-    problems: list[Message],
-    store: Path | None = None,
+    sources: Iterable[SourceFile], wanted: Sequence[str], root: Path, problems: list[Message], store: Path | None = None
 ) -> Iterator[tuple[SourceFile, Cell, Reading]]:
     """Read each file for its tasks; what cannot be read is added to `problems`."""
     for source in sources:
@@ -203,12 +199,7 @@ def read_sources(
 
 
 def _read_source(
-    source: SourceFile,
-    task: str,
-    where: str,
-    root: Path,
-    store: Path | None = None,
-    more: ReadingHints = NO_HINTS,
+    source: SourceFile, task: str, where: str, root: Path, store: Path | None = None, more: ReadingHints = NO_HINTS
 ) -> Reading:
     """Read a file, or take what was read from the cache in `store` if the file has not changed since.
 

@@ -15,10 +15,7 @@ from crossfill.errors import DataError
 
 Split = Literal["train", "dev", "test", "surplus", "whole"]
 UD = "ud"  # the task given to files that hold several tasks, one per column
-KNOWN_FOLDERS = {
-    "typology": "typological vectors, which say how similar languages are",
-    "text": "unlabelled text",
-}
+KNOWN_FOLDERS = {"typology": "typological vectors, which say how similar languages are", "text": "unlabelled text"}
 """Folders at the top of a data folder that hold no corpora."""
 _DEPTH = 5
 _SPLITS: dict[str, Split] = {"train": "train", "test": "test", "surplus": "surplus", "extra": "surplus"}

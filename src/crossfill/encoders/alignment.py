@@ -84,10 +84,7 @@ def windows(span: PieceRange, n_pieces: int, capacity: int, overlap: int) -> Win
 
 
 def _overlaps(
-    text: Text,
-    starts: Int[np.ndarray, "pieces"],
-    ends: Int[np.ndarray, "pieces"],
-    pieces: Int[np.ndarray, "chosen"],
+    text: Text, starts: Int[np.ndarray, "pieces"], ends: Int[np.ndarray, "pieces"], pieces: Int[np.ndarray, "chosen"]
 ) -> tuple[Int[np.ndarray, "words"], Int[np.ndarray, "words"]]:
     if not len(pieces):
         nothing = np.full(len(text.starts), NO_PIECE)

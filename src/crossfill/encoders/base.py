@@ -152,11 +152,7 @@ class Dropout(nn.Module):
 
 
 def build_encoder(
-    config: Config,
-    languages: Sequence[str],
-    cache: Path | bool = True,
-    quiet: bool = True,
-    weights: bool = True,
+    config: Config, languages: Sequence[str], cache: Path | bool = True, quiet: bool = True, weights: bool = True
 ) -> Encoder:
     """Build the encoder that the config names, reproducibly for a given seed.
 

@@ -172,11 +172,7 @@ class FrozenEncoder(Encoder):
     is_centred = True
 
     def __init__(
-        self,
-        config: EncoderConfig,
-        languages: Sequence[str],
-        cache: Path | bool = True,
-        quiet: bool = True,
+        self, config: EncoderConfig, languages: Sequence[str], cache: Path | bool = True, quiet: bool = True
     ) -> None:
         super().__init__()
         self.config, self.languages = config.pretrained, tuple(languages)

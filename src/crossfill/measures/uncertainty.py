@@ -13,6 +13,9 @@ N_BINS = 15
 COVERAGES = 20
 """Points of a risk–coverage curve: the most confident 5 %, 10 %, …, 100 % of words."""
 
+Confidence = Float[np.ndarray, "words"]
+Correct = Bool[np.ndarray, "words"]
+
 
 def nll(probabilities: Probabilities, gold: LabelIds) -> float:
     """Compute −ln p(y) per word, in nats."""
@@ -40,12 +43,7 @@ class Reliability:
         return float((self.count * gaps).sum() / max(1, self.count.sum()))
 
 
-def reliability(
-    confidence: Float[np.ndarray, "words"],
-    correct: Bool[np.ndarray, "words"],
-    n_bins: int = N_BINS,
-    adaptive: bool = False,
-) -> Reliability:
+def reliability(confidence: Confidence, correct: Correct, n_bins: int = N_BINS, adaptive: bool = False) -> Reliability:
     """Bin words for a reliability diagram, in bins [i/n, (i + 1)/n) or (`adaptive`) of as many words each."""
     if adaptive:
         bins = np.empty(len(confidence), dtype=np.int64)
@@ -58,9 +56,7 @@ def reliability(
     return Reliability(count, sure, right)
 
 
-def cumulative_errors(
-    confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "words"]
-) -> Float[np.ndarray, "words"]:
+def cumulative_errors(confidence: Confidence, correct: Correct) -> Float[np.ndarray, "words"]:
     """Count the expected errors among the 1, 2, …, n most confident words, with ties in random order."""
     order = np.argsort(-confidence, kind="stable")
     wrong = 1.0 - correct[order]
@@ -69,9 +65,7 @@ def cumulative_errors(
     return np.cumsum(np.repeat(rates, size))
 
 
-def risk_coverage(
-    confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "words"], points: int = COVERAGES
-) -> Float[np.ndarray, "points"]:
+def risk_coverage(confidence: Confidence, correct: Correct, points: int = COVERAGES) -> Float[np.ndarray, "points"]:
     """Compute the error rate of the most confident 1/points, 2/points, …, of all words."""
     errors = cumulative_errors(confidence, correct)
     if not len(errors):
@@ -80,7 +74,7 @@ def risk_coverage(
     return errors[counts - 1] / counts
 
 
-def aurc(confidence: Float[np.ndarray, "words"], correct: Bool[np.ndarray, "words"]) -> float:
+def aurc(confidence: Confidence, correct: Correct) -> float:
     """Compute the area under the risk–coverage curve: the mean over k of errors among the k most confident words."""
     errors = cumulative_errors(confidence, correct)
     return float((errors / np.arange(1, len(errors) + 1)).mean()) if len(errors) else 0.0

@@ -95,10 +95,8 @@ class RowAdam(torch.optim.Optimizer):
     that is (1 − β₁) / √(1 − β₂) times too long: about three. Gradients have to be sparse.
     """
 
-    def __init__(
-        self, params: Iterable[nn.Parameter], lr: float, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
-    ) -> None:
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+    def __init__(self, params: Iterable[nn.Parameter], lr: float) -> None:
+        super().__init__(params, {"lr": lr, "betas": (0.9, 0.999), "eps": 1e-8})
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # pyright: ignore[reportIncompatibleMethodOverride]

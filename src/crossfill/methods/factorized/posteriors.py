@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from crossfill.config import LatentConfig
 
+Moments = tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]
 VARIANCE_FLOOR = 1e-6
 UNIT_RHO = math.log(math.expm1(1.0 - VARIANCE_FLOOR))  # gives a variance of one
 
@@ -38,9 +39,7 @@ class Posterior(nn.Module, ABC):
         """Compute KL(q ‖ N(0, I)) of each row in `index`, or one value for all rows if they are not independent."""
 
     @abstractmethod
-    def moments(
-        self, index: Int[Tensor, "rows"]
-    ) -> tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]:
+    def moments(self, index: Int[Tensor, "rows"]) -> Moments:
         """Return m, δ² and B of the rows in `index`; B has no columns if the covariance is diagonal."""
 
     @abstractmethod
@@ -74,9 +73,7 @@ class DiagonalPosterior(Posterior):
             return 0.5 * (mean**2 + variance - 1 - variance.log()).sum(-1)
 
     @torch.no_grad()
-    def moments(
-        self, index: Int[Tensor, "rows"]
-    ) -> tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]:
+    def moments(self, index: Int[Tensor, "rows"]) -> Moments:
         mean = _rows(self.mean, index)
         return mean, _variance(_rows(self.rho, index)), mean.new_zeros(*mean.shape, 0)
 
@@ -124,9 +121,7 @@ class LowRankPosterior(Posterior):
             return 0.5 * ((mean**2).sum(-1) + trace - mean.shape[-1] - variance.log().sum(-1)) - half_log_det
 
     @torch.no_grad()
-    def moments(
-        self, index: Int[Tensor, "rows"]
-    ) -> tuple[Float[Tensor, "rows latent"], Float[Tensor, "rows latent"], Float[Tensor, "rows latent rank"]]:
+    def moments(self, index: Int[Tensor, "rows"]) -> Moments:
         return _rows(self.mean, index), _variance(_rows(self.rho, index)), self._factor(index)
 
     @torch.no_grad()

@@ -98,9 +98,8 @@ def find_folder(name: str, weights: bool = True) -> Path:
     command = f"hf download {repository}" + (f" --revision {revision}" if revision else "")
     raise EncoderError(
         f"encoder '{name}': expected a folder, or a model of the hub that is in {HF_HUB_CACHE} or can be fetched; "
-        f"got neither ({first_line(problem)}). Two ways out: fetch it where there is a network "
-        f"({command}) and copy that cache here (HF_HOME names its place), or pass the path of a folder with "
-        "config.json, model.safetensors and tokenizer.json"
+        f"got neither ({first_line(problem)}). Fetch it where there is a network ({command}) and copy that cache here "
+        "(HF_HOME names its place), or pass the path of a folder with its files"
     ) from None
 
 

@@ -59,13 +59,10 @@ class Source(NamedTuple):
     @property
     def is_causal(self) -> bool:
         """Whether each piece sees only the pieces before it, as in models that generate text."""
-        from transformers.models.auto.modeling_auto import (
-            MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-            MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-        )
+        from transformers.models.auto import modeling_auto as auto
 
         kind = self.settings.model_type
-        writes = kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        writes = kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
         return writes and not getattr(self.settings, "use_bidirectional_attention", False)
 
     @property

@@ -75,9 +75,7 @@ class Head(Classifier):
         return self.parameters.nbytes
 
     def logits(
-        self,
-        features: Float[Tensor, "words features"],
-        cues: Int[Tensor, "words cues"] | None = None,  # noqa: ARG002
+        self, features: Float[Tensor, "words features"], cues: Int[Tensor, "words cues"] | None = None
     ) -> Float[Tensor, "samples words labels"]:
         """Compute W x + b, for all draws and words in one matrix product."""
         weight = self.parameters[..., :-1].reshape(self.n_samples * self.n_labels, -1)
@@ -154,14 +152,11 @@ class PointHeads(HeadSource):
     """Heads without a posterior, and so without KL terms: a draw is the head itself."""
 
     def sample(
-        self,
-        cells: Sequence[Cell],
-        n_samples: int,  # noqa: ARG002
-        generator: torch.Generator | None = None,  # noqa: ARG002
+        self, cells: Sequence[Cell], n_samples: int, generator: torch.Generator | None = None
     ) -> Sequence[Classifier]:
         return self.plug_in(cells)
 
-    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:  # noqa: ARG002
+    def training_draw(self, cells: Sequence[Cell], n_samples: int) -> list[TrainingDraw]:
         return [TrainingDraw(head, []) for head in self.plug_in(cells)]
 
 

@@ -1,7 +1,6 @@
 """JM with vectors of languages: as an input against a hand-made network, as a kernel against the closed form."""
 
 import numpy as np
-import pytest
 import torch
 
 from crossfill.grid.cells import Cell
@@ -10,7 +9,7 @@ from crossfill.methods.registry import Plan
 from crossfill.model import Model
 from crossfill.prediction.predict import predict
 from tests.methods.grids import GRID, SEEN, SETTINGS, write_vectors
-from tests.scenarios import INVENTORY, SMALL, labelled, small_model
+from tests.scenarios import INVENTORY, labelled, small_model
 
 VECTORS = {
     language: np.array(vector, dtype=np.float64)
@@ -98,5 +97,3 @@ def test_vectors_come_from_the_similarity_of_the_config(tmp_path):
     products = model.heads.vectors @ model.heads.vectors.T
     torch.testing.assert_close(products.diagonal(), torch.ones(4), atol=1e-4, rtol=0)
     assert products[0, 1] > 0.9 > 0.1 > products[0, 2]  # aaa is like bbb, not like ccc
-    with pytest.raises(TypeError, match="expected heads with vectors of languages, got JointHeads"):
-        prepare(small_model("jm"), Plan(GRID, SEEN, SEEN), SMALL)

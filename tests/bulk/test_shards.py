@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import os
 import random
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 from typing import get_args
 
@@ -71,7 +73,9 @@ def test_a_file_that_changes_after_the_plan_is_noticed(name: str, change: str, t
             parquet.write_table(pa.table({"tokens": words}), path, row_group_size=2)
         else:
             path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        os.utime(path, (next(clock),) * 2)
 
+    clock = count()
     words = [["Dakar", "mooy"], ["péeyu", "Senegaal"], ["Dafa", "tàng"]]
     write(words)
     shards = shards_of(path, "parquet" if name == "in.parquet" else "text")

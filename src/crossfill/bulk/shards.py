@@ -1,14 +1,12 @@
 """Files to tag, by path, and their shards.
 
-A shard is a file with a digest of its bytes: if they are others when it is tagged, the file has changed meanwhile, and
-the shard fails.
+A shard is a file with its size and the time of its last change: if they are others when it is tagged, the shard fails.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from io import BufferedIOBase, BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, cast
@@ -36,8 +34,8 @@ class Shard:
     file: str
     form: SourceFormat
     bytes: int
-    digest: str
-    """Hash of its bytes."""
+    changed: int
+    """Time of its last change, in nanoseconds."""
     lines: int
     """Number of its lines or rows, as far as line ends are seen: a file in gzip has fewer."""
 
@@ -72,15 +70,18 @@ def find_shard(path: Path, name: str, form: SourceFormat) -> Shard | None:
     if form == "parquet" and name.endswith(".gz"):
         raise DataError(f"{path}: expected a Parquet file as it is, got one packed with gzip; unpack it")
     try:
+        status = path.stat()
         with path.open("rb") as file:
-            n_bytes, digest, n_lines = _contents(file)
-            if form == "parquet" and n_bytes:
+            if form == "parquet" and status.st_size:
                 with opened_parquet(file, str(path)) as table:
                     n_lines = table.metadata.num_rows
+            else:
+                n_lines = sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
     except OSError as error:
         raise unreadable(path, error) from None
     stem = str(PurePosixPath(name.removesuffix(".gz")).with_suffix(""))
-    return Shard(stem, str(path), form, n_bytes, digest, max(1, n_lines)) if n_bytes else None
+    n_bytes = status.st_size
+    return Shard(stem, str(path), form, n_bytes, status.st_mtime_ns, max(1, n_lines)) if n_bytes else None
 
 
 def read_shard(
@@ -105,22 +106,19 @@ def read_shard(
 def _records(shard: Shard, cutting: Cutting) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
     """Yield the rows of a shard, or its lines or blocks of lines, each with its number.
 
-    Its bytes have to be as planned, before and after they are read: the file may change meanwhile.
+    It has to be as planned, before and after it is read: it may change meanwhile.
     """
+    _check_unchanged(shard)
     with Path(shard.file).open("rb") as file:
-        _check_unchanged(file, shard)
         yield from _rows(file, shard) if shard.form == "parquet" else _blocks(file, shard, cutting)
-        file.seek(0)
-        _check_unchanged(file, shard)
+    _check_unchanged(shard)
 
 
-def _check_unchanged(file: BufferedIOBase, shard: Shard) -> None:
-    n_bytes, digest, _ = _contents(file)
-    if (n_bytes, digest) != (shard.bytes, shard.digest):
-        raise DataError(
-            f"{shard.file}: expected the {shard.bytes:,} bytes that were there when the run began, got others "
-            f"({n_bytes:,} bytes): the file has changed; run the command again with --force"
-        )
+def _check_unchanged(shard: Shard) -> None:
+    status = Path(shard.file).stat()
+    if (status.st_size, status.st_mtime_ns) != (shard.bytes, shard.changed):
+        problem = f"expected the {shard.bytes:,} bytes that were there when the run began"
+        raise DataError(f"{shard.file}: {problem}: the file has changed; run the command again with --force")
 
 
 def _rows(file: BufferedIOBase, shard: Shard) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -155,14 +153,3 @@ def _lines(file: BufferedIOBase) -> Iterator[bytes]:
         while rest and not rest.endswith(b"\n"):
             rest = file.readline(2**20)
         yield line
-
-
-def _contents(file: BufferedIOBase) -> tuple[int, str, int]:
-    """Return the number of bytes of a file, their hash, and the number of line ends; the file is then at its start."""
-    digest, n_bytes, n_lines = blake2b(digest_size=16), 0, 0
-    while block := file.read(2**20):
-        digest.update(block)
-        n_bytes += len(block)
-        n_lines += block.count(b"\n")
-    file.seek(0)
-    return n_bytes, digest.hexdigest(), n_lines

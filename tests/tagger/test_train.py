@@ -12,9 +12,12 @@ from crossfill.data.writers import write_grid
 from crossfill.grid.cells import Cell, Grid
 from crossfill.methods.registry import all_methods
 from crossfill.tagger import train as train_module
+from crossfill.tagger.presets import RunRequest
 from crossfill.tagger.train import train_model
+from crossfill.tagger.training_run import TrainingRun
 from crossfill.training.labelled import prepare
 from tests.data.test_boundaries import TREEBANK
+from tests.encoders.tiny import bert
 from tests.scenarios import SMALL, small_grid
 
 MADE, PARTITION = small_grid()
@@ -28,6 +31,20 @@ def test_keywords_that_are_not_given_leave_the_config_as_it_is():
     assert crossfill.train(GRID, config=config).config == config
     assert crossfill.train(GRID, config=config, method="pf-d").config == config.change({"method": "pf-d"})
     assert crossfill.train(GRID, encoder="compact", config=config).config == config
+
+
+def test_a_grid_too_small_for_its_method_is_told(tmp_path: Path):
+    languages = ("amh", "bam", "fin", "tha", "vie", "wol", "yor", "swa", "hau", "ibo", "zul")
+    splits = MADE.grid[MADE.grid.cells[0]]
+
+    def told(n: int, method: str = "pf-lr") -> str:
+        grid = Grid({Cell(task, language): splits for task in ("ner", "pos") for language in languages[: n + 1]})
+        request = RunRequest(method, str(bert(tmp_path / "bert")), preset="laptop", cache=False)
+        return "\n".join(TrainingRun(grid, grid.cells[1:], request, None).announcement(None))
+
+    assert "with 9 languages in two tasks pf-lr is likely no better than one shared head (--method jm)" in told(9)
+    assert "shared head" not in told(10) + told(9, "jm")
+    assert "from so little the model can hardly learn" in told(4)
 
 
 def test_public_names():

@@ -22,7 +22,7 @@ from crossfill.evaluation.scoring import evaluate, scored_corpora
 from crossfill.files import locked
 from crossfill.grid import partition
 from crossfill.grid.cells import Cell, Grid
-from crossfill.grid.partition import bridge_note
+from crossfill.grid.partition import ENOUGH_BRIDGES, bridge_note, bridges
 from crossfill.grid.sentence import Corpus
 from crossfill.grid.task import Unit
 from crossfill.grid.typology import vectors_beside
@@ -165,8 +165,15 @@ class TrainingRun:
             f"{_cells(self.unseen)} will be filled: {listed(self.unseen)}" if self.unseen else "none is left to fill"
         )
         yield f"{_cells(self.seen)} seen, {n_words:,} training words; {to_fill}"
-        if find_method(config.method).language_vectors is not None and (note := bridge_note(self.seen)):
-            yield note
+        if find_method(config.method).language_vectors is not None:
+            most = max(map(len, bridges(self.seen).values()), default=0)
+            if note := bridge_note(self.seen):
+                yield note
+            elif self.unseen and most < ENOUGH_BRIDGES and encoder.name != "compact":
+                yield (
+                    f"with {most} languages in two tasks {config.method} is likely no better than one shared head "
+                    "(--method jm); --method auto compares the two"
+                )
         if self.encoder.stored is not None:
             texts = self._texts(scored).values()
             missing = sum(text.n_words for _, text in texts if not self.encoder.stored.is_stored(text))

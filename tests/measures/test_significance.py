@@ -57,7 +57,7 @@ def test_with_one_seed_it_is_the_paired_t_test_and_finds_what_is_there():
     assert over_trainings_and_cells(parts).p_value < 0.001
     assert over_trainings_and_cells([np.zeros((2, 3))]).p_value == 1
     for wrong in ([], [np.zeros((3, 1))], [np.zeros((3, 4)), np.zeros((2, 4))]):
-        with pytest.raises(DataError, match="expected at least two cells, and the same number of seeds"):
+        with pytest.raises(DataError, match="expected two or more cells, and the same seeds"):
             over_trainings_and_cells(wrong)
 
 

@@ -153,7 +153,7 @@ def test_resuming_a_finished_run_does_nothing(tmp_path):
     assert (tmp_path / checkpoint.STATE).stat().st_mtime_ns == before
 
 
-def test_a_loss_that_is_not_finite_names_cell_step_and_checkpoint(tmp_path):
+def test_a_loss_that_is_not_finite_names_cell_and_step(tmp_path):
     run = trainer(tmp_path)
     run.run()
     again = trainer(tmp_path, "training.steps=20")
@@ -166,7 +166,6 @@ def test_a_loss_that_is_not_finite_names_cell_step_and_checkpoint(tmp_path):
     assert "got nll nan" in message
     assert "in cell " in message
     assert "at step 20" in message
-    assert f"{tmp_path / checkpoint.STATE} (step 20)" in message
 
 
 def test_cells_in_one_step_are_averaged():

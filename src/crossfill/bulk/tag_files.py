@@ -59,10 +59,8 @@ def plan_tagging(inputs: Sequence[str], settings: Mapping[str, Any], named: str 
     for name, path in files:
         shard = find_shard(path, name, source_format(name, named))
         if shard and (other := shards.setdefault(shard.name, shard).file) != shard.file:
-            raise DataError(
-                f"expected files whose names differ before their endings, got {other} and {shard.file}; name the "
-                "folder that both are in, or tag them one after the other"
-            )
+            both = f"{other} and {shard.file}"
+            raise DataError(f"expected files whose names differ before their endings, got {both}; name their folder")
     if not shards:
         raise DataError(f"expected text to tag, got {len(files)} empty files; check the paths")
     return TaggingPlan(settings, list(shards.values()))
@@ -96,10 +94,8 @@ def resume(plan: TaggingPlan, out: Path, force: bool) -> set[str]:
     if earlier is not None and not force:
         before = earlier.get("settings", {})
         changed = [name for name, value in plan.settings.items() if before.get(name) != value]
-        raise OutputError(
-            f"{out}: expected the run of this command, found one that differs in {', '.join(changed) or 'its inputs'}; "
-            "name another folder with --out, or add --force to begin again"
-        )
+        problem = f"expected the run of this command, found one that differs in {', '.join(changed) or 'its inputs'}"
+        raise OutputError(f"{out}: {problem}; name another folder with --out, or add --force to begin again")
     if earlier is not None:
         shutil.rmtree(out / TAGGED, ignore_errors=True)
         shutil.rmtree(out / RECORDS, ignore_errors=True)

@@ -147,10 +147,8 @@ def download(url: str, target: Path, progress: Progress) -> None:
     except (http.client.HTTPException, OSError) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
-        raise DataError(
-            f"{url}: could not be fetched ({error}); are you online? run again. Behind a proxy, set https_proxy; if it "
-            "has moved, name its new place with --url"
-        ) from None
+        advice = "behind a proxy, set https_proxy; if it has moved, name its new place with --url"
+        raise DataError(f"{url}: could not be fetched ({error}); are you online? run again; {advice}") from None
 
 
 def _extract(tar: tarfile.TarFile, folder: Path, place: Callable[[PurePosixPath], str | None]) -> None:

@@ -92,20 +92,16 @@ def _parse_conllu(data: bytes, where: str, task: str, _: ReadingHints, notes: Fi
     distinct = set(tags) - {"_"}
     if not named:
         if sentences and not distinct - {"?"}:
-            raise DataError(
-                f"{where}: expected a task that names a CoNLL-U column ({KNOWN_COLUMNS}), got '{task}'; rename the "
-                "folder, or give its labels as word<TAB>label in .bio files"
-            )
+            wanted = f"a task that names a CoNLL-U column ({KNOWN_COLUMNS})"
+            raise DataError(f"{where}: expected {wanted}, got '{task}'; rename the folder, or write .bio files")
         spans = all(tag in ("O", "?") or split_tag(tag) for tag in distinct)
         meanings = {"?": UNLABELLED, "_": "O" if spans else "_"}
         return [replace(s, labels=tuple(meanings.get(tag, tag) for tag in s.labels)) for s in sentences]
     words = [word for sentence in sentences for word in sentence.words]
     if task == "pos" and distinct and (problem := bio.wrong_tags(tags, words, task)):
         shown = ", ".join(f"'{label[:20]}'" for label in sorted(set(tags))[:3])
-        raise DataError(
-            f"{where}: expected parts of speech in column 4 (UPOS), got {problem} ({shown}); put columns in the order "
-            "of CoNLL-U, or give the labels as word<TAB>label in .bio files"
-        )
+        wanted = "parts of speech in column 4 (UPOS)"
+        raise DataError(f"{where}: expected {wanted}, got {problem} ({shown}); put columns in the order of CoNLL-U")
     return sentences
 
 

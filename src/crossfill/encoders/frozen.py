@@ -129,11 +129,9 @@ class StoredVectors:
         rows = np.zeros((corpus.n_words, self.width), self._key(corpus, whole=True).dtype)
         for sentences, vectors in self.network.encode(inputs):
             if not bool((vectors.abs() <= _LARGEST).all()):
-                finite = bool(torch.isfinite(vectors).all())
+                problem = f"expected features of at most {_LARGEST:.0f}, got {float(vectors.abs().max()):.0f}"
                 raise EncoderError(
-                    f"encoder '{self.source.name}': expected features of at most {_LARGEST:.0f}, got "
-                    f"{f'{float(vectors.abs().max()):.0f}' if finite else 'NaN or infinity'}; "
-                    "choose another encoder.pretrained.layer, or precision float32"
+                    f"encoder '{self.source.name}': {problem}; choose another layer, or precision float32"
                 )
             places = ranges(starts[sentences], inputs.lengths[sentences]).numpy()
             rows[places] = vectors.cpu().numpy()

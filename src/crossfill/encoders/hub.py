@@ -73,14 +73,15 @@ def find_folder(name: str, weights: bool = True) -> Path:
     if path.exists():
         _check_folder(path, weights)
         return path
-    inside = len(path.parts) > 2 or (len(path.parts) > 1 and Path(path.parts[0]).is_dir())
+    repository, _, revision = name.partition("@")
+    parts = Path(repository).parts
+    inside = len(parts) > 2 or (len(parts) > 1 and Path(parts[0]).is_dir())
     if name.startswith((".", "~")) or path.is_absolute() or inside:
         raise EncoderError(f"encoder '{name}': expected a folder of that name, found none; check the path")
     from huggingface_hub import snapshot_download
     from huggingface_hub.constants import HF_HUB_CACHE
 
     problem: Exception | None = None
-    repository, _, revision = name.partition("@")
     check_revision(revision)
     wanted = {
         "revision": revision or None,

@@ -133,9 +133,7 @@ def bridge_note(seen: Iterable[Cell]) -> str | None:
     more = [f"and {len(facts) - 3} more pairs of tasks have as few"] if len(facts) > 3 else []
     return (
         f"{'; '.join(facts[:3] + more)}: from so little the model can hardly learn how the two tasks of a language go "
-        f"together, and what "
-        f"pf-lr and pf-d fill in comes from the similarity of languages; annotate {FEW_BRIDGES} or more languages in "
-        "both tasks, or compare with jm and jm-kernel"
+        f"together; annotate {FEW_BRIDGES} or more languages in both tasks, or compare with jm and jm-kernel"
     )
 
 
@@ -159,10 +157,8 @@ def _free(cells: Sequence[Cell], what: str) -> list[Cell]:
     tasks, languages = Counter(c.task for c in cells), Counter(c.language for c in cells)
     free = [c for c in cells if tasks[c.task] > 1 and languages[c.language] > 1]
     if not free:
-        raise DataError(
-            f"{what} need a cell whose task has data in another language and whose language in another task; got "
-            f"{', '.join(map(str, cells[:20])) or 'no cells'}; add data for a second task or language"
-        )
+        got = ", ".join(map(str, cells[:20])) or "no cells"
+        raise DataError(f"{what} need a cell whose task and whose language occur in other cells, too; got {got}")
     return free
 
 

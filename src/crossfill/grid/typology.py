@@ -96,10 +96,8 @@ def read_block(path: Path) -> Block:
         except ValueError:
             values = []
         if not values or language in rows or len(values) + 1 != width or not np.isfinite(values).all():
-            raise DataError(
-                f"{path}:{number}: expected a language once, and {width - 1} finite numbers (0 for what is unknown), "
-                f"separated by tabs; got '{line[:60]}'"
-            )
+            wanted = f"a language once, and {width - 1} finite numbers, separated by tabs"
+            raise DataError(f"{path}:{number}: expected {wanted}; got '{line[:60]}'")
         rows[language] = values
     if not rows:
         raise DataError(f"{path}: expected a header and a row for each language, got none")
@@ -168,10 +166,8 @@ def _packaged() -> Typology:
     try:
         package = distribution("lang2vec")
     except PackageNotFoundError:
-        raise DataError(
-            "expected typological vectors for the nearest source, found none: install crossfill[typology], "
-            "or name a folder of tables in sources.vectors"
-        ) from None
+        remedy = "install crossfill[typology], or name a folder of tables in sources.vectors"
+        raise DataError(f"expected typological vectors for the nearest source, found none: {remedy}") from None
     folder = Path(str(package.locate_file("lang2vec/data")))
     blocks = {}
     for name, (file, prefix) in _PACKAGE.items():

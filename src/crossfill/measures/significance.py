@@ -69,10 +69,8 @@ def over_trainings_and_cells(parts: Sequence[np.ndarray]) -> Comparison:
     n_seeds = {len(part) for part in parts}
     n_cells = sum(part.shape[1] for part in parts)
     if len(n_seeds) != 1 or n_cells < 2:
-        raise DataError(
-            "expected at least two cells, and the same number of seeds in each partition; "
-            f"got seeds × cells of {', '.join(str(part.shape) for part in parts) or 'nothing'}"
-        )
+        shapes = ", ".join(str(part.shape) for part in parts) or "nothing"
+        raise DataError(f"expected two or more cells, and the same seeds in each partition; got shapes {shapes}")
     (seeds,) = n_seeds
     by_cell = np.concatenate([part.mean(0) for part in parts])
     mean = float(by_cell.mean())

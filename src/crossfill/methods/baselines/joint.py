@@ -53,10 +53,7 @@ def plan(grid: Grid, seen: frozenset[Cell], config: Config) -> Plan:
             if n_words > total:
                 corpora[wanted] = cut(labelled, total, config.training.seed)
             elif n_words < total:
-                notes.append(
-                    f"{wanted} has {n_words:,} training words, {total - n_words:,} fewer than the {total:,} of the "
-                    f"{len(words)} seen cells of {task} together"
-                )
+                notes.append(f"{wanted} has {n_words:,} training words, the seen cells of {task} {total:,} together")
         else:
             largest = max(words, key=lambda cell: (words[cell], cell))
             corpora[largest] = grid[largest]

@@ -172,7 +172,7 @@ def build_encoder(
 
         encoder = FrozenEncoder(settings, languages, cache, quiet)
     else:
-        from crossfill.encoders.finetuned import FinetunedEncoder
+        from crossfill.encoders.huggingface import FinetunedEncoder
 
         encoder = FinetunedEncoder(settings, weights)
     return encoder.with_pooling(settings.sentences)

@@ -1,4 +1,7 @@
-"""Pretrained encoders: any `AutoModel` with a fast tokenizer, its states pooled to one vector per word."""
+"""Pretrained encoders: any `AutoModel` with a fast tokenizer, its states pooled to one vector per word.
+
+`FinetunedEncoder` trains it; `crossfill.encoders.frozen` keeps it as it is.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -12,12 +15,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from crossfill.config import PretrainedConfig
+from crossfill.config import EncoderConfig, PretrainedConfig
 from crossfill.encoders import hub
 from crossfill.encoders.alignment import NO_PIECE
-from crossfill.encoders.base import ranges
+from crossfill.encoders.base import Encoder, EncoderParts, Inputs, expect, ranges
 from crossfill.encoders.pieces import ENOUGH_PIECES, Batch, PieceCutter, PieceInputs, batches
 from crossfill.errors import EncoderError
+from crossfill.grid.sentence import Corpus
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -280,3 +284,50 @@ def _mean(
     pieces = ranges(first.cpu(), counts.cpu()).to(states.device)
     sums = states.new_zeros(len(first), states.shape[1]).index_add(0, owners, states[pieces])
     return sums / counts.unsqueeze(1)
+
+
+class FinetunedEncoder(Encoder):
+    """The whole network trains (`finetune`), or the layers from `freeze_below` up (`partial`)."""
+
+    source: Source
+
+    def __init__(self, config: EncoderConfig, weights: bool = True) -> None:
+        """`weights`: whether to load pretrained weights; not needed if those of a trained model are loaded later."""
+        super().__init__()
+        self.config = config.pretrained
+        self.source = Source.find(config.name, weights)  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.words = WordEncoder(self.source, self.config)
+        self.n_features = self.source.size
+        self.dropout = nn.Dropout(config.dropout)
+        self.n_frozen = self.config.freeze_below - 1 if self.config.mode == "partial" else 0
+        """Number of frozen layers, not counting the embeddings."""
+        if self.config.mode == "partial":
+            self._freeze()
+        if self.config.checkpoint_gradients:
+            network = self.words.network.network
+            network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+    def prepare(self, corpus: Corpus, language: str = "") -> PieceInputs:  # noqa: ARG002
+        return self.words.cutter.cut(corpus)
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "words features"]:
+        inputs = expect(inputs, PieceInputs)
+        if self.config.mode == "partial":  # no dropout below the layers that train
+            self.words.network.eval()
+            for layer in list(self.words.network.layers)[self.n_frozen :]:
+                layer.train(self.training)
+        return self.dropout(self.words(inputs))
+
+    def parts(self, language: str) -> EncoderParts:  # noqa: ARG002
+        return EncoderParts(self.words.eval(), torch.zeros(self.n_features), torch.ones(self.n_features))
+
+    def _freeze(self) -> None:
+        """Freeze all parameters but those of layers from `freeze_below` up and of a final norm."""
+        network = self.words.network
+        lower = {id(p) for layer in list(network.layers)[: self.n_frozen] for p in layer.parameters()}
+        trained = {id(p) for layer in list(network.layers)[self.n_frozen :] for p in layer.parameters()}
+        for name, module in network.named_modules():
+            if "norm" in type(module).__name__.lower() and "embed" not in name.lower():
+                trained |= {id(p) for p in module.parameters()} - lower
+        for parameter in network.parameters():
+            parameter.requires_grad_(id(parameter) in trained)

@@ -37,10 +37,13 @@ def cached(store: Path | None, source: Path, how: Sequence[str], read: Callable[
 
 def load_reading(path: Path, state: str) -> Reading | None:
     """Open an entry; none if it is missing or cut off, or if the file was not in this state when it was read."""
-    entry = _opened(path)
-    if entry is None or entry[0]["state"] != state:
+    try:
+        with safe_open(path, "np") as file:
+            about, columns = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError):
         return None
-    about, columns = entry
+    if about["state"] != state:
+        return None
     words, labels = (
         Column(tuple(columns[name].tobytes().decode("utf-8").split("\n")[:-1]), columns[f"{name}_codes"])
         for name in ("words", "labels")
@@ -67,9 +70,3 @@ def save_reading(path: Path, state: str, reading: Reading) -> None:
     said = json.dumps([reading.changes, reading.notes, reading.columns])
     about = {"state": state, "unit": str(corpus.unit), "reading": said}
     write_atomically(path, serialized(columns, about))
-
-
-def _opened(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]] | None:
-    with suppress(OSError, SafetensorError), safe_open(path, "np") as file:
-        return file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    return None

@@ -7,7 +7,7 @@ if sys.version_info < (3, 11):  # noqa: UP036
 
 
 def _required(config_settings=None):  # noqa: ARG001 - as PEP 517 has it
-    return ["hatch-fancy-pypi-readme>=24.1", "hatchling>=1.27"]
+    return ["editables>=0.5", "hatch-fancy-pypi-readme>=24.1", "hatchling>=1.27"]
 
 
 def _hook(name):
@@ -20,6 +20,5 @@ def _hook(name):
 
 
 get_requires_for_build_wheel = get_requires_for_build_editable = get_requires_for_build_sdist = _required
-prepare_metadata_for_build_wheel = _hook("prepare_metadata_for_build_wheel")
-prepare_metadata_for_build_editable = _hook("prepare_metadata_for_build_editable")
 build_wheel, build_editable, build_sdist = map(_hook, ("build_wheel", "build_editable", "build_sdist"))
+# no prepare_metadata_…: under pip, hatchling has none, either

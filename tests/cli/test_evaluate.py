@@ -14,14 +14,13 @@ from typer.testing import CliRunner
 import crossfill
 from crossfill import progress
 from crossfill.cli.app import app, main
-from crossfill.data import bio
 from crossfill.data.folder import load_grid
 from crossfill.errors import CrossfillError, DataError
 from crossfill.evaluation import scoring
 from crossfill.evaluation.expected import Expectations, ExpectedScore, HeldOutScore, save_expected
 from crossfill.grid.cells import Cell
 from tests.data.folders import bio as bio_file
-from tests.data.folders import conllu, write
+from tests.data.folders import conllu, read_bio, write
 from tests.own_cache import own_cache as own_cache
 from tests.scenarios import SMALL
 
@@ -163,7 +162,7 @@ def test_annotate(model: Path, data: Path, tmp_path: Path):
     source = data / "ud" / "wol" / "train.conllu"
     out = tmp_path / "todo.bio"
     run("annotate", model, source, "--cell", "ner/wol", "--budget", 4, "--format", "bio", "--out", out)
-    chosen = list(bio.parse(out.read_bytes(), str(out)))
+    chosen = list(read_bio(out.read_bytes(), str(out)))
     known = {tuple(s.words) for s in load_grid(data, cache=False).training(crossfill.Cell("pos", "wol"))}
     assert len(chosen) == 4
     assert {s.words for s in chosen} <= known

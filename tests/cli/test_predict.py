@@ -17,11 +17,11 @@ import crossfill
 from crossfill.checkpoint import CALIBRATION
 from crossfill.cli.app import app, main
 from crossfill.cli.predict import pieces
-from crossfill.data import bio
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Sentence
 from crossfill.grid.task import Task
 from crossfill.prediction.tagging import Span, Tagging
+from tests.data.folders import read_bio
 from tests.scenarios import SMALL, small_grid
 
 RUN = CliRunner()
@@ -64,7 +64,7 @@ def test_every_format_in_and_out(model: Path, tmp_path: Path):
     assert [o["id"] for o in again] == list(range(len(TEXTS)))
 
     columns = predict(model, lines, "--from", "words", "--cell", POS, "--samples", "3", "--format", "bio")
-    read = list(bio.parse(columns.encode(), "out"))
+    read = list(read_bio(columns.encode(), "out"))
     assert [s.words for s in read] == TEXTS
     assert [list(s.labels) for s in read] == expected
     back = predict(model, columns, "--from", "bio", "--format", "jsonl", "--cell", POS, "--samples", "3")

@@ -6,6 +6,10 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from crossfill.data.bio import TokenTable
+from crossfill.data.reading import decode
+from crossfill.grid.sentence import Sentence
+
 Tagged = Sequence[tuple[str, str]]
 
 
@@ -23,6 +27,11 @@ def conllu(*sentences: Tagged) -> str:
 
 def bio(*sentences: Tagged) -> str:
     return "".join("".join(f"{word}\t{tag}\n" for word, tag in sentence) + "\n" for sentence in sentences)
+
+
+def read_bio(data: bytes, where: str) -> list[Sentence]:
+    """The sentences of a file of token columns, as they are."""
+    return list(TokenTable.of(decode(data, where), where).sentences())
 
 
 def numbered(n: int, tag: str, start: int = 0) -> list[Tagged]:

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from crossfill.data import bio
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Column, Sentence
+from tests.data.folders import read_bio
 
 PLAIN = "Dakar\tB-LOC\nmooy\tO\n\nAminata\tB-PER\n\n"
 SENTENCES = [Sentence(("Dakar", "mooy"), ("B-LOC", "O")), Sentence(("Aminata",), ("B-PER",))]
 
 
 def parse(text: str) -> list[Sentence]:
-    return list(bio.parse(text.encode(), "train.bio"))
+    return list(read_bio(text.encode(), "train.bio"))
 
 
 @pytest.mark.parametrize(

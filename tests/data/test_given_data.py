@@ -9,6 +9,7 @@ import pytest
 
 from crossfill.data import bio, conllu
 from crossfill.data.folder import ReadOptions, load_grid, read_folder
+from tests.data.folders import read_bio
 
 NAMED = os.environ.get("CROSSFILL_DATA")
 pytestmark = [
@@ -32,9 +33,9 @@ def test_conllu_is_written_back_byte_for_byte():
 def test_token_columns_keep_their_tokens_and_tags():
     for path in files(".bio"):
         plain = [line.split("\t") for line in path.read_text("utf-8").split("\n") if line]
-        read = [pair for s in bio.parse(path.read_bytes(), str(path)) for pair in zip(s.words, s.labels, strict=True)]
+        read = [pair for s in read_bio(path.read_bytes(), str(path)) for pair in zip(s.words, s.labels, strict=True)]
         assert read == [(columns[0], columns[-1]) for columns in plain], path
-        assert bio.render(bio.parse(path.read_bytes(), str(path))).encode() == path.read_bytes(), path
+        assert bio.render(read_bio(path.read_bytes(), str(path))).encode() == path.read_bytes(), path
 
 
 def test_counts_are_those_of_the_files(tmp_path: Path):

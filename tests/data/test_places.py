@@ -5,11 +5,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossfill.data.bio import parse as parse_bio
 from crossfill.data.folder import load_grid
 from crossfill.grid.cells import Cell
 from crossfill.grid.sentence import Corpus, Sentence
-from tests.data.folders import write
+from tests.data.folders import read_bio, write
 
 CONLLU = """# sent_id = 1
 # text = Vámonos al mar.
@@ -72,6 +71,6 @@ words = st.text("abcde", min_size=1, max_size=4)
 def test_the_line_of_a_word_holds_the_word(sentences):
     text = "".join("".join(f"{word}\tX\n" for word, _ in s) + "\n" * (1 + s[0][1]) for s in sentences)
     lines = text.split("\n")
-    read = list(parse_bio(text.encode(), "file"))
+    read = list(read_bio(text.encode(), "file"))
     assert [s.words for s in read] == [tuple(word for word, _ in s) for s in sentences]
     assert all(lines[n - 1] == f"{word}\tX" for s in read for word, n in zip(s.words, s.lines, strict=True))

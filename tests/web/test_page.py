@@ -10,7 +10,6 @@ import pytest
 import requests
 from playwright.sync_api import Browser, Page, expect
 
-from crossfill.data.bio import parse as parse_bio
 from crossfill.data.segmentation import Segmenter
 from crossfill.data.streams import Item
 from crossfill.evaluation.expected import Expectations, ExpectedScore
@@ -19,6 +18,7 @@ from crossfill.tagger import render
 from crossfill.tagger.tagger import Tagger, load
 from crossfill.web.app import build_app
 from crossfill.web.serve_settings import ServeSettings
+from tests.data.folders import read_bio
 from tests.web.browsing import ARABIC, THAI, WOLOF, alike, labels, needs_chromium, serious, visit, words
 from tests.web.servers import running
 
@@ -165,7 +165,7 @@ def test_copies_are_what_the_command_line_writes(page: Page, tagger: Tagger):
     bio = copied("BIO")
     columns = [render.columns(list(both), False) for both in expected]
     assert alike(bio, render.header(list(expected[0]), False) + "".join(columns))
-    assert [s.labels for s in parse_bio(bio.encode(), "copied")] == [both[1].labels for both in expected]
+    assert [s.labels for s in read_bio(bio.encode(), "copied")] == [both[1].labels for both in expected]
     lines = [render.json_line(item, list(both), False) for item, both in zip(items, expected, strict=True)]
     assert alike(
         json.dumps([json.loads(line) for line in copied("JSON").splitlines()]), json.dumps([*map(json.loads, lines)])

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from crossfill.data.labels import UPOS, is_ner, split_tag
-from crossfill.data.reading import MOST_WORDS, NO_HINTS, OnBadLine, ReadingHints, blocks, decode
+from crossfill.data.reading import MOST_WORDS, NO_HINTS, OnBadLine, ReadingHints, blocks
 from crossfill.errors import DataError
 from crossfill.grid.sentence import Column, Sentence, on_one_line
 
@@ -179,15 +179,6 @@ def wrong_tags(tags: Sequence[str], words: Sequence[str], task: str) -> str:
         return "parts of speech" if is_ner(task) else ""
     # lemmas have about as many different values as words have
     return "what looks like words" if len(distinct) > max(9, min(n_words - 1, max(50, n_words // 2))) else ""
-
-
-def parse(data: bytes, where: str) -> Iterator[Sentence]:
-    """Parse a file of token columns, separated by tabs or spaces; `where` names it in errors.
-
-    `-DOCSTART-` lines and comments before a sentence are left out. A prefix `wo:` of every word, as in WikiANN, is
-    kept here; `without_prefix` removes it.
-    """
-    return TokenTable.of(decode(data, where), where).sentences()
 
 
 def render(sentences: Iterable[Sentence]) -> str:

@@ -76,12 +76,13 @@ def gpt2(folder: Path) -> Path:
     return _save(folder, fast, lambda n: GPT2Model(GPT2Config(vocab_size=n, **config)))
 
 
-def gemma(folder: Path) -> Path:
+def gemma(folder: Path, **settings: object) -> Path:
     """BPE over a text whose spaces are ▁, with bytes for what is unknown; causal, <bos>."""
     sizes = SIZES | {"num_key_value_heads": 1, "head_dim": 8, "sliding_window": 8, "max_position_embeddings": 64}
     layers = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "pad_token_id": 0}
     tokenizer = _gemma_tokenizer("<bos> $A")
-    return _save(folder, tokenizer, lambda n: Gemma3TextModel(Gemma3TextConfig(vocab_size=n, **sizes, **layers)))
+    config = sizes | layers | settings
+    return _save(folder, tokenizer, lambda n: Gemma3TextModel(Gemma3TextConfig(vocab_size=n, **config)))
 
 
 def modernbert(folder: Path) -> Path:

@@ -27,8 +27,8 @@ from crossfill.prediction.rules import PairTable, Rule, Sample, count_pairs
 
 SPREAD = 0.2
 """Standard deviation of the logarithm of a cell's temperature around that of its task."""
-CAUTION = 2.0
-"""The weight of s² for a shift s of decisions. Chosen on held-out cells (docs/adapt.md)."""
+CAUTION = 6.0
+"""The weight of s² for a shift s of decisions. Chosen with `fit.DOUBT`, on languages that report nothing."""
 _LOGS = np.linspace(math.log(0.25), math.log(4), 200)
 _SHIFTS = np.linspace(-2, 2, 21)
 
@@ -126,7 +126,7 @@ def shrunk_temperature(logs: Float[np.ndarray, "words labels"], gold: np.ndarray
 
 
 def shrunk_shift(left_out: Sample, task: Task, rule: Rule) -> float:
-    """The s that maximises n F1(offset of the task + s) − 2 s², for n sentences.
+    """The s that maximises n F1(offset of the task + s) − CAUTION s², for n sentences.
 
     The task's offset suits heads of cells that were never seen; a cell with sentences of its own needs another.
     """

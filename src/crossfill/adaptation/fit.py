@@ -13,8 +13,8 @@ Laplace's. The spread is small, as scores of held-out cells ask for: evidence ta
 so that it is too sure of the variance.
 
 In tasks with spans, sentences without any say little of how the cell marks them, while they draw every word towards
-"none". So the head moves only part of the way from the generated one to the mode of its posterior, n / (n + 2) with n
-labelled words in spans.
+"none". So the head moves only part of the way from the generated one to the mode of its posterior, n / (n + DOUBT) with
+n labelled words in spans.
 """
 
 import math
@@ -40,7 +40,7 @@ from crossfill.prediction.predict import CellWords, classify
 
 SPREAD = 0.3
 """The spread of cells. Chosen on held-out cells (docs/adapt.md)."""
-DOUBT = 2.0
+DOUBT = 6.0
 """Words in spans that make half of the way. Chosen on languages that report nothing, as how far they score: without it,
 five sentences without a name can take away all names of a cell (docs/adapt.md)."""
 POINTS = (-1.5, 0.0, 1.5)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from crossfill.adaptation.cell import (
+    CAUTION,
     CellCalibration,
     adapt_cell,
     calibrate_cell,
@@ -27,7 +28,7 @@ from tests.scenarios import small_model
 
 TASK = Task("ner", ("B-LOC", "I-LOC", "O"))
 PLACE = Task("ner", ("B-LOC", "O"))
-VARIANCES = CellVariances(1.0, 0.01, spread=0.0)
+VARIANCES = CellVariances(1.0, 0.01)
 
 
 def believed(n_sentences: int, doubt: float) -> Sample:
@@ -52,7 +53,7 @@ def test_what_sentences_have_gained_is_what_one_counts_without_each_of_them(righ
     task = Task("pos", ("A", "B", "C"))
     lengths = torch.full((12,), 2)
     examples = Examples(features, word_cues(torch.arange(24)), labels, lengths, tuple(map(str, range(12))))
-    fit = Fit.of(HeadPrior.at(head), examples, CellVariances(4.0, 1.0, spread=0.0))
+    fit = Fit.of(HeadPrior.at(head), examples, CellVariances(4.0, 1.0))
     gain = gain_of(fit, task, Rule(), 0.0)
     hits = [
         (logits.argmax(1) == labels).numpy().reshape(12, 2).sum(1)
@@ -88,7 +89,7 @@ def test_many_sentences_move_decisions_to_where_their_own_f1_is_best(doubt: floa
         return 2 * (found & gold).sum() / (found.sum() + gold.sum())
 
     tried = np.linspace(-2, 2, 21)
-    best = tried[np.argmax([400 * f1(of_task + shift) - 2 * shift**2 for shift in tried])]
+    best = tried[np.argmax([400 * f1(of_task + shift) - CAUTION * shift**2 for shift in tried])]
     assert shrunk_shift(sample, PLACE, Rule(of_task)) == pytest.approx(best)
     assert best == pytest.approx(-doubt - of_task, abs=0.7)
 
@@ -118,7 +119,7 @@ def test_a_cell_decides_where_its_left_out_sentences_say():
         examples.lengths.numpy(),
     )
     values = {
-        s: 60 * score(gold, Rule(0.3 + s).choose(probabilities, lengths, TASK), TASK, lengths) - 2 * s**2
+        s: 60 * score(gold, Rule(0.3 + s).choose(probabilities, lengths, TASK), TASK, lengths) - CAUTION * s**2
         for s in np.linspace(-2, 2, 21).tolist()
     }
     shift = offset_shift(fit, TASK, Rule(0.3))

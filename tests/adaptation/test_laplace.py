@@ -8,10 +8,9 @@ from torch import Tensor
 
 from crossfill.adaptation.design import DesignMatrix
 from crossfill.adaptation.gaussian import Curvature, HeadPosterior, HeadPrior
-from crossfill.adaptation.laplace import Categorical, Likelihood, PosteriorProblem, laplace
-from crossfill.model import Head
+from crossfill.adaptation.laplace import Categorical, Likelihood, PosteriorProblem
 
-N_LABELS, N_FEATURES, RANK = 3, 4, 2
+N_LABELS, N_FEATURES = 3, 4
 RNG = torch.Generator().manual_seed(0)
 
 
@@ -24,9 +23,6 @@ class Gaussian(Likelihood):
 
     def __init__(self, targets: Tensor, variance: float) -> None:
         self.targets, self.variance = targets, variance
-
-    def take(self, words: Tensor) -> "Gaussian":
-        return Gaussian(self.targets[words], self.variance)
 
     def loss(self, logits: Tensor) -> Tensor:
         apart = (logits - self.targets.to(logits)) ** 2 / self.variance
@@ -44,39 +40,32 @@ class Gaussian(Likelihood):
 
 
 def some_prior() -> HeadPrior:
-    return HeadPrior(noise(N_LABELS, N_FEATURES), noise(RANK, N_LABELS, N_FEATURES), noise(N_FEATURES) ** 2 + 0.1)
+    return HeadPrior(noise(N_LABELS, N_FEATURES), noise(N_FEATURES) ** 2 + 0.1)
 
 
 def dense(prior: HeadPrior) -> Tensor:
     """S as a matrix over labels × features."""
-    flat = prior.factor.flatten(1)
-    return flat.T @ flat + prior.variance.repeat(N_LABELS).diag()
+    return prior.variance.repeat(N_LABELS).diag()
 
 
 def covariance(posterior: HeadPosterior) -> Tensor:
-    """P⁻¹ + B Bᵀ as a matrix, from its action on unit vectors."""
+    """The covariance as a matrix, from its action on unit vectors."""
     units = torch.eye(posterior.mean.numel(), dtype=torch.float64).unflatten(1, posterior.mean.shape)
-    own = posterior.scale * posterior.curvature.power(units * posterior.scale, -1.0)
-    flat = posterior.factor.flatten(1)
-    return own.flatten(1) + flat.T @ flat
+    return (posterior.scale * posterior.curvature.power(units * posterior.scale, -1.0)).flatten(1)
 
 
 @pytest.mark.parametrize("n_words", [1, 3, 12])
-def test_posterior_and_evidence_equal_the_closed_form_in_a_linear_gaussian_model(n_words: int) -> None:
+def test_posterior_equals_the_closed_form_in_a_linear_gaussian_model(n_words: int) -> None:
     prior, features, targets, variance = some_prior(), noise(n_words, N_FEATURES), noise(n_words, N_LABELS), 0.3
-    found = laplace(PosteriorProblem(prior, Gaussian(targets, variance), DesignMatrix.plain(features)))
+    posterior = PosteriorProblem(prior, Gaussian(targets, variance), DesignMatrix.plain(features)).posterior()
 
     s, design = dense(prior), torch.kron(torch.eye(N_LABELS, dtype=torch.float64), features)
     precision = torch.linalg.inv(s) + design.T @ design / variance
     centre = prior.mean.flatten()
     observed = targets.T.flatten()
     mean = centre + torch.linalg.solve(precision, design.T @ (observed - design @ centre)) / variance
-    marginal = torch.distributions.MultivariateNormal(
-        design @ centre, design @ s @ design.T + variance * torch.eye(len(observed), dtype=torch.float64)
-    )
-    torch.testing.assert_close(found.posterior.mean.flatten(), mean, rtol=1e-5, atol=2e-5)
-    torch.testing.assert_close(covariance(found.posterior), torch.linalg.inv(precision), rtol=1e-8, atol=1e-8)
-    assert found.evidence == pytest.approx(float(marginal.log_prob(observed)), abs=1e-6)
+    torch.testing.assert_close(posterior.mean.flatten(), mean, rtol=1e-5, atol=2e-5)
+    torch.testing.assert_close(covariance(posterior), torch.linalg.inv(precision), rtol=1e-8, atol=1e-8)
 
 
 def without(problem: PosteriorProblem, group: Tensor) -> Tensor:
@@ -84,7 +73,11 @@ def without(problem: PosteriorProblem, group: Tensor) -> Tensor:
     others = torch.ones(len(problem.matrix), dtype=torch.bool)
     others[group] = False
     rest = others.nonzero().squeeze(1)
-    refitted = PosteriorProblem(problem.prior, problem.likelihood.take(rest), problem.matrix.take(rest))
+    given = problem.likelihood
+    assert isinstance(given, Gaussian | Categorical)
+    few = given.targets[rest]
+    likelihood = Gaussian(few, given.variance) if isinstance(given, Gaussian) else Categorical(few)
+    refitted = PosteriorProblem(problem.prior, likelihood, problem.matrix.take(rest))
     return problem.matrix.take(group).times(refitted.mode.mean)
 
 
@@ -98,8 +91,8 @@ def test_influence_is_the_closed_form_in_a_linear_gaussian_model(sizes: list[int
     *groups, rest = torch.arange(n_words).split([*sizes, 2])
     found = problem.leave_out_logits(groups)
     for group in groups:
-        torch.testing.assert_close(found[group], without(problem, group), rtol=1e-4, atol=1e-3)
-    torch.testing.assert_close(found[rest], problem.mode.logits[rest])
+        torch.testing.assert_close(found[group], without(problem, group), rtol=1e-2, atol=1e-2)
+    torch.testing.assert_close(found[rest], problem.approximate_mode().logits[rest])
 
 
 @pytest.mark.parametrize(("labels", "width"), [(17, 3.0), (7, 2.4)])
@@ -117,9 +110,9 @@ def test_influence_is_near_to_refitting(labels: int, width: float, n_sentences: 
     features[:, -1] = 1.0
     places = (torch.rand(3 * n_words, generator=rng) ** 3 * n_cues).long()
     matrix = DesignMatrix(features, torch.arange(n_words).repeat(3), places, torch.ones(n_cues).double())
-    centre, factor = 0.3 * random(labels, n_features), 0.05 * random(8, labels, n_features)
+    centre = 0.3 * random(labels, n_features)
     centre[0, -1] += 2 if labels == 7 else 0
-    prior = HeadPrior(centre, factor, torch.zeros(n_features).double()).widened(width**2 / mean_square, 0.5)
+    prior = HeadPrior.at(centre).widened(width**2 / mean_square, 0.5)
     prior = prior.with_columns(torch.full((n_cues,), 4.0))
     truth = features @ (centre + 0.3 * random(labels, n_features)).T
     gold = torch.multinomial(truth.softmax(-1), 1, generator=rng).squeeze(1)
@@ -136,39 +129,20 @@ def test_influence_is_near_to_refitting(labels: int, width: float, n_sentences: 
 
 
 def test_draws_have_the_covariance_of_the_posterior() -> None:
-    found = laplace(
-        PosteriorProblem(some_prior(), Gaussian(noise(3, N_LABELS), 0.3), DesignMatrix.plain(noise(3, N_FEATURES)))
-    ).posterior
+    found = PosteriorProblem(
+        some_prior(), Gaussian(noise(3, N_LABELS), 0.3), DesignMatrix.plain(noise(3, N_FEATURES))
+    ).posterior()
     draws = found.sample(200_000, torch.Generator().manual_seed(1)).flatten(1)
     expected = covariance(found)
     torch.testing.assert_close(draws.T.cov(), expected, rtol=0.0, atol=0.02 * float(expected.diagonal().max()))
     torch.testing.assert_close(draws.mean(0), found.mean.flatten(), rtol=0.0, atol=0.02)
 
 
-@pytest.mark.parametrize("between", [0.05, 0.5])
-def test_evidence_is_close_to_quadrature(between: float) -> None:
-    """Two labels, one feature and no bias: p(y | X) is an integral over the difference of the two weights."""
-    features, labels = torch.tensor([[0.5], [-1.0], [1.5], [0.8]], dtype=torch.float64), torch.tensor([0, 1, 0, 1])
-    prior = HeadPrior(
-        torch.tensor([[0.4], [-0.1]], dtype=torch.float64), torch.zeros(0, 2, 1).double(), torch.zeros(1).double()
-    )
-    found = laplace(
-        PosteriorProblem(prior.widened(between), Categorical.of(labels, 2), DesignMatrix.plain(features))
-    ).evidence
-
-    gap = torch.linspace(-8, 8, 20001, dtype=torch.float64) * (2 * between) ** 0.5 + 0.5
-    weight = torch.exp(-((gap - 0.5) ** 2) / (4 * between)) / (4 * math.pi * between) ** 0.5
-    signs = 1 - 2 * labels.double()
-    likelihood = torch.sigmoid(gap.unsqueeze(1) * features[:, 0] * signs).prod(1)
-    exact = float((weight * likelihood).sum() * (gap[1] - gap[0]))
-    assert found == pytest.approx(math.log(exact), abs=0.02)
-
-
 def test_mode_has_no_slope_and_no_labels_leave_the_prior() -> None:
     prior, features, labels = some_prior(), noise(9, N_FEATURES), torch.arange(9) % N_LABELS
     theta = (
-        laplace(PosteriorProblem(prior, Categorical.of(labels, N_LABELS), DesignMatrix.plain(features)))
-        .posterior.mean.clone()
+        PosteriorProblem(prior, Categorical.of(labels, N_LABELS), DesignMatrix.plain(features))
+        .mode.mean.clone()
         .requires_grad_()
     )
     apart = (theta - prior.mean).flatten()
@@ -177,18 +151,16 @@ def test_mode_has_no_slope_and_no_labels_leave_the_prior() -> None:
     )
     (slope,) = torch.autograd.grad(loss, theta)
     assert float(slope.abs().max()) < 1e-4
-    nothing = laplace(PosteriorProblem(prior, Categorical.of(labels[:0], N_LABELS), DesignMatrix.plain(features[:0])))
-    torch.testing.assert_close(nothing.posterior.mean, prior.mean)
-    torch.testing.assert_close(covariance(nothing.posterior), dense(prior))
-    assert nothing.evidence == pytest.approx(0.0, abs=1e-9)
+    none = PosteriorProblem(prior, Categorical.of(labels[:0], N_LABELS), DesignMatrix.plain(features[:0])).posterior()
+    torch.testing.assert_close(none.mean, prior.mean)
+    torch.testing.assert_close(covariance(none), dense(prior))
 
 
 def test_thousands_of_words_give_the_maximum_likelihood_head() -> None:
     truth, features = noise(N_LABELS, N_FEATURES), noise(20_000, N_FEATURES)
     labels = torch.multinomial((features @ truth.T).softmax(-1), 1, generator=RNG).squeeze(1)
-    found = laplace(
-        PosteriorProblem(some_prior(), Categorical.of(labels, N_LABELS), DesignMatrix.plain(features))
-    ).posterior
+    prior = some_prior()
+    found = PosteriorProblem(prior, Categorical.of(labels, N_LABELS), DesignMatrix.plain(features)).posterior()
     theta = torch.zeros_like(truth, requires_grad=True)
     optimiser = torch.optim.LBFGS([theta], max_iter=200, line_search_fn="strong_wolfe", tolerance_change=1e-12)
 
@@ -202,11 +174,13 @@ def test_thousands_of_words_give_the_maximum_likelihood_head() -> None:
     apart = found.mean - theta.detach()
     apart -= apart.mean(0)  # the likelihood does not change if all labels move alike
     assert float(apart.abs().max()) < 0.01
-    assert float(covariance(found).diagonal().sum()) < float(dense(some_prior()).diagonal().sum()) / 2
+    between = torch.eye(N_LABELS, dtype=torch.float64) - 1 / N_LABELS
+    between = torch.kron(between, torch.eye(N_FEATURES, dtype=torch.float64))
+    assert float((between @ covariance(found)).trace()) < 0.01 * float((between @ dense(prior)).trace())
 
 
 def test_words_without_a_label_leave_the_likelihood() -> None:
-    """Loss, slope, curvature, posterior and evidence are those of the words that have a label."""
+    """Loss, slope, curvature and posterior are those of the words that have a label."""
     prior, features, labels = some_prior(), noise(9, N_FEATURES), torch.tensor([0, -1, 2, -1, 1, 0, -1, 2, 1])
     rows = (labels >= 0).nonzero().squeeze(1)
     some, logits, direction = Categorical.of(labels, N_LABELS), noise(9, N_LABELS), noise(9, N_LABELS)
@@ -218,11 +192,10 @@ def test_words_without_a_label_leave_the_likelihood() -> None:
     assert not bool(some.hessian_product(logits, direction)[labels < 0].any())
     for one, other in zip(some.hessians(logits), others.hessians(logits[rows]), strict=True):
         torch.testing.assert_close(one[rows] if one.dim() == 1 else one, other)
-    found = laplace(PosteriorProblem(prior, some, DesignMatrix.plain(features)))
-    alone = laplace(PosteriorProblem(prior, others, DesignMatrix.plain(features[rows])))
-    torch.testing.assert_close(found.posterior.mean, alone.posterior.mean)
-    torch.testing.assert_close(covariance(found.posterior), covariance(alone.posterior))
-    assert found.evidence == pytest.approx(alone.evidence)
+    found = PosteriorProblem(prior, some, DesignMatrix.plain(features)).posterior()
+    alone = PosteriorProblem(prior, others, DesignMatrix.plain(features[rows])).posterior()
+    torch.testing.assert_close(found.mean, alone.mean)
+    torch.testing.assert_close(covariance(found), covariance(alone))
 
 
 @pytest.mark.parametrize("n_words", [3, 30])
@@ -243,21 +216,4 @@ def test_curvature_is_exact_with_two_labels_and_takes_cues_for_independent(n_wor
         exact[:, cue, :, others] = exact[:, others, :, cue] = 0
     exact = exact.reshape(len(found), -1)
     torch.testing.assert_close(found, exact)
-    assert float(curvature.log_det()) == pytest.approx(float((torch.eye(len(exact)) + exact).logdet()))
     torch.testing.assert_close(curvature.power(curvature.power(units, -0.5), -0.5), curvature.power(units, -1.0))
-
-
-def test_prior_has_the_covariance_of_the_draws_it_is_made_from() -> None:
-    """A few directions and independent noise: both are recovered, and noise is not taken for a direction."""
-    labels, features, n_draws = 4, 60, 64
-    direction, scale = noise(1, labels, features), 0.3
-    plug_in = Head(noise(1, labels, features))
-    draws = Head(plug_in.parameters + noise(n_draws, 1, 1) * direction + scale * noise(n_draws, labels, features))
-    prior = HeadPrior.of(plug_in, draws)
-    torch.testing.assert_close(prior.mean, plug_in.parameters[0])
-    along = torch.einsum("rlf,lf->r", prior.factor, direction[0]).square().sum() / direction.square().sum()
-    assert float(along) == pytest.approx(float(direction.square().sum()), rel=0.5)
-    total = float(prior.factor.square().sum() + labels * prior.variance.sum())
-    assert total == pytest.approx(float(direction.square().sum() + scale**2 * labels * features), rel=0.3)
-    assert float(prior.variance.mean()) == pytest.approx(scale**2, rel=0.15)
-    assert HeadPrior.of(plug_in).variance.max() == 0

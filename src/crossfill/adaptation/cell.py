@@ -152,11 +152,9 @@ class AdaptedCell:
     posterior: HeadPosterior
     """Of weights, bias, and the effects of these cues."""
     variances: CellVariances
-    """Of the prior: those of the task, adjusted by the evidence of the sentences."""
+    """Of the prior."""
     calibration: CellCalibration
     """Relative to that of its task."""
-    evidence: float
-    """ln p(y | X) of the sentences."""
     date: str
     lexicon: Lexicon | None = None
     """Listed forms that it was adapted to."""
@@ -193,7 +191,6 @@ def adapt_cell(
     typical = examples if lexicon is None or len(examples) else lexicon.after(examples)
     variances = variances or default_scales(generated, task).variances(typical)
     fit = Fit.of(generated, examples, variances, lexicon)
-    posterior, evidence = fit.posterior()
     gain = None
     if not isinstance(calibration, CellCalibration):
         rule, calibration = rule_for(calibration, "metric"), calibrate_cell(fit, task, calibration)
@@ -203,10 +200,9 @@ def adapt_cell(
         task=task,
         examples=examples,
         known=fit.known,
-        posterior=posterior,
+        posterior=fit.posterior(),
         variances=fit.variances,
         calibration=calibration,
-        evidence=evidence,
         date=datetime.now(UTC).date().isoformat(),
         lexicon=lexicon,
         gain=gain,

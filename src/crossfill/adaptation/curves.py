@@ -95,7 +95,7 @@ class Curve:
             fit = Fit.of(self.generated, few, default_scales(self.generated, self.task).variances(few))
             known, rule = fit.known, shifted(rule, fit, self.task)
             if averaged:
-                posterior = fit.posterior().posterior
+                posterior = fit.posterior()
                 mean = posterior.mean
                 generator = torch.Generator().manual_seed(draw)
                 of_draws = self._calibration(predict_with(posterior.sample(SAMPLES, generator), known, self.test))

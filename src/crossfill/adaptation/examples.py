@@ -77,10 +77,6 @@ class Examples:
         hashes = tuple(self.hashes[i] for i in sentences)
         return Examples(self.features[words], self.cues[words], self.labels[words], self.lengths[chosen], hashes)
 
-    def shuffled(self) -> list[int]:
-        """The sentences in an order that looks random, and does not depend on the one they come in."""
-        return sorted(range(len(self)), key=lambda i: self.hashes[i])
-
     def words_of(self, sentences: Sequence[int]) -> Int[Tensor, "chosen"]:
         """The positions of the words of these sentences."""
         chosen = torch.tensor(list(sentences), dtype=torch.long)

@@ -1,24 +1,15 @@
 """The prior of a cell's head: how far the heads of a task's cells lie from what is generated for them.
 
-    θ of a cell ~ N(generated θ, covariance of its draws + diag(τ², …, τ², β², ω², …, ω²))
+    θ of a cell ~ N(generated θ, diag(τ², …, τ², β², ω², …, ω²))
 
 τ² is the variance of a weight, β² that of the bias, ω² that of the effect of a cue that the cell has learnt, one for
-words, one for endings, and so on. They depend on the kind of task alone, but for τ², which the evidence of
-the cell's own sentences adjusts and shrinks to that of the task:
-
-    τ² of a cell = eᵡ τ² of its task        χ ~ N(0, spread²)        p(χ | y) ∝ p(χ) p(y | X, χ)
-
-The cell takes the mean of χ given its labels. χ is one of a few values, none of them far from zero, and p(y | X, χ)
-Laplace's. The spread is small, as scores of held-out cells ask for: evidence takes heads to differ in all directions,
-so that it is too sure of the variance.
+words, one for endings, and so on. They depend on the kind of task alone.
 
 In tasks with spans, sentences without any say little of how the cell marks them, while they draw every word towards
 "none". So the head moves only part of the way from the generated one to the mode of its posterior, n / (n + DOUBT) with
 n labelled words in spans.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -30,23 +21,17 @@ from torch import Tensor
 
 from crossfill.adaptation.design import DesignMatrix, learnt_cues, looked_up
 from crossfill.adaptation.examples import Examples
-from crossfill.adaptation.gaussian import HeadPrior
-from crossfill.adaptation.laplace import Categorical, Laplace, PosteriorProblem, laplace
+from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
+from crossfill.adaptation.laplace import Categorical, PosteriorProblem
 from crossfill.adaptation.lexicon import Lexicon
 from crossfill.encoders.cues import Cue, kinds
 from crossfill.grid.task import Task, TaskKind
 from crossfill.model import Classifier, Head
 from crossfill.prediction.predict import CellWords, classify
 
-SPREAD = 0.3
-"""The spread of cells. Chosen on held-out cells (docs/adapt.md)."""
 DOUBT = 6.0
 """Words in spans that make half of the way. Chosen on languages that report nothing, as how far they score: without it,
 five sentences without a name can take away all names of a cell (docs/adapt.md)."""
-POINTS = (-1.5, 0.0, 1.5)
-"""χ that are tried, as multiples of the spread."""
-MOST_WORDS = 300
-"""Words whose evidence is taken, more or less: those of the first sentences in an order that is the same for all."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +44,6 @@ class CellVariances:
     """β²."""
     cues: tuple[float, ...] = (0.0,) * len(Cue)
     """ω² of each kind of cue, in the order of `Cue`; with 0 a cell learns none of the kind."""
-    spread: float = SPREAD
-    """Standard deviation of the logarithm of a cell's τ² around the task's; 0 ignores the evidence."""
     share: float = 1.0
     """Share of the posterior's covariance that draws of the head have."""
     none_label: int | None = None
@@ -124,39 +107,6 @@ def default_scales(generated: HeadPrior, task: Task) -> Scales:
     return DEFAULT_SCALES[kind]._replace(none_label=none_label)
 
 
-def adjusted(
-    variances: CellVariances, generated: HeadPrior, examples: Examples, known: Int[Tensor, "known"]
-) -> CellVariances:
-    """Adjust the variances of a task by the evidence of a cell's sentences."""
-    if not variances.spread:
-        return variances
-    few = _first(examples)
-    matrix, likelihood = DesignMatrix.of(few, known), Categorical.of(few.labels, len(generated.mean))
-    logs = [point * variances.spread for point in POINTS]
-    evidences = []
-    for log in logs:
-        prior = replace(variances, weights=variances.weights * math.exp(log)).prior(generated, known)
-        evidences.append(laplace(PosteriorProblem(prior, likelihood, matrix), approximate=True).evidence)
-    return replace(variances, weights=variances.weights * math.exp(shrunk(logs, evidences, variances.spread)))
-
-
-def shrunk(logs: Sequence[float], evidences: Sequence[float], spread: float) -> float:
-    """The mean of χ over some equally distant values: Σ χ w(χ) / Σ w(χ), w(χ) = p(χ) p(y | X, χ)."""
-    exponents = [evidence - 0.5 * (chi / spread) ** 2 for chi, evidence in zip(logs, evidences, strict=True)]
-    weights = [math.exp(exponent - max(exponents)) for exponent in exponents]
-    return sum(chi * weight for chi, weight in zip(logs, weights, strict=True)) / sum(weights)
-
-
-def _first(examples: Examples) -> Examples:
-    chosen, words = [], 0
-    for place in examples.shuffled():
-        if words >= MOST_WORDS:
-            break
-        chosen.append(place)
-        words += int(examples.lengths[place])
-    return examples.take(chosen)
-
-
 @dataclass(frozen=True)
 class HeadWithCues(Classifier):
     """W x + b + Σ u of the cues of the word that the cell knows."""
@@ -201,7 +151,7 @@ class Fit:
     generated: HeadPrior
     examples: Examples
     variances: CellVariances
-    """Of the cell."""
+    """Between the cells of the task."""
     known: Int[Tensor, "known"]
     """The cues that the cell learns."""
     lexicon: Lexicon | None = None
@@ -210,12 +160,11 @@ class Fit:
     def of(
         cls, generated: HeadPrior, examples: Examples, variances: CellVariances, lexicon: Lexicon | None = None
     ) -> "Fit":
-        """Prepare a fit; `variances` are those of the task, which the evidence of the sentences adjusts."""
-        known = learnt_cues(examples.cues, variances.learnt)
-        of_cell = adjusted(variances, generated, examples, known)
+        """Prepare a fit; `variances` are those of the task."""
+        known = learnt_cues((examples if lexicon is None else lexicon.after(examples)).cues, variances.learnt)
         if lexicon is not None:
-            known = torch.cat([learnt_cues(lexicon.after(examples).cues, variances.learnt), lexicon.words]).unique()
-        return cls(generated, examples, of_cell, known, lexicon)
+            known = torch.cat([known, lexicon.words]).unique()
+        return cls(generated, examples, variances, known, lexicon)
 
     @cached_property
     def problem(self) -> PosteriorProblem:
@@ -236,11 +185,10 @@ class Fit:
         n = int(((self.examples.labels >= 0) & (self.examples.labels != self.variances.none_label)).sum())
         return n / (n + DOUBT)
 
-    def posterior(self) -> Laplace:
-        """The posterior of the cell's head, and the evidence of its sentences."""
-        found = laplace(self.problem)
-        centred = replace(found.posterior, mean=self._moved(found.posterior.mean), share=self.variances.share)
-        return found._replace(posterior=centred)
+    def posterior(self) -> HeadPosterior:
+        """The posterior of the cell's head."""
+        posterior = self.problem.posterior()
+        return replace(posterior, mean=self._moved(posterior.mean), share=self.variances.share)
 
     def approximate_mean(self) -> Float[Tensor, "labels parameters"]:
         """The mean of the posterior to about two digits, several times faster."""

@@ -18,7 +18,7 @@ from crossfill.adaptation.design import DesignMatrix
 from crossfill.adaptation.examples import joined
 from crossfill.adaptation.fit import NOTHING_KNOWN, SCALES_FROM_SCRATCH, HeadWithCues
 from crossfill.adaptation.gaussian import HeadPosterior, HeadPrior
-from crossfill.adaptation.laplace import Categorical, PosteriorProblem, laplace
+from crossfill.adaptation.laplace import Categorical, PosteriorProblem
 from crossfill.errors import DataError
 from crossfill.grid.cells import Cell, Grid, Inventory
 from crossfill.grid.task import Task
@@ -42,7 +42,7 @@ class AddedTask:
         prior = SCALES_FROM_SCRATCH.variances(examples).prior(HeadPrior.at(zero), NOTHING_KNOWN)
         likelihood = Categorical.of(examples.labels, len(task.labels))
         problem = PosteriorProblem(prior, likelihood, DesignMatrix.of(examples, NOTHING_KNOWN))
-        return cls(task, laplace(problem).posterior)
+        return cls(task, problem.posterior())
 
 
 def added_tasks(cells: Mapping[Cell, AdaptedCell], known: Collection[str]) -> dict[str, AddedTask]:
@@ -62,10 +62,6 @@ def with_tasks(inventory: Inventory, tasks: Iterable[Task]) -> Inventory:
 def without_tasks(inventory: Inventory, tasks: Collection[str]) -> Inventory:
     """Return the inventory without these tasks."""
     return replace(inventory, tasks={name: task for name, task in inventory.tasks.items() if name not in tasks})
-
-
-DRAWS = 64
-"""Draws of a generated head that its covariance is taken from."""
 
 
 class AdaptedHeads(HeadSource):
@@ -121,8 +117,8 @@ class AdaptedHeads(HeadSource):
 def generated_prior(model: Model, cell: Cell, task: Task | None = None) -> HeadPrior:
     """Return the prior of a cell's head before any width is added: what the model says without the cell's sentences.
 
-    Centred on the cell's head at the posterior means, with the covariance of its draws, always the same; in a task that
-    was added, centred on what other cells of the task know. `task` is needed if the model does not know it yet.
+    Centred on the cell's head at the posterior means; in a task that was added, on what other cells of the task know.
+    `task` is needed if the model does not know it yet.
     """
     base = without_adapted(model)
     if cell.task in base.inventory.tasks:
@@ -140,11 +136,7 @@ def _prior_of(heads: HeadSource, cell: Cell) -> HeadPrior:
     plug_in = heads.plug_in([cell])[0]
     if not isinstance(plug_in, Head):
         raise DataError(f"expected a method with affine heads, got {type(plug_in).__name__}")
-    if not heads.has_posterior:
-        return HeadPrior.of(plug_in)
-    device = next(heads.parameters()).device
-    draws = heads.sample([cell], DRAWS, torch.Generator(device).manual_seed(0))[0]
-    return HeadPrior.of(plug_in, Head(draws.parameters.cpu()) if isinstance(draws, Head) else None)
+    return HeadPrior.at(plug_in.parameters[0].double())
 
 
 def with_adapted(model: Model, cells: Mapping[Cell, AdaptedCell]) -> Model:

@@ -1,10 +1,9 @@
-"""The posterior of a head given labelled words: its mode by L-BFGS, its covariance and evidence by Laplace.
+"""The posterior of a head given labelled words: its mode by L-BFGS, its covariance by Laplace.
 
     θ̂ = argmin −ln p(y | X, θ) + ½ (θ − m)ᵀ S⁻¹ (θ − m)
-    ln p(y | X) ≈ ln p(y | X, θ̂) − ½ (θ̂ − m)ᵀ S⁻¹ (θ̂ − m) − ½ ln det(I + S H)
 
-The objective is convex. It is minimised over the whitened parameters of θ = m + F z + E diag(v)^½, in which the prior
-term is ½ |z|² + ½ |E|²: approximately in single precision, then from there in double precision.
+The objective is convex. It is minimised over the whitened parameters of θ = m + E diag(v)^½, in which the prior term is
+½ |E|²: approximately in single precision, then from there in double precision.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +23,7 @@ from crossfill.adaptation.gaussian import Curvature, HeadPosterior, HeadPrior
 
 Slope = Callable[[Float[Tensor, "size"]], tuple[float, Float[Tensor, "size"]]]
 """The value and the gradient of a function at a point."""
-MEMORY = 10
+MEMORY = 30
 """Pairs of steps and changes of the gradient that the curvature is taken from."""
 
 
@@ -78,10 +77,6 @@ class Likelihood(ABC):
     """−ln p(y | s) of all words as a function of their logits s, convex in s."""
 
     @abstractmethod
-    def take(self, words: Int[Tensor, "chosen"]) -> "Likelihood":
-        """The likelihood of some of the words."""
-
-    @abstractmethod
     def loss(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, ""]:
         """−Σₙ ln p(yₙ | sₙ)."""
 
@@ -117,9 +112,6 @@ class Categorical(Likelihood):
         """The likelihood of these labels, −1 for none."""
         return cls(functional.one_hot(labels.clamp(min=0), n_labels) * (labels >= 0).double()[:, None])
 
-    def take(self, words: Int[Tensor, "chosen"]) -> "Categorical":
-        return Categorical(self.targets[words])
-
     def loss(self, logits: Float[Tensor, "words labels"]) -> Float[Tensor, ""]:
         return -(self.targets.to(logits) * logits.log_softmax(-1)).sum()
 
@@ -141,7 +133,7 @@ class Categorical(Likelihood):
         return (weights @ p).diag() - p.T @ (weights[:, None] * p), weights * (1 - (p**2).sum(-1))
 
 
-TOLERANCE, APPROXIMATE_TOLERANCE = 1e-10, 1e-5
+TOLERANCE, APPROXIMATE_TOLERANCE = 1e-11, 1e-5
 """A descent stops at a step that promises less than this decrease of the objective, as a share of it."""
 _STEPS, _APPROXIMATE_STEPS = 500, 50
 
@@ -152,10 +144,6 @@ class Mode(NamedTuple):
     mean: Float[Tensor, "labels features"]
     """θ̂."""
     logits: Float[Tensor, "words labels"]
-    loss: float
-    """−ln p(y | X, θ̂)."""
-    penalty: float
-    """½ (θ̂ − m)ᵀ S⁻¹ (θ̂ − m)."""
 
 
 class PosteriorProblem:
@@ -174,41 +162,39 @@ class PosteriorProblem:
         """θ̂ to about two digits, several times faster."""
         return self._mode(self._objective, self._approximate)
 
+    def posterior(self) -> HeadPosterior:
+        """The Gaussian at the mode, with the curvature there."""
+        mode, scale = self.mode, self.prior.variance.sqrt()
+        curvature = Curvature.of(self.matrix.scaled(scale), *self.likelihood.hessians(mode.logits))
+        return HeadPosterior(mode.mean, scale, curvature)
+
     def leave_out_logits(self, groups: Iterable[Tensor]) -> Float[Tensor, "words labels"]:
         """The logits of words by a Newton step from the mode to that without their group; as they are in no group.
 
-            s + C ∇        C = (I − A Λ)⁻¹ A
+            s + (I − A Λ)⁻¹ A ∇
 
-        ∇ is the gradient of the group's loss, A the posterior covariance of its logits, from which Woodbury takes its
-        own curvature Λ. Λ counts by its diagonal, and cues as independent, so that A is a block for each label, and
-        what these share by the few columns of B (`crossfill.adaptation.gaussian`).
+        ∇ is the gradient of the group's loss, A the posterior covariance of its logits, from which its own curvature Λ
+        is taken (Woodbury). Λ counts by its diagonal, so that A is a block for each label, and cues as independent.
         """
-        logits, prior, matrix = self.mode.logits, self.prior, self._objective.matrix
-        units, given = torch.eye(logits.shape[1], dtype=logits.dtype), matrix.given
-        curved = [self.likelihood.hessian_product(logits, unit.expand_as(logits)) @ unit for unit in units]
-        curvature = torch.stack(curved).to(given)
-        inverse = torch.stack(
-            [torch.linalg.inv((given.T * own) @ given + torch.eye(given.shape[1])) for own in curvature]
+        logits, matrix = self.approximate_mode().logits.float(), self._objective.matrix
+        given, units = matrix.given, torch.eye(logits.shape[1])
+        curvature = torch.stack(
+            [self.likelihood.hessian_product(logits, unit.expand_as(logits)) @ unit for unit in units]
         )
-        root = torch.linalg.inv(torch.linalg.cholesky(prior.capacitance()))
-        factor = torch.einsum("qr,rlf->lfq", root, prior.factor / prior.variance.sqrt()).to(given)[:, : given.shape[1]]
-        gap = torch.eye(len(root)) - (factor.mT @ inverse @ factor).sum(0)
-        shared = given @ inverse @ factor @ torch.linalg.inv(torch.linalg.cholesky((gap + gap.T) / 2)).T
+        identity = torch.eye(given.shape[1])
+        inverse = torch.stack([torch.linalg.inv((given.T * weights) @ given + identity) for weights in curvature])
         of_cues = torch.zeros(len(units), len(matrix.values)).index_add_(1, matrix.places, curvature[:, matrix.words])
-        gradients = self.likelihood.gradient(logits).T.unsqueeze(2).to(given)
+        gradients = self.likelihood.gradient(logits).T.unsqueeze(2)
         changes = torch.zeros_like(gradients)
         for group in groups:
-            rows, gradient, own = matrix.take(group), gradients[:, group], curvature[:, group].unsqueeze(1)
+            rows, gradient, weights = matrix.take(group), gradients[:, group], curvature[:, group].unsqueeze(1)
             known, columns = rows.places.unique(return_inverse=True)
             cues = torch.zeros(len(group), len(known)).index_put_((rows.words, columns), rows.values[rows.places])
-            others = of_cues[:, None, known] * rows.values[known] ** 2 - own @ cues**2
+            others = (of_cues[:, None, known] * rows.values[known] ** 2 - weights @ cues**2).clamp(min=0)
             covariance = rows.given @ inverse @ rows.given.T
-            right = torch.cat([covariance @ gradient, shared[:, group]], 2)
-            step, along = torch.linalg.solve(torch.eye(len(group)) - covariance * own, right).split([1, len(root)], 2)
-            closing = torch.eye(len(root)) - ((shared[:, group].mT * own) @ along).sum(0)
-            along = along @ torch.linalg.solve(closing, (along.mT @ gradient).sum(0))
-            changes[:, group] = step + along + cues / (1 + others.clamp(min=0)) @ (cues.T @ gradient)
-        return logits + changes.squeeze(2).T
+            step = torch.linalg.solve(torch.eye(len(group)) - covariance * weights, covariance @ gradient)
+            changes[:, group] = step + cues / (1 + others) @ (cues.T @ gradient)
+        return (logits + changes.squeeze(2).T).double()
 
     @cached_property
     def _objective(self) -> "NegativeLogPosterior":
@@ -219,34 +205,25 @@ class PosteriorProblem:
         return self._objective.minimise(_APPROXIMATE_STEPS, APPROXIMATE_TOLERANCE)
 
     def _mode(self, objective: "NegativeLogPosterior", point: Float[Tensor, "size"]) -> Mode:
-        logits, penalty = objective.logits(point), 0.5 * (point @ point)
-        prior, rank, exact = self.prior, len(self.prior.factor), point.double()
-        along = torch.einsum("r,rlf->lf", exact[:rank], prior.factor)
-        mean = prior.mean + along + exact[rank:].view(prior.mean.shape) * prior.variance.sqrt()
-        return Mode(mean, logits.double(), float(self.likelihood.loss(logits)), float(penalty))
+        effects = point.double().view(self.prior.mean.shape)
+        return Mode(self.prior.mean + effects * self.prior.variance.sqrt(), objective.logits(point).double())
 
 
 @dataclass(frozen=True)
 class NegativeLogPosterior:
-    """−ln p(y | X, θ) + ½ (|z|² + |E|²) as a function of one vector, z and then the rows of E."""
+    """−ln p(y | X, θ) + ½ |E|² as a function of one vector, the rows of E."""
 
     likelihood: Likelihood
     matrix: DesignMatrix
     """X diag(v)^½."""
     base: Float[Tensor, "words labels"]
     """Logits at the prior's mean."""
-    factor: Float[Tensor, "rank labels given"]
-    """F diag(v)^−½; heads are not generated with cues."""
 
     @classmethod
     def of(cls, problem: PosteriorProblem, kind: torch.dtype) -> "NegativeLogPosterior":
         """The objective of a problem, in some precision."""
         prior, matrix = problem.prior, problem.matrix.to(kind)
-        scale = prior.variance.sqrt()
-        factor = (prior.factor / scale)[..., : matrix.given.shape[1]]
-        return cls(
-            problem.likelihood, matrix.scaled(scale.to(kind)), matrix.times(prior.mean.to(kind)), factor.to(kind)
-        )
+        return cls(problem.likelihood, matrix.scaled(prior.variance.sqrt().to(kind)), matrix.times(prior.mean.to(kind)))
 
     def logits(self, point: Float[Tensor, "size"]) -> Float[Tensor, "words labels"]:
         """X θᵀ."""
@@ -254,49 +231,26 @@ class NegativeLogPosterior:
 
     def change(self, direction: Float[Tensor, "size"]) -> Float[Tensor, "words labels"]:
         """The change of the logits along a direction."""
-        rank, n_labels, n_given = self.factor.shape
-        effects = direction[rank:].view(n_labels, -1).clone()
-        effects[:, :n_given] += (direction[:rank] @ self.factor.flatten(1)).view(n_labels, n_given)
-        return self.matrix.times(effects)
-
-    def transpose_product(self, gradients: Float[Tensor, "words labels"]) -> Float[Tensor, "size"]:
-        """The gradient with respect to (z, E), from that with respect to the logits."""
-        effects = self.matrix.transpose_product(gradients)
-        along = self.factor.flatten(1) @ effects[:, : self.factor.shape[2]].flatten()
-        return torch.cat([along, effects.flatten()])
+        return self.matrix.times(direction.view(self.base.shape[1], -1))
 
     def __call__(self, point: Float[Tensor, "size"]) -> tuple[float, Float[Tensor, "size"]]:
         """The value and the gradient."""
         logits = self.logits(point)
         value = self.likelihood.loss(logits) + 0.5 * (point @ point)
-        return float(value), point + self.transpose_product(self.likelihood.gradient(logits))
+        return float(value), point + self._transpose_product(self.likelihood.gradient(logits))
 
     def minimise(
         self, steps: int, tolerance: float, start: Float[Tensor, "size"] | None = None
     ) -> Float[Tensor, "size"]:
         """The minimum, sought from the prior's mean or another start; the first step is Newton's along the gradient."""
-        matrix, n_labels = self.matrix, self.base.shape[1]
-        size = len(self.factor) + n_labels * (matrix.given.shape[1] + len(matrix.values))
-        point = self.base.new_zeros(size) if start is None else start
+        n_columns = self.matrix.given.shape[1] + len(self.matrix.values)
+        point = self.base.new_zeros(self.base.shape[1] * n_columns) if start is None else start
         logits = self.logits(point)
-        downhill = -point - self.transpose_product(self.likelihood.gradient(logits))
-        curved = downhill + self.transpose_product(self.likelihood.hessian_product(logits, self.change(downhill)))
+        downhill = -point - self._transpose_product(self.likelihood.gradient(logits))
+        curved = downhill + self._transpose_product(self.likelihood.hessian_product(logits, self.change(downhill)))
         first = downhill * (downhill @ downhill / (downhill @ curved).clamp(min=1e-30))
         return descend(self, point, first, steps, tolerance)
 
-
-class Laplace(NamedTuple):
-    """A posterior, and how probable the labels were."""
-
-    posterior: HeadPosterior
-    evidence: float
-    """ln p(y | X)."""
-
-
-def laplace(problem: PosteriorProblem, approximate: bool = False) -> Laplace:
-    """The Gaussian at the mode with the curvature there, and the evidence; the mode may be approximate."""
-    mode = problem.approximate_mode() if approximate else problem.mode
-    matrix = problem.matrix.scaled(problem.prior.variance.sqrt())
-    curvature = Curvature.of(matrix, *problem.likelihood.hessians(mode.logits))
-    posterior, log_det = HeadPosterior.of(mode.mean, problem.prior, curvature)
-    return Laplace(posterior, -mode.loss - mode.penalty - 0.5 * log_det)
+    def _transpose_product(self, gradients: Float[Tensor, "words labels"]) -> Float[Tensor, "size"]:
+        """The gradient with respect to E, from that with respect to the logits."""
+        return self.matrix.transpose_product(gradients).flatten()

@@ -1,9 +1,9 @@
 """Adapted cells on disk: one safetensors file each, in the folder `adapted` of a model folder.
 
 Tensors: `features`, `cues` and `labels` of words, `lengths` of sentences; `known`, the cues that the cell has learnt;
-`mean`, `factor`, `scale` and `curvature/…` of the posterior; `lexicon/…`, the words of listed forms. Notes (JSON):
-format, cell, labels, unit, a hash of the model's weights and of each sentence, variances, temperature, shift, evidence,
-date. Loading executes nothing, and every shape and value is checked.
+`mean`, `scale` and `curvature/…` of the posterior; `lexicon/…`, the words of listed forms. Notes (JSON): format, cell,
+labels, unit, a hash of the model's weights and of each sentence, variances, temperature, shift, date. Loading executes
+nothing, and every shape and value is checked.
 """
 
 import math
@@ -29,7 +29,7 @@ from crossfill.grid.cells import Cell
 from crossfill.grid.task import Task, Unit
 from crossfill.model import Model
 
-FORMAT = 9
+FORMAT = 10
 _LEXICON = ("features", "cues", "allowed")
 _CURVATURE = ("label_values", "label_vectors", "feature_values", "feature_vectors", "cue_values")
 
@@ -65,7 +65,6 @@ def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
         "lengths": examples.lengths,
         "known": adapted.known,
         "mean": posterior.mean,
-        "factor": posterior.factor.float(),
         "scale": posterior.scale.float(),
     }
     tensors |= {f"curvature/{name}": getattr(posterior.curvature, name).float() for name in _CURVATURE}
@@ -81,7 +80,6 @@ def save_adapted(folder: Path, adapted: AdaptedCell) -> Path:
         "variances": asdict(adapted.variances),
         "shift": adapted.calibration.shift,
         "temperature": adapted.calibration.temperature,
-        "evidence": adapted.evidence,
         "date": adapted.date,
     }
     path = adapted_path(folder, adapted.cell)
@@ -138,20 +136,19 @@ def _load(path: Path, model: Model, weights: str) -> AdaptedCell:
         words = (tensors["features"], tensors["cues"].long(), tensors["labels"])
         examples = Examples(*words, tensors["lengths"], hashes)
         curvature = Curvature(*(tensors[f"curvature/{name}"].double() for name in _CURVATURE))
-        mean, factor, scale = (tensors[name].double() for name in ("mean", "factor", "scale"))
+        mean, scale = tensors["mean"].double(), tensors["scale"].double()
         lexicon = Lexicon(*(tensors[f"lexicon/{name}"] for name in _LEXICON)) if "lexicon/cues" in tensors else None
         variances = CellVariances(**(notes["variances"] | {"cues": tuple(notes["variances"]["cues"])}))
         calibration = CellCalibration(float(notes["temperature"]), float(notes["shift"]))
-        _check_values(variances, calibration, float(notes["evidence"]), len(labels))
+        _check_values(variances, calibration, len(labels))
         return AdaptedCell(
             cell=cell,
             task=Task(cell.task, labels, unit),
             examples=examples,
             known=tensors["known"],
-            posterior=HeadPosterior(mean, factor, scale, curvature, variances.share),
+            posterior=HeadPosterior(mean, scale, curvature, variances.share),
             variances=variances,
             calibration=calibration,
-            evidence=float(notes["evidence"]),
             date=str(notes["date"]),
             lexicon=lexicon,
         )
@@ -170,7 +167,6 @@ def _check(tensors: dict[str, Tensor], hashes: Iterable[str], labels: int, n_fea
         "lengths": (n_sentences,),
         "known": (len(tensors["known"]),),
         "mean": (labels, width),
-        "factor": (len(tensors["factor"]), labels, width),
         "scale": (width,),
         "curvature/label_values": (labels,),
         "curvature/label_vectors": (labels, labels),
@@ -196,11 +192,11 @@ def _check(tensors: dict[str, Tensor], hashes: Iterable[str], labels: int, n_fea
         raise ValueError(f"labels: expected −1 (none) to {labels - 1}")
 
 
-def _check_values(variances: CellVariances, calibration: CellCalibration, evidence: float, n_labels: int) -> None:
-    widths = (variances.weights, variances.bias, *variances.cues, variances.spread, variances.share)
+def _check_values(variances: CellVariances, calibration: CellCalibration, n_labels: int) -> None:
+    widths = (variances.weights, variances.bias, *variances.cues, variances.share)
     if len(variances.cues) != len(CellVariances(0, 0).cues) or not all(0 <= width < math.inf for width in widths):
         raise ValueError(f"variances: expected numbers of 0 or more, got {widths}")
     if variances.none_label not in (None, *range(n_labels)):
         raise ValueError(f"none_label: expected 0 to {n_labels - 1}, got {variances.none_label}")
-    if not (0 < calibration.temperature < math.inf and math.isfinite(calibration.shift) and math.isfinite(evidence)):
-        raise ValueError(f"expected finite numbers and a temperature above 0, got {calibration}, evidence {evidence}")
+    if not (0 < calibration.temperature < math.inf and math.isfinite(calibration.shift)):
+        raise ValueError(f"expected finite numbers and a temperature above 0, got {calibration}")

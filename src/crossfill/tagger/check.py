@@ -30,7 +30,6 @@ from crossfill.tagger.train import centre
 
 MOST_WORDS = 50_000
 """Words that a head is fitted to at once; larger corpora are checked in parts."""
-N_FOLDS = 5
 FEWEST = 20
 """Sentences of a corpus that is checked."""
 
@@ -160,20 +159,18 @@ def _examples(member: _Member, labels: Sequence[str], encoder: Encoder | None) -
 
 @torch.no_grad()
 def left_out_logits(examples: Examples, n_labels: int) -> Float[Tensor, "words labels"]:
-    """Compute the logits of all words by heads that were fitted without any sentence of the same text."""
-    texts = {text: place for place, text in enumerate(sorted(set(examples.hashes)))}
-    n_parts = -(-len(examples.labels) // MOST_WORDS)
-    places: dict[tuple[int, int], list[int]] = {}
+    """Compute the logits of all words by heads without any sentence of the same text."""
+    texts: dict[str, list[int]] = {}
     for sentence, text in enumerate(examples.hashes):
-        fold, part = divmod(texts[text], n_parts)
-        places.setdefault((part, fold % N_FOLDS), []).append(sentence)
+        texts.setdefault(text, []).append(sentence)
+    in_order, n_parts = [texts[text] for text in sorted(texts)], -(-len(examples.labels) // MOST_WORDS)
     logits = torch.zeros(len(examples.labels), n_labels, dtype=torch.float64)
     prior = HeadPrior.at(torch.zeros(n_labels, examples.features.shape[1] + 1, dtype=torch.float64))
     for part in range(n_parts):
-        folds = [sentences for (of_part, _), sentences in sorted(places.items()) if of_part == part]
-        chosen = [sentence for fold in folds for sentence in fold]
+        same_text = in_order[part::n_parts]
+        chosen = [sentence for sentences in same_text for sentence in sentences]
         few, words = examples.take(chosen), torch.arange(len(examples.words_of(chosen)))
-        groups = words.split([len(examples.words_of(fold)) for fold in folds])
+        groups = words.split([len(examples.words_of(sentences)) for sentences in same_text])
         fit = Fit.of(prior, few, SCALES_FROM_SCRATCH.variances(few))
         logits[examples.words_of(chosen)] = fit.problem.leave_out_logits(groups)
     return logits

@@ -91,7 +91,7 @@ def test_influence_is_the_closed_form_in_a_linear_gaussian_model(sizes: list[int
     *groups, rest = torch.arange(n_words).split([*sizes, 2])
     found = problem.leave_out_logits(groups)
     for group in groups:
-        torch.testing.assert_close(found[group], without(problem, group), rtol=1e-2, atol=1e-2)
+        torch.testing.assert_close(found[group], without(problem, group), rtol=0.02, atol=0.05)
     torch.testing.assert_close(found[rest], problem.approximate_mode().logits[rest])
 
 

@@ -56,12 +56,13 @@ def prepare_job(job: StudyJob, run: Path) -> tuple[Grid, Grid, Config, Encoder |
     Returns the grid that is scored, without languages that chose the settings, the one that may be trained on, the
     config, and the pretrained encoder, which is None if the model builds its own from the seed.
     """
-    part = _study_grid(job.data).only(job.languages)  # pyright: ignore[reportArgumentType]  # settings are frozen
+    data = job.study.data
+    part = _study_grid(data).only(job.languages)  # pyright: ignore[reportArgumentType]  # settings are frozen
     grid, config = training_grid(part, job.config.method), job.config
-    vectors = str(run / TYPOLOGY) if job.data.synthetic is not None else typology_folder(job.data)
+    vectors = str(run / TYPOLOGY) if data.synthetic is not None else typology_folder(data)
     if vectors is not None and config.sources.vectors is None:
         config = config.change({"sources.vectors": vectors})
-    scored = part.grid.where(lambda cell: cell.language not in job.chose)
+    scored = part.grid.where(lambda cell: cell.language not in job.study.chose)
     return scored, grid, config, _encoder(job, grid)
 
 
@@ -79,7 +80,7 @@ def train_job(job: StudyJob, run: Path, threads: int = 1, report: Report | None 
         trained = train.train_model(grid, seen, config, folder / TRAINING, encoder, report, print)
         fitted = time.monotonic()
         of_folds = held_out_folder(run, job.held_out)
-        loaded = {name: load_calibration(of_folds / name) for name in job.methods if job.folds}
+        loaded = {name: load_calibration(of_folds / name) for name in job.methods if job.study.folds}
         calibrations = {name: calibration for name, calibration in loaded.items() if calibration is not None}
         models = {name: as_method(trained.model, config, method) for name, method in job.methods.items()}
         results = {name: evaluate(model, scored, of, calibrations.get(name)) for name, (model, of) in models.items()}
@@ -89,7 +90,7 @@ def train_job(job: StudyJob, run: Path, threads: int = 1, report: Report | None 
             if job.few_shot is not None
         }
         trained_names = [name for name, method in job.methods.items() if method == config.method]
-        if job.keep_model and trained_names:
+        if job.study.keep_models and trained_names:
             save_results(folder / TRAINING, results[trained_names[0]])
             write_card(folder / TRAINING)
         trains = [trained.plan.grid.training(cell) for cell in trained.plan.cells]
@@ -150,7 +151,7 @@ def _encoder(job: StudyJob, grid: Grid) -> Encoder | None:
     encoder = job.config.encoder
     if encoder.name == "compact":
         return None
-    languages, cache = grid.inventory.languages, Path(job.data.cache) if job.data.cache else True
+    languages, cache = grid.inventory.languages, Path(job.study.data.cache) if job.study.data.cache else True
     if encoder.pretrained.mode == "frozen" and encoder.sentences != "attention":
         return _frozen_encoder(encoder, languages, cache)  # pyright: ignore[reportArgumentType]  # settings are frozen
     return build_encoder(job.config, languages, cache)
@@ -193,7 +194,8 @@ def _alone(folder: Path, threads: int) -> Iterator[None]:
 
 def fold_folders(job: StudyJob, run: Path) -> dict[Path, frozenset[Cell]]:
     """Return the folder of each fold of a job's seen cells, and these cells."""
-    parts = folds([Cell.parse(cell) for cell in job.seen], job.folds, job.fold_seed) if job.folds else []
+    n_folds, seed = job.study.folds, job.study.seeds[0]
+    parts = folds([Cell.parse(cell) for cell in job.seen], n_folds, seed) if n_folds else []
     return {held_out_folder(run, job.held_out) / f"fold-{number}": part for number, part in enumerate(parts)}
 
 
@@ -210,7 +212,7 @@ def predict_fold(
     folder, fold = list(fold_folders(job, run).items())[number]
     with _alone(folder, threads):
         _, grid, config, encoder = prepare_job(job, run)
-        config = config.change({"training.seed": job.fold_seed})
+        config = config.change({"training.seed": job.study.seeds[0]})
         seen = frozenset(map(Cell.parse, job.seen)) - fold
         model = train.train_model(grid, seen, config, folder / TRAINING, encoder, report, print).model
         arrays = {}
@@ -228,7 +230,7 @@ def predict_fold(
 def calibrate_methods(job: StudyJob, run: Path, threads: int = 1, _report: Report | None = None) -> dict[str, Any]:
     """Fit the calibration of each of a job's methods on the cells of all folds, whose files are then deleted."""
     torch.set_num_threads(threads)
-    part = _study_grid(job.data).only(job.languages)  # pyright: ignore[reportArgumentType]  # settings are frozen
+    part = _study_grid(job.study.data).only(job.languages)  # pyright: ignore[reportArgumentType]  # settings are frozen
     inventory, folders = training_grid(part, job.config.method).inventory, fold_folders(job, run)
     predicted: dict[str, list[PredictedCell]] = {method: [] for method in job.methods}
     for folder, fold in folders.items():

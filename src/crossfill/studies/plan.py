@@ -53,18 +53,11 @@ class StudyJob(Settings):
     """The method of each name in the tables: the one that is trained, and others that share its training."""
     seen: tuple[str, ...]
     unseen: tuple[str, ...]
-    data: DataSettings
     posteriors: tuple[str, ...]
-    keep_model: bool = False
-    folds: int = 0
-    """Parts in which the seen cells are held out in turn; 0 for none."""
-    fold_seed: int = 0
-    """The seed of the trainings that hold them out: the study's first."""
-    held_out: str = ""
-    """A hash of all that these trainings depend on, which jobs that differ in nothing but their seed share."""
-    few_shot: FewShotSettings | None = None
-    chose: tuple[str, ...] = ()
-    """Languages that chose the settings, whose cells are not scored."""
+    held_out: str
+    """A hash of all that trainings without some seen cells depend on; jobs that differ in their seed alone share it."""
+    few_shot: FewShotSettings | None
+    study: StudyConfig
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -86,7 +79,7 @@ class StudyPlan:
         """Return the jobs and entries as JSON values."""
         return {
             "format": FORMAT,
-            "jobs": {name: job.model_dump(mode="json") for name, job in self.jobs.items()},
+            "jobs": {name: job.model_dump(mode="json", exclude={"study"}) for name, job in self.jobs.items()},
             "entries": [asdict(entry) for entry in self.entries],
         }
 
@@ -198,21 +191,16 @@ def _job(
         depends["few_shot"] = few_shot.model_dump(mode="json")
     if study.folds:
         depends |= {"folds": study.folds, "fold_seed": study.seeds[0]}
-    chose = tuple(map(language_code, study.chosen.languages)) if study.chosen is not None else ()
-    if chose:
-        depends["chose"] = chose
+    if study.chose:
+        depends["chose"] = study.chose
     return StudyJob(
         **values,
         config=training,
         id=_hash(depends),
         methods={name: config.method},
-        data=study.data,
-        keep_model=study.keep_models,
-        folds=study.folds,
-        fold_seed=study.seeds[0],
         held_out=_hash(depends | {"config": first_seed.model_dump(mode="json")}),
         few_shot=few_shot,
-        chose=chose,
+        study=study,
     )
 
 

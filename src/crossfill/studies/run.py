@@ -65,7 +65,7 @@ def run_study(checked: CheckedStudy, run: Path, executor: Executor, quiet: bool 
             """Write the result of a training, or why it failed."""
             match event:
                 case Finished(name, result) if name in jobs:
-                    run_folder.write_result(run, name, result, jobs[name].keep_model)
+                    run_folder.write_result(run, name, result, checked.study.keep_models)
                     return f"{jobs[name].title}: done in {duration(result['measured']['train_seconds'])}"
                 case Failed(name, message, trace) if name in jobs:
                     run_folder.write_failure(run, name, message, trace)
@@ -100,7 +100,7 @@ def _worker_jobs(todo: Sequence[StudyJob], encodings: "Sequence[Encodings]", run
     jobs = {name: job for part in encodings for name, job in part.jobs.items()}
     texts = list(jobs)
     todo = sorted(todo, key=lambda job: -job.config.training.steps)
-    uncalibrated = {job.held_out: job for job in reversed(todo) if job.folds and not work.is_calibrated(job, run)}
+    uncalibrated = {job.held_out: job for job in reversed(todo) if job.study.folds and not work.is_calibrated(job, run)}
     calibrations: dict[str, WorkerJob] = {}
     for name, job in uncalibrated.items():
         folds = {
@@ -167,7 +167,7 @@ def texts_of_job(job: StudyJob, part: StudyGrid) -> Iterator[Corpus]:
     seen = frozenset(map(Cell.parse, job.seen))
     plan = find_method(config.method).plan(grid, seen, config)
     centred = config.encoder.pretrained.centring != "none"
-    trained = plan.cells | seen if job.folds else plan.cells
+    trained = plan.cells | seen if job.study.folds else plan.cells
     yield from (text for _, text in texts_to_encode(grid, seen, trained, part.grid, centred))
     if config.training.selection == "oracle":
         yield from map(grid.development, grid.cells)

@@ -162,6 +162,11 @@ class StudyConfig(Settings):
     """Keep the trained models in the run folder."""
     execution: ExecutionSettings = ExecutionSettings()
 
+    @property
+    def chose(self) -> tuple[str, ...]:
+        """Languages that chose the settings, whose cells are not scored."""
+        return tuple(map(language_code, self.chosen.languages)) if self.chosen is not None else ()
+
     def method_of(self, name: str) -> str:
         """Return the method that a name under `methods` stands for."""
         return str(self.methods[name].get("method", name))

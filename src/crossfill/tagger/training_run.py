@@ -264,7 +264,7 @@ def export_obstacles(config: Config, encoder: Encoder, units: Collection[Unit], 
     return [obstacle for obstacle, holds in obstacles.items() if holds]
 
 
-def _cells(cells: Collection[Cell]) -> str:
+def _cells(cells: Collection[Cell | str]) -> str:
     return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
 
 

@@ -1,7 +1,7 @@
 """Check the labels of a grid: each by a head that was fitted to other sentences of its corpus.
 
-A corpus is fitted by itself (`crossfill.adaptation`), from a prior centred on zero, in folds: sentences of one text are
-in one fold. Heads read the cues of words, and a frozen encoder's features if there is one: no model has to be trained.
+A corpus is fitted by itself (`crossfill.adaptation`), from a prior centred on zero; sentences of one text are left out
+together. Heads read the cues of words, and a frozen encoder's features if there is one: no model has to be trained.
 """
 
 from collections.abc import Callable, Iterable, Sequence

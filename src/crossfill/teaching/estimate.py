@@ -82,12 +82,12 @@ def estimate(
     budgets = [*(k for k in BUDGETS if k < most), most]
     chosen = np.zeros((len(budgets), len(examples.labels)), dtype=np.int64)
     for group in range(n_groups):
-        if given_up():
-            return None
         out = list(range(group, n, n_groups))
         others = [i for i in range(n) if i % n_groups != group]
         words, test = examples.words_of(out).numpy(), examples.take(out)
         for place, k in enumerate(budgets):
+            if given_up():
+                return None
             mean, known, decision = generated.mean, NOTHING_KNOWN, rule
             if k or lexicon is not None:
                 fit = Fit.of(generated, examples.take(others[:k]), variances, lexicon)

@@ -248,16 +248,18 @@ class Segmentation:
     shared: LearntCuts
     languages: dict[str, LearntCuts]
 
-    def cut(self, text: str, language: str) -> list[list[Token]]:
-        """Cut a paragraph into sentences of tokens, each with the words that it stands for, or none for itself."""
+    def cut(self, text: str, language: str, one: bool = False) -> list[list[Token]]:
+        """Cut a paragraph into sentences, or `one`, of tokens, each with the words that it stands for, if others."""
         every, own = _Text(text, language), self.languages.get(language, LearntCuts())
         if not len(every.starts):
             return []
         places, features = every.word_places(own.spaced)
         cut = self.shared.words.scores(features) + own.words.scores(features) > 0
         starts, ends = every.cut_words(places, cut)
-        _, features = every.sentence_places(starts, ends)
-        is_end = self.shared.sentences.scores(features) + own.sentences.scores(features) > 0
+        is_end = np.zeros(len(starts) - 1, dtype=np.bool_)
+        if not one:
+            _, features = every.sentence_places(starts, ends)
+            is_end = self.shared.sentences.scores(features) + own.sentences.scores(features) > 0
         within: dict[int, list[int]] = defaultdict(list)
         if own.parts.ids:
             places, features = every.part_places(starts, ends)

@@ -87,7 +87,7 @@ class Segmenter:
 
     def _cut(self, window: str, one: bool) -> list[list[Token]]:
         if self.learnt is not None:
-            return self.learnt.cut(window, self.language)
+            return self.learnt.cut(window, self.language, one)
         sentences, start = list[list[Token]](), 0
         for length in [len(window)] if one else sentence_lengths(window, self.language):
             places = icu_places(window[start : start + length], self.language)

@@ -2,9 +2,9 @@
 
 The test text of each treebank in DATA/ud is joined to raw text, cut again, and scored by udeval (CoNLL 2018; package
 udtools, in an environment of its own): F1 of tokens, sentences and words. `rules` are ICU and sentencex alone; `learnt`
-is what all treebanks teach (train and surplus); `others` is what is learnt without this language, with every fourth
-left out at a time. With `--model`, words are also tagged: UPOS from raw text beside UPOS of the given words, in the
-first `--most` sentences. Prints one JSON line for each language, and one of means.
+is what all treebanks teach (train and surplus), in a language without one what those of the others do. With `--model`,
+words are also tagged: UPOS from raw text beside UPOS of the given words, in the first `--most` sentences. Prints one
+JSON line for each language, and one of means.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from crossfill.data.segmentation import Segmenter
 from crossfill.grid.sentence import Sentence
 from crossfill.tagger.tagger import Tagger, load
 
-PARTS, FOLDS, MOST = ("train", "surplus"), 4, 150
+PARTS = ("train", "surplus")
 SCORES = ("Tokens", "Sentences", "Words", "UPOS")
 COLUMN = LabelColumn("pos")
 
@@ -84,33 +84,19 @@ def main() -> None:
     folders = {path.name: path for path in sorted((asked.data / "ud").iterdir())}
     train = {name: [s.sentence(COLUMN) for s in treebank(path, PARTS)] for name, path in folders.items()}
     learnt = Segmentation.fit(train)
-    names = sorted(train)
-    without = (
-        {
-            name: Segmentation.fit(
-                {other: train[other][:MOST] for other in names if names.index(other) % FOLDS != fold}
-            )
-            for fold in range(FOLDS)
-            for name in names[fold::FOLDS]
-        }
-        if not asked.model
-        else {}
-    )
     tagger = load(asked.model) if asked.model else None
     found: dict[str, dict[str, dict[str, float]]] = {}
     with TemporaryDirectory() as folder:
-        for language in asked.language or names:
+        for language in asked.language or sorted(train):
             sentences = treebank(folders[language], [asked.split])[: asked.most]
             if not sentences:
                 continue
             gold = Path(folder) / "gold.conllu"
             gold.write_text(render(sentences), encoding="utf-8")
             text = raw_text(sentences)
-            ways = {"rules": None, "learnt": learnt, "others": without.get(language)}
+            ways = {"rules": None, "learnt": learnt}
             found[language] = {}
             for way, segmentation in ways.items():
-                if way == "others" and tagger:
-                    continue
                 cut = list(Segmenter(language, segmentation).split_text(text))
                 rows = tagged_rows(tagger, f"pos/{language}", cut) if tagger else map(blank_rows, cut)
                 found[language][way] = scored(gold, rows, asked.udeval)

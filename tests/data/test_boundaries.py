@@ -135,6 +135,14 @@ def test_words_cover_any_text(language: str, text: str, learnt: Segmentation):
         )
 
 
+def test_nothing_is_cut_within_a_character():
+    _, features = boundaries._Text("👨\u200d👩 pe\u0301e", "wol").word_places(spaced=False)
+    ids = sorted({*features.ravel().tolist()})
+    cut_all = boundaries.LearntCuts(words=Weights(ids, [64] * len(ids)))
+    (tokens,) = boundaries.Segmentation(cut_all, {}).cut("👨\u200d👩 pe\u0301e", "wol", one=True)
+    assert ["👨\u200d👩 pe\u0301e"[a:b] for (a, b), _ in tokens] == ["👨\u200d👩", "p", "e\u0301", "e"]
+
+
 def test_a_place_has_the_features_of_its_surroundings_wherever_it_stands():
     def features(text: str, place: int) -> np.ndarray:
         places, found = boundaries._Text(text, "eng").word_places(spaced=False)

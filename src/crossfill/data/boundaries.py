@@ -30,7 +30,7 @@ _FEWEST_PARTS = 20  # contractions that are the words they stand for, one after 
 _STEP, _SPARSENESS, _PASSES, _BATCH = 0.5, 1.0, 6, 256
 _UNIT = 64  # weights are kept in parts of one
 _LONGEST_ENDING, _SPACED = 6, 0.01  # the share of words with a space from which on words may hold some
-_PAD = 8
+_PAD, _JOINER = 8, 0x200D
 _BASE, _MIX, _STIR = (np.uint64(n) for n in (1099511628211, 0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD))
 _INVERSE = np.uint64(pow(1099511628211, -1, 2**64))
 _KINDS = {"Lu": 1, "Lt": 1, "Ll": 2, "Lm": 3, "Lo": 4, "M": 5, "N": 6, "Z": 7, "C": 8}
@@ -188,6 +188,11 @@ class _Text:
             places = _Places(*map(np.concatenate, zip(places, more, strict=True)))
         return places, self._features(places, self.marks, np.isin(places.right, self.marks))
 
+    def may_cut(self, places: _Places) -> Bool[np.ndarray, "places"]:
+        """Tell which places are not within a character as people see it: before a mark, or next to a joiner."""
+        joined = self.codes[[places.left + _PAD - 1, places.right + _PAD]] == _JOINER
+        return ~joined.any(axis=0) & (self.kinds[places.right + _PAD] != _KINDS["M"])
+
     def cut_words(self, places: _Places, cut: Bool[np.ndarray, "places"]) -> tuple[Places, Places]:
         """Return starts and ends of words, given at which places to cut."""
         starts = np.setdiff1d(np.union1d(self.starts, places.right[cut]), places.right[~cut])
@@ -254,7 +259,7 @@ class Segmentation:
         if not len(every.starts):
             return []
         places, features = every.word_places(own.spaced)
-        cut = self.shared.words.scores(features) + own.words.scores(features) > 0
+        cut = (self.shared.words.scores(features) + own.words.scores(features) > 0) & every.may_cut(places)
         starts, ends = every.cut_words(places, cut)
         is_end = np.zeros(len(starts) - 1, dtype=np.bool_)
         if not one:

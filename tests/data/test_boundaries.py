@@ -73,6 +73,13 @@ def test_text_is_cut_as_the_treebank_cuts_it(learnt: Segmentation):
     assert vietnamese.words == ("ở", "Hà Nội", "sinh viên", ".")
 
 
+def test_words_of_other_languages_are_cut_by_rules(learnt: Segmentation):
+    text = "Eve didn't see du wecat at 5 p.m. today. Ada didn't see it."
+    words = [word for sentence in Segmenter("fra", learnt).split_text(text) for word in sentence.words]
+    assert words == list(Segmenter("fra").split_words(text).words)
+    assert len(list(Segmenter("fra", learnt).split_text(text))) == 2  # as in Wolof, after p.m., too
+
+
 def test_contractions_stay_whole_where_their_words_have_no_place(learnt: Segmentation):
     first, _ = Segmenter("wol", learnt, whole=True).split_text(TEXT)
     assert " ".join(first.words[1:]) == WORDS.replace("de le", "du")
@@ -139,7 +146,7 @@ def test_nothing_is_cut_within_a_character():
     _, features = boundaries._Text("👨\u200d👩 pe\u0301e", "wol").word_places(spaced=False)
     ids = sorted({*features.ravel().tolist()})
     cut_all = boundaries.LearntCuts(words=Weights(ids, [64] * len(ids)))
-    (tokens,) = boundaries.Segmentation(cut_all, {}).cut("👨\u200d👩 pe\u0301e", "wol", one=True)
+    (tokens,) = Segmentation(cut_all, {"wol": boundaries.LearntCuts()}).cut("👨\u200d👩 pe\u0301e", "wol", one=True)
     assert ["👨\u200d👩 pe\u0301e"[a:b] for (a, b), _ in tokens] == ["👨\u200d👩", "p", "e\u0301", "e"]
 
 

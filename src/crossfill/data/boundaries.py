@@ -248,7 +248,7 @@ def _kind(character: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Segmentation:
-    """What treebanks teach of cutting text into sentences and words, in their languages and in all others."""
+    """What treebanks teach of cutting text: into sentences, and in their own languages into words."""
 
     shared: LearntCuts
     languages: dict[str, LearntCuts]
@@ -259,7 +259,9 @@ class Segmentation:
         if not len(every.starts):
             return []
         places, features = every.word_places(own.spaced)
-        cut = (self.shared.words.scores(features) + own.words.scores(features) > 0) & every.may_cut(places)
+        cut = np.isin(places.right, every.marks)
+        if language in self.languages:  # else ICU's rules are better than what other languages teach of words
+            cut = (self.shared.words.scores(features) + own.words.scores(features) > 0) & every.may_cut(places)
         starts, ends = every.cut_words(places, cut)
         is_end = np.zeros(len(starts) - 1, dtype=np.bool_)
         if not one:

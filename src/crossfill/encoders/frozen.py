@@ -130,9 +130,7 @@ class StoredVectors:
         for sentences, vectors in self.network.encode(inputs):
             if not bool((vectors.abs() <= _LARGEST).all()):
                 problem = f"expected features of at most {_LARGEST:.0f}, got {float(vectors.abs().max()):.0f}"
-                raise EncoderError(
-                    f"encoder '{self.source.name}': {problem}; choose another layer, or precision float32"
-                )
+                raise EncoderError(f"encoder '{self.source.name}': {problem}; take another layer, or float32")
             places = ranges(starts[sentences], inputs.lengths[sentences]).numpy()
             rows[places] = vectors.cpu().numpy()
             done += len(places)

@@ -157,6 +157,6 @@ def _open(path: Path) -> np.ndarray | None:
 
 def _metadata(path: Path) -> dict[str, str]:
     """Read what a file says of its features; empty if it is damaged."""
-    with suppress(OSError, SafetensorError), safe_open(path, "pt") as file:
+    with suppress(OSError, SafetensorError), safe_open(path, "np") as file:
         return file.metadata()
     return {}

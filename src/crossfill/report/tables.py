@@ -250,7 +250,7 @@ def curves(results: StudyResults, task: str, measure: str = "adapted") -> Scores
     """Return the mean of a measure by method, number of sentences and cell; with scores, also those of other heads.
 
     `from scratch` is that of the first method that has it; `chosen` are sentences by `annotate`, with the method that
-    the report focuses on.
+    the report focuses on. Other measures are of the first order, the only one with averaged prediction.
     """
     measured: list[tuple[tuple[str, int, str], float]] = []
     with_scratch = None
@@ -258,7 +258,7 @@ def curves(results: StudyResults, task: str, measure: str = "adapted") -> Scores
         jobs = dict.fromkeys(entry.job for entry in results.proper(method))
         for row in (row for job in jobs for row in results.jobs[job].get("few_shot", {}).get(method, ())):
             k, cell, value = row["sentences"], row["cell"], row[measure]
-            if not cell.startswith(f"{task}/") or value is None:
+            if not cell.startswith(f"{task}/") or value is None or (measure != "adapted" and row["draw"]):
                 continue
             if row["choice"] == "random":
                 measured.append(((method, k, cell), value))

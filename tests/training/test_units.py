@@ -161,7 +161,7 @@ def test_pairs_are_asked_for_as_pairs():
     for wrong in ("one sentence", ["a", "b", "c"], Sentence(("a", "b")), "a\t "):
         with pytest.raises(DataError, match="expected a pair of sentences"):
             tagger.tag(wrong, cell)
-    with pytest.raises(DataError, match="expected a sentence as a string"):
+    with pytest.raises(DataError, match="expected a sentence"):
         tagger.tag(one.sentence, UNSEEN)
     with pytest.raises(DataError, match="expected cells that all label pairs"):
         next(tagger.tag_cells(["a\tb"], [cell, UNSEEN]))

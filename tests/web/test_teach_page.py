@@ -9,22 +9,24 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import requests
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+import crossfill
 from crossfill.data.readers import read_corpus
 from crossfill.data.reading import NO_HINTS
-from crossfill.grid.cells import Cell
-from crossfill.grid.sentence import Sentence
+from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.sentence import Corpus, Sentence
 from crossfill.tagger.tagger import load
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.serve_settings import ServeSettings
-from tests.scenarios import small_grid
-from tests.web.browsing import needs_chromium, serious
+from tests.scenarios import SMALL, small_grid
+from tests.web.browsing import needs_chromium, serious, wait_until
 from tests.web.conftest import CODES
 from tests.web.servers import running
 
@@ -382,6 +384,90 @@ def test_undo_takes_back_what_was_accepted_before_the_page_was_loaded(
     assert (words(page), labels(page), accepted(teacher, "pos/wol")) == (first, tags, [])
 
 
+def test_undo_at_awkward_moments(visit: Callable[..., Page], address: str, teacher: Teacher):
+    page, cell = visit(address, "pos/wol"), "pos/wol"
+    add(page, *LINES)
+    for _ in range(4):
+        press(page, "Enter")
+        expect(page.locator("#told")).to_contain_text("Saved")
+    twice = "() => { for (let i = 0; i < 2; i++) document.getElementById('undo').click(); }"
+    for n_left in (3, 2):  # twice at once is once, also for what was accepted before the page was loaded
+        page.evaluate(twice)
+        expect(page.locator("#done")).to_have_text(f"{n_left} sentences")
+        expect(page.locator("#told")).to_contain_text("Taken back")
+        expect(page.locator("#problem")).to_be_hidden()
+        assert len(teacher.active(cell)) == n_left
+        page.reload()
+        expect(page.locator("#done")).to_have_text(f"{n_left} sentences")
+        expect(page.locator("#told")).not_to_be_empty()
+    page.locator("#accept").click()
+    expect(page.locator("#done")).to_have_text("3 sentences")
+    expect(page.locator("#told")).to_contain_text("Saved")
+    last = teacher.active(cell)[-1]
+    teacher.withdraw(cell, [last.id])  # in another tab
+    page.locator("#undo").click()
+    expect(page.locator("#told")).to_contain_text("Taken back")
+    expect(page.locator("#problem")).to_be_hidden()
+    expect(page.locator("#done")).to_have_text("2 sentences")
+    assert words(page) == list(last.sentence.words)
+
+
+HOSTILE = ('<img src=x onerror="window.hit=1">', "\"'><script>window.hit=1</script>", "\u202eNUON", "__proto__")
+HOSTILE += ("constructor", "&lt;b&gt;", "');window.hit=1//", "{{7*7}}", "`${window.hit=1}`", "</style>", "toString")
+"""Names of labels that a corpus may have, and that a page must not take for anything else."""
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of tags and of spans with such names."""
+    made, _ = small_grid()
+    corpora = {}
+    for cell, splits in made.grid.corpora.items():
+        if cell.task in ("pos", "ner"):
+            names = sorted({label for split in splits for label in split.train.label_counts()} - {"O"})
+            kinds = dict(
+                zip(dict.fromkeys(name.removeprefix("B-").removeprefix("I-") for name in names), HOSTILE, strict=False)
+            )
+
+            def renamed(label: str, kinds=kinds) -> str:
+                start = label[:2] if label[:2] in ("B-", "I-") else ""
+                return start + kinds.get(label.removeprefix(start), label)
+
+            corpora[Cell(cell.task, dict(zip(made.grid.languages, CODES, strict=True))[cell.language])] = tuple(
+                replace(one, **{part: _relabelled(getattr(one, part), renamed) for part in ("train", "dev", "test")})
+                for one in splits
+            )
+    out = tmp_path_factory.mktemp("hostile") / "a&lt;b"
+    crossfill.train(Grid(corpora), out=out, config=SMALL.change({"training.steps": 12}))
+    return out
+
+
+def _relabelled(corpus: Corpus, renamed: Callable[[str], str]) -> Corpus:
+    return Corpus.from_sentences([replace(s, labels=tuple(map(renamed, s.labels))) for s in corpus])
+
+
+def test_names_of_labels_are_text_and_nothing_else(visit: Callable[..., Page], hostile: Path, tmp_path: Path):
+    teacher = Teacher(load(hostile), tmp_path / "taught", 0, hostile)
+    with running(build_app(teacher.tagger, ServeSettings(), hostile.name, {}, teacher)) as address:
+        for cell in ("pos/wol", "ner/wol"):
+            kinds = teacher.tagger.model.inventory.task(cell[:3]).labels
+            assert {kind.removeprefix("B-") for kind in kinds} & set(HOSTILE)
+            page = visit(address, cell)
+            add(page, *LINES[:2])
+            shown = page.locator("#kinds .kind span:not(.share)").all_inner_texts()
+            assert set(shown) - {"none"} == {k[2:] if k[:2] in ("B-", "I-") else k for k in kinds} - {"O"}
+            press(page, "Home", "1", "Enter")
+            expect(page.locator("#done")).to_have_text("1 sentence")
+            page.goto(f"/#cell={cell}&text=Dakar%20mooy%20rafet")
+            expect(page.locator(".word").first).to_be_visible()
+            page.locator(".word").first.hover()
+            page.locator(".word").first.click()
+            wait_until(page, "() => document.readyState === 'complete'")
+            expect(page.locator("body")).to_contain_text(hostile.name)
+            assert page.evaluate("window.hit ?? document.querySelectorAll('img[src=x], script:not([src])').length") == 0
+    teacher.close()
+
+
 def test_files_come_in_and_go_out(visit: Callable[..., Page], address: str, tmp_path: Path):
     page = visit(address, "ner/ara")
     path = tmp_path / "names.bio"
@@ -462,4 +548,7 @@ def test_a_token_is_asked_for(visit: Callable[..., Page], browser: Browser, teac
         assert page.request.get("/api/grid").status == 401  # without the token
         page.goto("/")
         expect(page.locator("#to-teach")).to_be_visible()
+        kept = "[JSON.stringify(localStorage), document.cookie, location.href, sessionStorage.getItem('token')]"
+        *elsewhere, token = page.evaluate(kept)  # for this tab, until it is closed
+        assert (token, "correct-horse" in "".join(elsewhere)) == ("correct-horse", False)
         page.close()

@@ -1,10 +1,10 @@
 // A hue for each kind of label: labels of a span share theirs, and related word classes are near each other.
 
 const WORD_CLASSES = {
-  NOUN: 250, PROPN: 225, PRON: 275, NUM: 200, VERB: 25, AUX: 45, ADJ: 145, ADV: 120, DET: 300, ADP: 330,
+  __proto__: null, NOUN: 250, PROPN: 225, PRON: 275, NUM: 200, VERB: 25, AUX: 45, ADJ: 145, ADV: 120, DET: 300, ADP: 330,
   CCONJ: 80, SCONJ: 95, PART: 355, INTJ: 60, X: 10, SYM: 180, PUNCT: 165,
 };
-const SPANS = { PER: 25, LOC: 250, ORG: 145, MISC: 300 };
+const SPANS = { __proto__: null, PER: 25, LOC: 250, ORG: 145, MISC: 300 };
 
 export const kind = label => (/^[BI]-/.test(label) ? label.slice(2) : label);
 export const isSpanTask = labels => labels.includes("O") && labels.every(label => label === "O" || /^[BI]-/.test(label));

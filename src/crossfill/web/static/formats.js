@@ -1,6 +1,6 @@
 // Tagged sentences as text to paste elsewhere; the same lines that `crossfill predict` writes.
 
-const COLUMNS = { pos: 3, xpos: 4 };
+const COLUMNS = { __proto__: null, pos: 3, xpos: 4 };
 const task = tagging => tagging.cell.slice(0, tagging.cell.indexOf("/"));
 const numbers = (found, i) => [found.confidence[i], found.entropy[i], found.mutual_information[i]].map(value => value.toFixed(4));
 
@@ -41,7 +41,7 @@ export function conllu(given) {
 function fillRow(row, tagging, s, i) {
   const found = tagging.sentences[s], name = task(tagging), label = found.labels[i];
   const [column, key] = name.split(/:(.*)/s);
-  const misc = {};
+  const misc = { __proto__: null };
   if (name in COLUMNS) row[COLUMNS[name]] = label;
   else if (column === "feats" && key) row[5] = keyed(row[5], { [key]: label });
   else misc[column === "misc" && key ? key : name.toUpperCase()] = label;

@@ -131,15 +131,18 @@ async function undo() {
     say("Undone.");
     return showButtons();
   }
+  const { cell } = state;
+  editor.wait(true); // nor may anything else happen meanwhile
   const before = state.items[state.at - 1] ?? await acceptedLast();
+  const answer = before?.done ? await attempt(() => teach("withdraw", { cell, id: before.id, who: byId("who").value.trim() })) : before;
+  editor.wait(false);
+  if (cell !== state.cell || (before && !answer)) return;
   if (!before) return say("There is nothing to undo.");
   if (before.done) {
-    const answer = await attempt(() => teach("withdraw", { cell: state.cell, id: before.id, who: byId("who").value.trim() }));
-    if (!answer) return;
     Object.assign(before, { id: null, done: false, takenBack: true });
     refresh();
   }
-  state.at--;
+  state.at = state.items.indexOf(before);
   showItem(true);
   tell("Taken back; accept it again when it is right.");
   say(`Taken back: ${textOf(before.now)}`);
@@ -147,9 +150,10 @@ async function undo() {
 
 /** Put the sentence that was accepted last, before this page was loaded, in front of all others. */
 async function acceptedLast() {
+  const { cell } = state;
   await refresh();
   const last = state.progress?.recent[0];
-  if (!last) return null;
+  if (!last || cell !== state.cell) return null;
   state.items.unshift({ ...asItem(last, last.id), done: true });
   state.at++;
   return state.items[0];
@@ -157,6 +161,7 @@ async function acceptedLast() {
 
 async function redo() {
   const found = item();
+  if (editor.busy) return;
   if (found?.redo.length) {
     found.undo.push(found.now);
     found.now = found.redo.pop();

@@ -93,7 +93,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         def work() -> dict[str, Any]:
             cell = tagger.cell(asked.cell)
             items = read_items(
-                BytesIO(asked.text.encode()), "the text", asked.format, tagger.segmenter(cell, whole=True)
+                BytesIO(asked.text.encode()), "the text", asked.format, tagger.segmenter(cell, whole=True), "texts"
             )
             sentences = [item.sentence for item in items]
             check_size("words in a sentence", limits.max_words, max(map(len, sentences), default=0))

@@ -9,7 +9,6 @@ import socket
 import sys
 import threading
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -97,7 +96,7 @@ def test_a_folder_of_sentences_has_one_server(model, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         for _ in range(2):  # the lock is free again
             with pytest.raises(ConfigError, match="is another server there"):
-                serve(model, replace(settings, port=taken.getsockname()[1]), quiet=True)
+                serve(model, settings.model_copy(update={"port": taken.getsockname()[1]}), quiet=True)
 
 
 def test_a_missing_extra_is_named(monkeypatch):

@@ -128,7 +128,7 @@ class TokenTable:
             if len(rows) > MOST_WORDS:
                 problem = f"expected at most {MOST_WORDS:,} words in a sentence, got {len(rows):,}; put in blank lines"
             for number, row in enumerate(rows, start=start) if not problem else ():
-                is_known = self._fits(row) and row[self.tag] in self.tags
+                is_known = self._fits(row) and row[self.tag] in {*self.tags, ""}
                 if not row or (not words and row[0].startswith("#") and not is_known):  # a comment
                     continue
                 if headed:

@@ -30,7 +30,7 @@ PIECE_BUDGET = 2048
 """Most pieces that the network processes in one batch, padding included."""
 PIECES_AT_ONCE = 2**13
 """Number of pieces whose states are kept in memory at a time while a corpus is encoded."""
-FEW_PIECES = 32
+FEW_PIECES = 8
 """Pieces whose products oneDNN, which sorts the weights first, computes no faster."""
 _SWAPPING = threading.Lock()
 _LARGEST_BYTE, _TINY = 127, 1e-30

@@ -98,8 +98,8 @@ def adapted(model: Model, grid: Grid, cells: list[PredictedCell], averaged: bool
         rule = rule_for(TaskCalibration.of([predicted.sample() for predicted in held_out], held_out[0].task), "metric")
         for predicted in held_out:
             training = grid.training(predicted.cell)
-            if not len(training):
-                continue
+            if not any(splits.has_training_data for splits in grid[predicted.cell]):
+                continue  # its test data would train
             (test,) = grid.evaluation(predicted.cell, seen=False).values()
             curve = Curve.of(
                 model, predicted.cell, *(Examples.of(model, predicted.cell, c) for c in (training, test)), rule

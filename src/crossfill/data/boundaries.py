@@ -295,7 +295,8 @@ class Segmentation:
         lessons = [
             [np.concatenate(parts) for parts in zip(*of_kind, strict=True)] for of_kind in zip(*few, strict=True)
         ]
-        shared = LearntCuts(*(Weights.fit(*lesson) for lesson in lessons))
+        of_words, of_sentences = (Weights.fit(*lesson) for lesson in lessons)
+        shared = LearntCuts(of_words, of_sentences)
         return cls(shared, {language: _Treebank(some, language).learnt(shared) for language, some in given.items()})
 
 
@@ -328,8 +329,9 @@ class _Treebank:
     def learnt(self, shared: LearntCuts) -> LearntCuts:
         """Learn what is particular to the language."""
         known = (shared.words, shared.sentences)
-        fitted = [Weights.fit(*one, weights.scores(one[0])) for one, weights in zip(self.lessons, known, strict=True)]
-        return LearntCuts(*fitted, self.parts(), self.spaced, self.endings())
+        lessons = zip(self.lessons, known, strict=True)
+        of_words, of_sentences = (Weights.fit(*one, weights.scores(one[0])) for one, weights in lessons)
+        return LearntCuts(of_words, of_sentences, self.parts(), self.spaced, self.endings())
 
     def parts(self) -> Weights:
         """Learn where words begin within contractions that are their words, one after the other."""

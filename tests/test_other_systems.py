@@ -14,7 +14,7 @@ import pytest
 
 import crossfill
 from crossfill import files
-from crossfill.encoders.cache import FeatureCache
+from crossfill.encoders.cache import FeatureCache, Key
 from crossfill.executors import local
 from crossfill.files import default_cache
 from tests import other_systems
@@ -83,7 +83,7 @@ def test_paths_longer_than_windows_used_to_take(home: Path):
         assert held
     features = np.full((3, 2), 0.5, "<f4")
     for _ in range(2):
-        assert (FeatureCache(place / "cache").fetch({"a": 1}, (3, 2), "<f4", lambda: [features]) == features).all()
+        assert (FeatureCache(place / "cache").fetch(Key({"a": 1}, 3, 2, "<f4"), lambda: [features]) == features).all()
     assert len(FeatureCache(place / "cache").entries()) == 1
 
 

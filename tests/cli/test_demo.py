@@ -23,7 +23,7 @@ def test_the_demo_prints_its_story_and_leaves_models_and_results(tmp_path):
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        address = process.stderr.readline().split()[0]
+        address = next(line for line in process.stderr if line.startswith("http")).split()[0]
         with urllib.request.urlopen(f"{address}api/grid", timeout=60) as answer:
             grid = json.load(answer)
         process.send_signal(signal.SIGTERM)

@@ -13,10 +13,16 @@ from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
 from crossfill.web.serve_settings import ServeSettings
 
+PLACE = ("B-LOC", "O", "O", "B-LOC", "O")
 PLACES = [
     Sentence(("🦁", "Dakar", "mooy", "péeyu", "Senegaal", "."), ("O", "B-LOC", "O", "O", "B-LOC", "O")),
     Sentence(("Dakar", "mooy", "péeyu", "Senegaal", "."), ("B-LOC", "O", "O", "B-LOC", "O")),
     Sentence(("🦁", "mooy", "gaynde", "."), ("O", "O", "O", "O")),
+    *(
+        Sentence((*before, "Dakar", "mooy", "péeyu", "Senegaal", end), ("O",) * len(before) + PLACE)
+        for before in ((), ("🦁",))
+        for end in "!?…"
+    ),
 ]
 """The places of the documentation's examples."""
 

@@ -7,6 +7,8 @@ from typer.testing import CliRunner
 from crossfill.cli.app import app
 from crossfill.data.synthetic import SyntheticConfig, synthetic_grid
 from crossfill.grid.cells import Cell
+from crossfill.grid.sentence import Sentence
+from crossfill.teaching.journal import Accepted, Journal
 from tests.data.field_texts import elan, flex
 from tests.data.folders import bio, conllu, write
 from tests.encoders.tiny import bert
@@ -52,7 +54,21 @@ def build(folder: Path) -> None:
     files |= {"words.tsv": listed, "places.tsv": f"Ndar\t{kind}\nDakar\t{kind}\n"}
     files |= {"words.txt": "\n".join(lines) + "\n", "text.txt": " ".join(lines) + "\n"}
     files |= {"talk.eaf": elan({"ANA": wolof[:2], "BEN": wolof[2:]}), "story.flextext": flex(wolof)}
+    tagged = {"anna": wolof, "ben": [[(word, wolof[0][0][1]) for word, _ in wolof[0]], *wolof[1:]]}
+    files |= {f"{name}/pos/wol/train.conllu": conllu(*sentences) for name, sentences in tagged.items()}
+    for language, code in zip(grid.languages, ("wol-Latn", "wol-Arab", "my-dialect"), strict=False):
+        splits = grid[Cell("pos", language)][0]
+        for split in ("train", "dev", "test"):
+            sentences = [list(zip(s.words, s.labels, strict=True)) for s in getattr(splits, split)]
+            files[f"varieties/pos/{code}/{split}.conllu"] = conllu(*sentences)
     write(folder, files)
+    (folder / "taught").mkdir()
+    both = ((who, sentence) for who, sentences in tagged.items() for sentence in sentences)
+    entries = [
+        Accepted(f"{i:012x}", who, "2026-11-19T12:00:00Z", Sentence(*map(tuple, zip(*sentence, strict=True))))
+        for i, (who, sentence) in enumerate(both)
+    ]
+    Journal(folder / "taught", Cell("pos", "wol")).append(*entries)
     encoders(folder)
 
 

@@ -47,6 +47,30 @@ def train(data: Path, *options: str) -> str:
     return result.output
 
 
+def test_columns_with_a_script_and_of_ones_own_go_through_training_and_back(data: Path, tmp_path: Path):
+    (data / "ud/wol").rename(data / "ud/srp-Latn")
+    (data / "ner/wol").rename(data / "ner/my-dialect")
+    write(data, {"typology/syntax_knn.tsv": "language\ta\nsrp\t1\nyor\t1\namh\t1\n"})
+    folder, out = bert(tmp_path / "bert"), tmp_path / "model"
+    options = [*SMALL, "--config", "configs/frozen.yaml", "--encoder", str(folder), "--out", str(out)]
+    result = RUN.invoke(app, ["train", str(data), *options, "--method", "pf-lr"])
+    assert result.exit_code == 0, result.output
+    assert "no typological vectors of my-dialect: only text says what they are like" in result.output
+    text = tmp_path / "text.txt"
+    text.write_text("erwa1 moku\n")
+    for cell, found in (("ner/sr-latn", "ner/srp-Latn"), ("pos/my-dialect", "pos/my-dialect")):
+        result = RUN.invoke(app, ["predict", str(out), str(text), "--cell", cell, "--format", "jsonl"])
+        assert json.loads(result.stdout)["tags"].keys() == {found}, result.output
+    half = tmp_path / "half.bio"
+    half.write_text("erwa1\tNOUN\nmoku\tVERB\n")
+    result = RUN.invoke(app, ["adapt", str(out), str(half), "--cell", "pos/my-dialect"])
+    assert result.exit_code == 0, result.output
+    assert [path.name for path in (out / "adapted").glob("*.safetensors")] == ["pos-my_dialect.safetensors"]
+    result = RUN.invoke(app, ["adapt", str(out), "--cell", "pos/my-dialect", "--undo"])
+    assert "pos/my-dialect is as it was" in result.output
+    assert "Serbian (Latin) (`srp-Latn`)" in (out / "README.md").read_text()
+
+
 def test_a_frozen_encoder_from_end_to_end(data: Path, tmp_path: Path):
     folder, out = bert(tmp_path / "bert"), tmp_path / "model"
     frozen = ["--config", "configs/frozen.yaml", "--encoder", str(folder), "--method", "pf-lr", "--out", str(out)]

@@ -22,6 +22,38 @@ def sizes(grid: Grid) -> dict[str, dict[str, tuple[int, int, int, int]]]:
     }
 
 
+def test_scripts_dialects_and_names_of_ones_own_are_columns(tmp_path: Path):
+    shared, train, test = ([(word, "NOUN")] for word in ("Beograd", "reka", "more"))
+    write(
+        tmp_path,
+        {
+            "pos/srp-Latn/train.conllu": conllu(shared, train),
+            "pos/srp-cyrl/test.conllu": conllu(shared, test),
+            "pos/stan1295/train.conllu": conllu(*POS),
+            "pos/my-dialect/train.conllu": conllu(*POS),
+            "ner/my-dialect/my-corpus-train.bio": bio(*NER),
+            "ner/my-corpus.bio": bio(*NER),
+            "ner/wol/old-files/train.bio": bio(*NER),
+            "data2024/train.bio": bio(*NER),
+            "text/my-other/a.txt": "Dakar mooy péeyu Senegaal.",
+        },
+    )
+    reading = read_folder(tmp_path)
+    columns = ["my-dialect", "srp-Cyrl", "srp-Latn", "stan1295"]
+    assert list(reading.grid.languages) == columns
+    assert "my-other" in reading.grid.inventory.newcomers
+    assert len(reading.grid.training(Cell("pos", "srp-Latn"))) == 1  # the other script is tested on the same text
+    found = {str(message).partition("  ")[0]: message.level for message in reading.problems}
+    assert [str(error) for error in reading.errors] == [
+        f"{name}: expected it in a folder named by its language, <task>/<language>/{name.rpartition('/')[2]}, but "
+        f"'{Path(name).parent.name}' is none; move it, or rename the folder to an ISO 639 code, or in <task>/ to a "
+        "name of your own with a hyphen, as my-dialect"
+        for name in ("data2024/train.bio", "ner/my-corpus.bio", "ner/wol/old-files/train.bio")
+    ], found
+    notes = {message.where: message for message in reading.problems if "no code of ISO 639" in message.text}
+    assert {where: note.level for where, note in notes.items()} == {"my-dialect": "note", "stan1295": "note"}
+
+
 def test_tasks_languages_and_splits_are_folders_and_files(tmp_path: Path):
     write(
         tmp_path,

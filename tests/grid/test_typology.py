@@ -40,6 +40,16 @@ def test_similarity_is_the_cosine_of_blocks_of_unit_norm(tmp_path: Path):
         found.similarity("xxx", "yyy", ("syntax_knn",))
 
 
+def test_a_script_has_the_vectors_of_its_language_and_a_name_of_ones_own_has_none(tmp_path: Path):
+    folder = write(tmp_path, fam="language\ta\tb\nsrp\t3\t0\nwol\t2\t2\nwol-Arab\t0\t1\n")
+    found = load_typology(folder)
+    assert found.similarity("srp-Latn", "wol") == found.similarity("srp", "wol") == pytest.approx(1 / math.sqrt(2))
+    assert found.similarity("srp-Latn", "srp-Cyrl") == pytest.approx(1)
+    assert found.similarity("srp", "wol-Arab") == pytest.approx(0)  # its own row comes first
+    assert math.isnan(found.similarity("srp-dialect", "srp"))
+    assert found.without(["srp-Latn", "my-dialect", "stan1295"], ["fam"]) == ["my-dialect", "stan1295"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

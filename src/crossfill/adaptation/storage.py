@@ -36,7 +36,7 @@ _CURVATURE = ("label_values", "label_vectors", "feature_values", "feature_vector
 
 def adapted_path(folder: Path, cell: Cell) -> Path:
     """The file of an adapted cell."""
-    return folder / checkpoint.ADAPTED / f"{cell.task.replace(':', '=')}-{cell.language}.safetensors"
+    return folder / checkpoint.ADAPTED / f"{cell.file_name}.safetensors"
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typer import Option
 from crossfill import __version__
 from crossfill.cli import (
     adapt,
+    agreement,
     annotate,
     cache,
     check,
@@ -64,9 +65,9 @@ def _root(
 
 
 for command in (
-    *(demo.demo, grid.grid, check.check, encode.encode, train.train, adapt.adapt, adapt.add_language),
-    *(evaluate.evaluate, predict.predict, predict_files.predict_files, annotate.annotate, export.export),
-    *(experiment.experiment, experiment.report, serve.serve, cache.cache, doctor.doctor),
+    *(demo.demo, grid.grid, check.check, agreement.agreement, encode.encode, train.train, adapt.adapt),
+    *(adapt.add_language, evaluate.evaluate, predict.predict, predict_files.predict_files, annotate.annotate),
+    *(export.export, experiment.experiment, experiment.report, serve.serve, cache.cache, doctor.doctor),
 ):
     app.command(command.__name__.replace("_", "-"))(command)
 app.add_typer(data.app, name="data")

@@ -14,10 +14,11 @@ from crossfill.cli.output import print_table, visible
 from crossfill.errors import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from crossfill.data.messages import Message
-    from crossfill.evaluation.label_errors import LabelError
+    from crossfill.grid.cells import Cell
+    from crossfill.grid.sentence import Sentence
     from crossfill.tagger.check import Check
 
 _CONTEXT = 4
@@ -54,21 +55,19 @@ def check(
     else:
         _show(data, result, tag_sets(grid))
     if teach is not None:
-        _let_wait(result.errors, teach)
+        let_sentences_wait(((error.cell, error.sentence) for error in result.errors), teach)
 
 
-def _let_wait(errors: "Sequence[LabelError]", folder: Path) -> None:
-    """Let the sentences of errors wait in a folder of the Teach page, each once."""
-    from crossfill.grid.cells import Cell
-    from crossfill.grid.sentence import Sentence
+def let_sentences_wait(sentences: "Iterable[tuple[Cell, Sentence]]", folder: Path) -> None:
+    """Let sentences with labels of words wait in a folder of the Teach page, each once."""
     from crossfill.grid.task import Unit
     from crossfill.teaching.sentence_queue import let_wait
 
-    sentences: dict[Cell, dict[Sentence, None]] = {}
-    for error in errors:
-        if error.sentence.unit is Unit.WORD:
-            sentences.setdefault(error.cell, {})[error.sentence] = None
-    for cell, waiting in sentences.items():
+    of_cells: dict[Cell, dict[Sentence, None]] = {}
+    for cell, sentence in sentences:
+        if sentence.unit is Unit.WORD:
+            of_cells.setdefault(cell, {})[sentence] = None
+    for cell, waiting in of_cells.items():
         typer.echo(f"{let_wait(folder, cell, waiting)}: {len(waiting):,} sentences wait", err=True)
 
 
@@ -91,7 +90,7 @@ def _show(data: Path, result: "Check", problems: "Sequence[Message]") -> None:
     for error in result.errors:
         place = Text(visible(error.where.removeprefix(f"{data}{os.sep}") or error.corpus))
         labels = (Text(visible(label)) for label in (error.given, error.expected))
-        table.add_row(place, *labels, f"{error.wrong:.0%}", _in_context(error))
+        table.add_row(place, *labels, f"{error.wrong:.0%}", in_context(error.sentence, error.word))
     print_table(console, table)
     table = Table("corpus", "labels", "wrong", "", title="Estimated share of wrong labels")
     for corpus in result.corpora:
@@ -110,13 +109,13 @@ def _show(data: Path, result: "Check", problems: "Sequence[Message]") -> None:
     show_problems(console, problems)
 
 
-def _in_context(error: "LabelError") -> Any:
-    """Show the word with those around it; a sentence or a pair from its beginning."""
+def in_context(sentence: "Sentence", place: int) -> Any:
+    """Show a word with those around it; a sentence or a pair with one label from its beginning."""
     from rich.text import Text
 
-    words, place = error.sentence.words, error.word
-    if len(error.sentence.labels) != len(words):
-        return Text(visible(error.sentence.text[:80]))
+    words = sentence.words
+    if len(sentence.labels) != len(words):
+        return Text(visible(sentence.text[:80]))
     before, after = words[max(0, place - _CONTEXT) : place], words[place + 1 : place + 1 + _CONTEXT]
     text = Text(visible(" ".join([*before, ""])))
     return text.append(f"[{visible(words[place])}]", style="bold").append(visible(" ".join(["", *after])))

@@ -20,6 +20,7 @@ from pydantic import Field
 
 from crossfill.data.codes import language_tag
 from crossfill.errors import DataError
+from crossfill.grid.cells import without_script
 from crossfill.grid.sentence import Sentence
 
 MOST_SENTENCES, FEWEST_SENTENCES = 3000, 10
@@ -58,7 +59,7 @@ def sentence_lengths(text: str, language: str) -> list[int]:
     """List the lengths of the sentences of a paragraph by the rules of sentencex; together they are all of it."""
     from sentencex import segment  # pyright: ignore[reportAttributeAccessIssue]
 
-    return [len(sentence) for sentence in segment(language_tag(language), _SPACE.sub(" ", text))]
+    return [len(sentence) for sentence in segment(language_tag(without_script(language)), _SPACE.sub(" ", text))]
 
 
 def _hashed(*parts: Places) -> Places:

@@ -1,14 +1,19 @@
-"""Language codes of UD, WikiANN and ISO 639-1 to -3 as ISO 639-3, and names of cells that use them."""
+"""Names of languages: ISO 639-3 (`srp`), with a script (`srp-Latn`), and names that a user gives.
+
+Codes of UD, WikiANN and ISO 639-1 to -3 become ISO 639-3. A user's name has a hyphen (`my-dialect`), or is a
+glottocode (`stan1295`).
+"""
 
 import re
 from collections.abc import Collection
 from functools import cache, lru_cache
+from typing import Any
 
 import pycountry
 
 from crossfill.data.labels import task_name
 from crossfill.errors import DataError, unknown
-from crossfill.grid.cells import Cell
+from crossfill.grid.cells import Cell, without_script
 
 # codes that ISO 639 maps to a macrolanguage, or to another variety than the corpora that use them; codes of Wikipedia
 # editions, which WikiANN uses, and withdrawn codes that ISO 639-3 does not list
@@ -23,18 +28,26 @@ _VARIETIES = dict(
 # codes of ISO 639-2 for groups of close languages, in which corpora are published (AmericasNLI)
 _GROUPS = {"nah": "Nahuatl", "oto": "Otomi"}
 _PRIVATE = re.compile(r"q[a-t][a-z]")  # qaa to qtz: UD uses them for code-switching and unlisted languages
-_REGION_OR_SCRIPT = re.compile(r"([a-z]{2,3})-(?:[a-z]{2}|[a-z]{4}|[0-9]{3})")
+_REGION_OR_SCRIPT = re.compile(r"([a-z]{2,3})-([a-z]{2}|[a-z]{4}|[0-9]{3})")
+_OWN_NAME = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+|[a-z0-9]{4}[1-9][0-9]{3}")  # or a glottocode: stan1295
 
 
 @lru_cache(maxsize=10_000)
 def find_language(code: str) -> str | None:
-    """Find the ISO 639-3 code for `wo`, `wol`, `zh_yue`, `sr-Latn` and the like; none if it is not a language code."""
+    """Find the code for `wo`, `wol`, `zh_yue`, `sr-Latn` (`srp-Latn`), `pt-BR` (`por`); none if it is no code.
+
+    With an underscore (`srp_Latn`), as FLORES has it for every language, a script is left out.
+    """
     folded = code.lower().replace("_", "-")
     if folded in _VARIETIES:
         return _VARIETIES[folded]
     if variant := _REGION_OR_SCRIPT.fullmatch(folded):
-        return find_language(variant[1])
-    if is_private(folded) or folded in _GROUPS:
+        language = find_language(variant[1])
+        if len(variant[2]) != 4 or "_" in code:
+            return language
+        script = _script(variant[2])
+        return f"{language}-{script.alpha_4}" if language and script else None
+    if _PRIVATE.fullmatch(folded) or folded in _GROUPS:
         return folded
     kinds = {2: ("alpha_2",), 3: ("alpha_3", "bibliographic")}.get(len(folded), ())
     entries = (pycountry.languages.get(**{kind: folded}) for kind in kinds)
@@ -42,10 +55,16 @@ def find_language(code: str) -> str | None:
 
 
 def language_code(code: str) -> str:
-    """Return the ISO 639-3 code of a language; an error where there is none."""
-    if (language := find_language(code)) is None:
-        raise DataError(f"expected a language code of ISO 639, UD or WikiANN, such as wol or wo; got '{code}'")
-    return language
+    """Return the code of a language, or a name of one's own as it is; an error where it is neither."""
+    if (language := find_language(code)) is None and not is_own_name(code):
+        expected = "a language code, such as wol, wo or srp-Latn, a glottocode, or a name of your own with a hyphen"
+        raise DataError(f"expected {expected}, such as my-dialect; got '{code}'")
+    return language or code
+
+
+def is_own_name(name: str) -> bool:
+    """Tell whether this is how a user may name a variety without a code: `my-dialect`, `stan1295`."""
+    return _OWN_NAME.fullmatch(name) is not None and find_language(name) is None
 
 
 def find_language_in(name: str, known: Collection[str]) -> str:
@@ -57,7 +76,7 @@ def find_cell(name: str | Cell, known: Collection[Cell]) -> Cell:
     """Find the known cell that a user's `name` refers to: `ner/wo` is `ner/wol`, `upos/wol` is `pos/wol`."""
     given = name if isinstance(name, Cell) else Cell.parse(name)
     mapped = Cell(task_name(given.task), find_language(given.language) or given.language)
-    for cell in (given, mapped):
+    for cell in (given, mapped, Cell(mapped.task, without_script(mapped.language))):
         if cell in known:
             return cell
     languages, code = sorted({cell.language for cell in known}), find_language(given.language)
@@ -68,19 +87,21 @@ def find_cell(name: str | Cell, known: Collection[Cell]) -> Cell:
     raise DataError(unknown("cell", str(given), map(str, nearest)))
 
 
-def is_private(code: str) -> bool:
-    """Tell whether ISO 639-3 reserves a code for private use."""
-    return _PRIVATE.fullmatch(code) is not None
+def _script(code: str) -> Any:
+    return pycountry.scripts.get(alpha_4=code.title())
 
 
 @cache
 def language_name(code: str) -> str:
-    """Return the English name of an ISO 639-3 code, or the code itself where it has none."""
+    """Return the English name of a language, `Serbian (Latin)` with its script; the code itself where it has none."""
+    if (base := without_script(code)) != code and (script := _script(code[-4:])):
+        return f"{language_name(base)} ({script.name.partition(' (')[0]})"
     entry = pycountry.languages.get(alpha_3=code)
     return re.sub(r" \(.*\)", "", entry.name) if entry else _GROUPS.get(code, code)
 
 
 def language_tag(code: str) -> str:
-    """Return the BCP 47 tag of an ISO 639-3 code, for libraries and browsers: the two-letter code if there is one."""
-    entry = pycountry.languages.get(alpha_3=code)
-    return getattr(entry, "alpha_2", code) if entry else code
+    """Return the BCP 47 tag of a language, for libraries and browsers: `wo`, `sr-Latn`; `und` where it has none."""
+    base = without_script(code)
+    entry = pycountry.languages.get(alpha_3=base)
+    return getattr(entry, "alpha_2", base) + code[len(base) :] if entry else code if code in _GROUPS else "und"

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from crossfill.data import messages
-from crossfill.data.codes import find_language
+from crossfill.data.codes import is_own_name, language_code
 from crossfill.data.corpus_cache import cached
 from crossfill.data.labels import LabelColumn, task_name
 from crossfill.data.layout import UD, SourceFile, find_sources
@@ -115,6 +115,9 @@ def read_folder(
         else:
             splits = Splits(name, *(Corpus.joined(parts[split]) for split in SPLITS))
         corpora[cell] = (*corpora.get(cell, ()), splits)
+    for language in sorted({cell.language for cell in corpora if is_own_name(cell.language)}):
+        note = "is no code of ISO 639: a column of this name, of which no typological vectors are known"
+        problems.append(Message("note", language, note))
     corpora, reports = separate_evaluation_text(corpora)
     problems += messages.about_leakage(reports, corpora)
     limited = ((cell, _capped(several, options.max_train, seed)) for cell, several in corpora.items())
@@ -138,9 +141,11 @@ def read_texts(root: Path) -> tuple[dict[str, Corpus], list[Message]]:
     texts: dict[str, Corpus] = {}
     problems: list[Message] = []
     for home in sorted(path for path in root.glob(f"{TEXT_FOLDER}/*") if path.is_dir()):
-        where, language = f"{TEXT_FOLDER}/{home.name}", find_language(home.name)
-        if language is None:
-            problems.append(Message("warning", where, "not read: expected a folder named by an ISO 639 code"))
+        where = f"{TEXT_FOLDER}/{home.name}"
+        try:
+            language = language_code(home.name)
+        except DataError as error:
+            problems.append(Message("warning", where, f"not read: {error}"))
             continue
         files = sorted(path for path in home.iterdir() if path.name.lower().endswith((".txt", ".txt.gz")))
         try:

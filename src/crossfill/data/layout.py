@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from crossfill.data.codes import find_language
+from crossfill.data.codes import find_language, is_own_name
 from crossfill.data.labels import task_name
 from crossfill.data.messages import Level, Message
 from crossfill.data.readers import PLAIN, READERS
@@ -63,8 +63,9 @@ class SourceFile:
 def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile], list[Message]]:
     """Find the corpus files under a folder, in a fixed order, and why others are not read; `cache` is not entered.
 
-    Recognised: `<task>/<language>/{train,dev,test,surplus}.*`, one file per language (`<task>/<language>.bio`), UD
-    releases (`UD_Wolof-WTF/wo_wtf-ud-train.conllu`) and WikiANN as it is distributed (`wikiann-wo.bio`, `wo/train`).
+    Recognised: `<task>/<language>/{train,dev,test,surplus}.*`, where the language may also be a name of one's own (with
+    a hyphen: `ner/my-dialect/train.bio`), one file per language (`<task>/<language>.bio`), UD releases
+    (`UD_Wolof-WTF/wo_wtf-ud-train.conllu`) and WikiANN as it is distributed (`wikiann-wo.bio`, `wo/train`).
     """
     if not root.is_dir():
         got = "a file" if root.exists() else "nothing"
@@ -75,7 +76,7 @@ def find_sources(root: Path, cache: Path | None = None) -> tuple[list[SourceFile
     if cache is not None:
         closed[cache.absolute()] = closed[cache.resolve()] = "the cache of crossfill"
     for path, why in _walk(root, 0, closed):
-        source = _classify(path) if why is None else why
+        source = _classify(path, root) if why is None else why
         if isinstance(source, SourceFile):
             candidates.append(source)
         elif why is not None or not is_hint_file(path.name):
@@ -113,7 +114,7 @@ def _walk(folder: Path, depth: int, closed: Mapping[Path, str]) -> Iterator[tupl
             yield from _walk(entry, depth + 1, closed)
 
 
-def _classify(path: Path) -> SourceFile | Reason:
+def _classify(path: Path, root: Path) -> SourceFile | Reason:
     """Return the corpus file at a path, or why it is not read."""
     name = path.name[: -len(".gz")] if path.name.lower().endswith(".gz") else path.name
     parent, grandparent = path.absolute().parent, path.absolute().parent.parent
@@ -127,7 +128,8 @@ def _classify(path: Path) -> SourceFile | Reason:
         return _placed(path, *_task(home.name, grandparent.name), _SPLITS[parent.name.lower()], home, ".arrow")
     named, inner = _NAMED_SPLIT.fullmatch(name), Path(name)
     suffix = (inner.suffix if not named else named["suffix"] or "").lower()
-    in_language = _is_language(parent.name, grandparent.name)
+    is_own = grandparent.parent == root.absolute() and is_own_name(parent.name)
+    in_language = _is_language(parent.name, grandparent.name) or (is_own and named is not None)
     if suffix in PLAIN and not (named and in_language):
         return "unread", "not named after a split (train, dev, test, surplus) in a folder <task>/<language>"
     if suffix not in READERS:
@@ -146,7 +148,8 @@ def _classify(path: Path) -> SourceFile | Reason:
     if not named and _is_language(inner.stem, parent.name):
         return _placed(path, *_task(parent.name, inner.stem), "whole", path.parent, suffix)
     why = f"expected it in a folder named by its language, <task>/<language>/{path.name}, but '{parent.name}' is none; "
-    return "error", why + "move it, or rename the folder to an ISO 639 code"
+    why += "move it, or rename the folder to an ISO 639 code"
+    return "error", f"{why}, or in <task>/ to a name of your own with a hyphen, as my-dialect"
 
 
 def _is_language(name: str, above: str) -> bool:
@@ -166,6 +169,7 @@ def _task(folder: str, language: str) -> tuple[str, str, str]:
 def _placed(
     path: Path, task: str, code: str, corpus: str, split: Split, home: Path, suffix: str
 ) -> SourceFile | Reason:
-    if (language := find_language(code)) is None:
+    language = find_language(code)
+    if language is None and not is_own_name(code):
         return "error", f"expected a language code of ISO 639, UD or WikiANN, got '{code}'; rename it"
-    return SourceFile(path, task, language, corpus, split, home, suffix)
+    return SourceFile(path, task, language or code, corpus, split, home, suffix)

@@ -20,7 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from crossfill.grid.cells import Cell, Grid, Splits
+from crossfill.grid.cells import Cell, Grid, Splits, without_script
 from crossfill.grid.sentence import Corpus
 from crossfill.grid.text_keys import fraction, letters
 
@@ -77,7 +77,7 @@ def separate_evaluation_text(
     languages: dict[str, list[_Member]] = defaultdict(list)
     members = [_Member(cell, splits) for cell, several in corpora.items() for splits in several]
     for member in members:
-        languages[member.cell.language].append(member)
+        languages[without_script(member.cell.language)].append(member)
     for group in languages.values():
         _split_test_only(group)
         _leave_out(group, "dev", ["test"])

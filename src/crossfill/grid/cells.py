@@ -1,5 +1,6 @@
 """The grid of tasks × languages: cells, their corpora, and the inventory of labels and languages."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,17 @@ class Cell:
     def __str__(self) -> str:
         return f"{self.task}/{self.language}"
 
+    @property
+    def file_name(self) -> str:
+        """Its name in names of files, without an ending: `ner-wol`, `feats=Case-srp_Latn`."""
+        return f"{self.task.replace(':', '=')}-{self.language.replace('-', '_')}"
+
+    @classmethod
+    def of_file(cls, name: str) -> "Cell":
+        """Read a cell from its name in names of files."""
+        task, _, language = name.rpartition("-")
+        return cls.parse(f"{task.replace('=', ':')}/{language.replace('_', '-')}")
+
     @classmethod
     def parse(cls, text: str) -> "Cell":
         """Read a cell written `task/language`."""
@@ -40,6 +52,11 @@ class Cell:
         if not (task and slash and language) or "/" in language:
             raise DataError(f"expected a cell as task/language, such as ner/wol; got '{text}'")
         return cls(task, language)
+
+
+def without_script(language: str) -> str:
+    """Return the code of a language without its script: `srp` for `srp-Latn`."""
+    return re.sub(r"-[A-Z][a-z]{3}$", "", language)
 
 
 CellName = Annotated[Cell, BeforeValidator(Cell.parse), PlainSerializer(str)]

@@ -1,7 +1,7 @@
 """Typological vectors of languages, and similarities between languages."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from crossfill.errors import DataError
+from crossfill.grid.cells import without_script
 from crossfill.grid.partition import Similarity
 
 URIEL = ("fam", "geo", "syntax_knn", "phonology_knn")
@@ -33,9 +34,10 @@ class Block:
     rows: Mapping[str, int]
     matrix: Float[np.ndarray, "languages features"]
 
-    def describes(self, language: str) -> bool:
-        """Tell whether the language has a row that is not all zeros."""
-        return language in self.rows and bool(self.matrix[self.rows[language]].any())
+    def row(self, language: str) -> Float[np.ndarray, "features"] | None:
+        """Return the row of a language, or of the language without its script, if there is one."""
+        place = self.rows.get(language, self.rows.get(without_script(language)))
+        return None if place is None else self.matrix[place]
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,17 @@ class Typology:
         if missing := [name for name in features if name not in self.blocks]:
             raise DataError(f"expected typological features {', '.join(missing)}, got {', '.join(self.blocks)}")
         chosen = features or [name for name in URIEL if name in self.blocks] or list(self.blocks)
-        blocks = [self.blocks[name] for name in chosen]
-        if not all(any(block.describes(language) for block in blocks) for language in (first, second)):
+        if self.without((first, second), chosen):
             return math.nan
-        both = [block for block in blocks if first in block.rows and second in block.rows]
-        cosines = [float(block.matrix[block.rows[first]] @ block.matrix[block.rows[second]]) for block in both]
+        pairs = [(self.blocks[name].row(first), self.blocks[name].row(second)) for name in chosen]
+        cosines = [float(a @ b) for a, b in pairs if a is not None and b is not None]
         return sum(cosines) / len(cosines) if cosines else math.nan
+
+    def without(self, languages: Iterable[str], features: Iterable[str]) -> list[str]:
+        """List the languages whose vectors in these blocks are all zeros, or missing."""
+        blocks = [block for name in features if (block := self.blocks.get(name))]
+        rows = {language: [block.row(language) for block in blocks] for language in languages}
+        return [language for language, own in rows.items() if not any(row is not None and row.any() for row in own)]
 
 
 def vectors_beside(corpora: str | Path) -> str | None:

@@ -159,6 +159,30 @@ def span_types(labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted({label[2:] for label in labels if label != "O"}))
 
 
+def pairable_values(counts: Int[np.ndarray, "units labels"]) -> Float[np.ndarray, "units sums"]:
+    """Return what each unit adds to the sums of α: its disagreement, and its values by label; zeros for a lone value.
+
+    `counts` says how many people gave a unit (a word) each label: n_uc, of m_u = Σ_c n_uc values. The disagreement is
+    (m_u² − Σ_c n_uc²) / (m_u − 1): the ordered pairs of values that differ, of which a value is in m_u − 1.
+    """
+    m = counts.sum(1)
+    differing = (m**2 - (counts**2).sum(1)) / np.maximum(1, m - 1)
+    return np.where((m > 1)[:, None], np.concatenate([differing[:, None], counts], axis=1), 0.0)
+
+
+def krippendorff_alpha(sums: Float[np.ndarray, "*draws sums"]) -> Float[np.ndarray, "*draws"]:
+    """Compute Krippendorff's α of nominal values from `pairable_values`, summed over units.
+
+        α = 1 − D_observed / D_expected = 1 − (n − 1) Σ_u (m_u² − Σ_c n_uc²) / (m_u − 1) / (n² − Σ_c n_c²)
+
+    NaN where all values are alike.
+    """
+    differing, values = sums[..., 0], sums[..., 1:]
+    n = values.sum(-1)
+    expected = n**2 - (values**2).sum(-1)
+    return np.where(expected > 0, 1 - (n - 1) * differing / np.where(expected > 0, expected, 1.0), np.nan)
+
+
 def _tag_counts(gold: LabelIds, predicted: LabelIds, n_labels: int) -> list[Int[np.ndarray, "labels"]]:
     """Count hits, gold and predicted words of each tag."""
     return [np.bincount(words, minlength=n_labels) for words in (gold[gold == predicted], gold, predicted)]

@@ -229,7 +229,7 @@ def _metadata(
         license=info.license,
         base_model=encoder.name if encoder is not None else None,
         datasets=sorted({*info.datasets, *(corpora & _HUB_DATASETS)}) or None,
-        language=[language_tag(code) for code in inventory.languages],
+        language=list(dict.fromkeys(map(language_tag, inventory.languages))),
         metrics=sorted({metric for metric, _ in metrics.values()}),
         tags=[*used_types, "zero-shot", "uncertainty", *inventory.tasks],
         model_name=info.title,

@@ -1,6 +1,6 @@
 """The settings of a run that names none: a preset by encoder and device, fitted to the encoder and to the data."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -169,9 +169,17 @@ def _is_fast_in_int8() -> bool:
 
 
 def _knows_typology(config: Config, grid: Grid) -> bool:
+    return len(without_vectors(config, grid.languages)) < len(grid.languages)
+
+
+def without_vectors(config: Config, languages: Sequence[str]) -> list[str]:
+    """List the languages that have not all typological vectors which a prior of similar languages asks for."""
+    names = [name for name in config.latents.similarity if name != "centroid"]
+    if not names or config.latents.prior != "similar":
+        return []
     try:
         known = load_typology(config.sources.vectors and Path(config.sources.vectors))
     except CrossfillError:
-        return False
-    blocks = [known.blocks.get(name) for name in config.latents.similarity if name != "centroid"]
-    return all(block is not None and any(language in block.rows for language in grid.languages) for block in blocks)
+        return list(languages)
+    missing = {language for name in names for language in known.without(languages, [name])}
+    return [language for language in languages if language in missing]

@@ -32,7 +32,7 @@ from crossfill.prediction.language_choice import LanguageProfiles
 from crossfill.progress import ProgressBar
 from crossfill.tagger.card import CardInfo, describe_data
 from crossfill.tagger.crossfit import CANDIDATES, compare_held_out, expect_unseen, folds
-from crossfill.tagger.presets import RunRequest, choose_settings
+from crossfill.tagger.presets import RunRequest, choose_settings, without_vectors
 from crossfill.tagger.tagger import Tagger
 from crossfill.tagger.train import cut_sentences, texts_by_language, texts_to_encode, train_model
 from crossfill.training.loop import Progression
@@ -174,6 +174,8 @@ class TrainingRun:
                     f"with {most} languages in two tasks {config.method} is likely no better than one shared head "
                     "(--method jm); --method auto compares the two"
                 )
+        if 0 < len(unknown := without_vectors(config, self.grid.languages)) < len(self.grid.languages):
+            yield f"no typological vectors of {listed(unknown)}: only text says what they are like"
         if self.encoder.stored is not None:
             texts = self._texts(scored).values()
             missing = sum(text.n_words for _, text in texts if not self.encoder.stored.is_stored(text))

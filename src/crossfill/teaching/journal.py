@@ -97,7 +97,7 @@ class Journal:
     """The entries of a cell, in a file in a folder."""
 
     def __init__(self, folder: Path, cell: Cell) -> None:
-        self.path = folder / f"{cell.task.replace(':', '=')}-{cell.language}.bio"
+        self.path = folder / f"{cell.file_name}.bio"
         self.damage = ""
         """What is wrong with the file, and from where on it does not count; empty if all of it does."""
         self._end = 0  # of what was read
@@ -227,6 +227,8 @@ class JournalState:
         """All sentences that were ever accepted, by id."""
         self.by_text: dict[str, Accepted] = {}
         """The active ones by the key of their text, in order of acceptance."""
+        self.versions: dict[tuple[str, str], Accepted] = {}
+        """What each person last accepted of a text and nobody took back, by name and key: learned from or not."""
         self.states = [CellState(0, "", ())]
         self.current = 0
         """The number of the state that later sentences are added to."""
@@ -236,7 +238,7 @@ class JournalState:
         for entry in entries:
             match entry:
                 case Accepted():
-                    self.accepted[entry.id] = entry
+                    self.accepted[entry.id] = self.versions[entry.who, text_key(entry.sentence)] = entry
                     self._remove(entry.replaces)
                     self.by_text.pop(text_key(entry.sentence), None)
                     self.by_text[text_key(entry.sentence)] = entry
@@ -252,6 +254,7 @@ class JournalState:
                     self.current = entry.number
                 case Withdrawn():
                     self._remove(entry.id)
+                    self.versions = {key: one for key, one in self.versions.items() if one.id != entry.id}
 
     @property
     def active_ids(self) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ _AT_ONCE = 16
 
 def waiting_file(folder: Path, cell: Cell) -> Path:
     """Name the file of the sentences of a cell that wait."""
-    return folder / f"{cell.task.replace(':', '=')}-{cell.language}.waiting.jsonl"
+    return folder / f"{cell.file_name}.waiting.jsonl"
 
 
 def let_wait(folder: Path, cell: Cell, sentences: Iterable[Sentence]) -> Path:

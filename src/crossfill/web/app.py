@@ -17,7 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from crossfill import __version__
 from crossfill.adaptation.heads import without_adapted
-from crossfill.data.codes import is_private, language_name, language_tag
+from crossfill.data.codes import language_name, language_tag
 from crossfill.data.parallel_corpus import parallel_languages, parallel_sentences
 from crossfill.grid.cells import Cell
 from crossfill.measures.significance import pca
@@ -166,7 +166,7 @@ def describe_grid(
         "languages": [
             {
                 "code": code,
-                "tag": "und" if is_private(code) else language_tag(code),
+                "tag": language_tag(code),
                 "name": language_name(code),
                 "place": places.get(code),
                 "spread": spreads.get(code),

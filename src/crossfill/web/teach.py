@@ -198,8 +198,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
             corpus = Corpus.from_sentences(entry.sentence for entry in teacher.active(asked))
             return WRITERS[f".{format}"](corpus, asked.task, tagger.model.inventory.task(asked.task).labels)
 
-        name = f"{asked.task.replace(':', '=')}-{asked.language}.{format}"
-        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        headers = {"content-disposition": f'attachment; filename="{asked.file_name}.{format}"'}
         return Response(await queue.call(work), media_type="text/plain; charset=utf-8", headers=headers)
 
 

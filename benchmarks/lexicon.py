@@ -5,13 +5,15 @@ the training text: the most frequent forms (in tasks of names: the most frequent
 there. Scores are of the test text, whose labels nothing else sees, after a list, some sentences, or both; and after as
 many labelled words in sentences of which every second word is labelled. In tasks of names also recall, where only
 half of the names in twenty sentences are marked, and O is unknown. `--chosen` measures the languages that chose the
-settings, by default all others are measured. Prints one JSON line: mean scores, and p of sign flips over cells.
+settings, by default all others are measured, or those of `--languages`. Prints one JSON line: mean scores, and p of
+sign flips over cells. With `--unsaid`, before it, one of the scores of seen and unseen cells of all those languages,
+with the language of sixty test sentences said (`--cell ner/wol`) and not (`--cell ner`).
 """
 
 import argparse
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -29,18 +31,21 @@ from crossfill.adaptation.lexicon import Lexicon
 from crossfill.config import parse_config
 from crossfill.data.lexicons import read_lexicon
 from crossfill.evaluation.scoring import predict_cell
-from crossfill.grid.partition import random_halves
+from crossfill.grid.cells import Cell, Grid
+from crossfill.grid.partition import Partition, random_halves
 from crossfill.grid.sentence import Corpus
 from crossfill.grid.task import Task, TaskKind
 from crossfill.measures.metrics import Labelling, score, spans
-from crossfill.prediction.calibration import TaskCalibration, rule_for
+from crossfill.prediction.calibration import Calibration, TaskCalibration, rule_for
+from crossfill.prediction.language_choice import LanguageProfiles
 from crossfill.prediction.rules import Rule
 from crossfill.settings import merged, read_settings
 from crossfill.studies.study import load_study_grid, parse_study, typology_folder
-from crossfill.tagger.train import train_model
+from crossfill.tagger.tagger import Tagger
+from crossfill.tagger.train import texts_by_language, train_model
 from crossfill.training.labelled import prepare
 
-FORMS, SENTENCES, MANY = (50, 200, 1000), (0, 20), 10_000
+FORMS, SENTENCES, MANY, UNSAID = (50, 200, 1000), (0, 20), 10_000, 60
 
 
 @dataclass(frozen=True)
@@ -162,30 +167,80 @@ def summary(cells: Sequence[dict[str, float]]) -> dict[str, dict[str, float]]:
     return found
 
 
-def targets(data: str, encoder_name: str, chosen_only: bool) -> Iterable[Target]:
-    """Train on each half, and prepare its unseen cells."""
+@dataclass(frozen=True)
+class Half:
+    """A model that was trained on half of the cells, and how decisions are made with it."""
+
+    tagger: Tagger
+    grid: Grid
+    partition: Partition
+    chosen: set[str]
+    """The languages that chose the settings."""
+
+    @property
+    def scored(self) -> Iterable[tuple[Cell, Corpus]]:
+        """The cells of all languages that have test text which was not trained on."""
+        for cell in sorted(self.partition.seen | self.partition.unseen):
+            seen = cell in self.partition.seen
+            if len(test := Corpus.joined(self.grid.evaluation(cell, seen).values())):
+                yield cell, test
+
+
+def halves(data: str, encoder_name: str) -> Iterable[Half]:
+    """Train on each half; unseen cells of the languages that chose the settings say how decisions are made."""
     study = parse_study(merged(read_settings(Path("configs/frozen.yaml")), {"data": {"path": data}}))
     grid, chosen = load_study_grid(study.data).grid, set(study.chosen.languages if study.chosen else ())
-    common = {"encoder": {"name": encoder_name}, "sources": {"vectors": typology_folder(study.data)}}
+    common = {
+        "encoder": {"name": encoder_name, "pretrained": {"precision": "int8"}},
+        "sources": {"vectors": typology_folder(study.data)},
+    }
     config = parse_config(merged(merged(study.config, common), {"method": "pf-lr"}))
     for partition in random_halves(grid.cells, 11):
         model = train_model(grid, partition.seen, config).model
         samples = defaultdict(list)
-        for cell in sorted(c for c in partition.unseen if c.language in chosen):
-            parts = [
-                prepare(model.encoder, model.inventory, cell, c) for c in grid.evaluation(cell, seen=False).values()
-            ]
-            samples[cell.task].append(predict_cell(model, cell, parts, config))
-        for cell in sorted(partition.unseen):
-            corpus, test = grid.training(cell), Corpus.joined(grid.evaluation(cell, seen=False).values())
-            if (cell.language in chosen) is not chosen_only or not len(test) or not grid[cell][0].has_training_data:
-                continue
-            task = model.inventory.task(cell.task)
-            held_out = [predicted.sample() for predicted in samples[cell.task]]
-            rule, forms = rule_for(TaskCalibration.of(held_out, task), "metric"), most_frequent(corpus, task)
-            lists = {k: Lexicon.of(model, cell, task, read_lexicon(dict(forms[:k]), task)) for k in FORMS}
-            examples = (Examples.of(model, cell, one) for one in (corpus, test))
-            yield Target(task, rule, generated_prior(model, cell), *examples, lists)
+        with torch.no_grad():
+            for cell in sorted(c for c in partition.unseen if c.language in chosen):
+                corpora = grid.evaluation(cell, seen=False).values()
+                parts = [prepare(model.encoder, model.inventory, cell, c) for c in corpora]
+                samples[cell.task].append(predict_cell(model, cell, parts, config).sample())
+        tasks = {name: model.inventory.task(name) for name in samples}
+        calibration = Calibration({name: TaskCalibration.of(samples[name], task) for name, task in tasks.items()}, {})
+        profiles = LanguageProfiles.of(texts_by_language(grid, partition.seen))
+        yield Half(Tagger(model, config, calibration, profiles=profiles), grid, partition, chosen)
+
+
+def targets(half: Half, is_measured: Callable[[str, set[str]], bool]) -> Iterable[Target]:
+    """Prepare the unseen cells of a half that have something to make lists of."""
+    calibration = half.tagger.calibration or Calibration({}, {})
+    for cell, test in half.scored:
+        seen_or_bare = cell in half.partition.seen or not half.grid[cell][0].has_training_data
+        if not seen_or_bare and is_measured(cell.language, half.chosen):
+            yield target(half, cell, test, rule_for(calibration.of(cell.task, 0), "metric"))
+
+
+def target(half: Half, cell: Cell, test: Corpus, rule: Rule) -> Target:
+    model, corpus = half.tagger.model, half.grid.training(cell)
+    task = model.inventory.task(cell.task)
+    forms = most_frequent(corpus, task)
+    lists = {k: Lexicon.of(model, cell, task, read_lexicon(dict(forms[:k]), task)) for k in FORMS}
+    examples = (Examples.of(model, cell, one) for one in (corpus, test))
+    return Target(task, rule, generated_prior(model, cell), *examples, lists)
+
+
+def said_and_not(half: Half, chosen_only: bool) -> dict[str, list[tuple[float, float]]]:
+    """Score test sentences with their language said and not, in seen and in unseen cells."""
+    rows: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for cell, every in half.scored:
+        if (cell.language in half.chosen) is not chosen_only:
+            continue
+        test = every.take(range(min(len(every), UNSAID)))
+        task = half.tagger.model.inventory.task(cell.task)
+        tagged = zip(*half.tagger.tag_cells(Corpus.from_text(test), [cell, cell.task], samples=0), strict=True)
+        gold = half.tagger.model.inventory.label_ids(cell.task, test.labels)
+        chosen = (np.array([task.labels.index(y) for one in side for y in one.labels]) for side in tagged)
+        first, second = (100 * score(gold, ids, task, test.lengths) for ids in chosen)
+        rows[f"{cell.task}, {'seen' if cell in half.partition.seen else 'unseen'}"].append((first, second))
+    return rows
 
 
 def main() -> None:
@@ -193,13 +248,27 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--encoder", required=True)
     parser.add_argument("--chosen", action="store_true")
+    parser.add_argument("--languages", default="", help="all others by default")
+    parser.add_argument("--unsaid", action="store_true")
     parser.add_argument("--draws", type=int, default=1)
     given = parser.parse_args()
     torch.set_num_threads(1)
+    wanted = set(given.languages.split(",")) - {""}
+
+    def is_measured(language: str, chosen: set[str]) -> bool:
+        return language in wanted if wanted else (language in chosen) is given.chosen
+
     of_task: dict[str, list[dict[str, float]]] = defaultdict(list)
-    with torch.no_grad():
-        for target in targets(given.data, given.encoder, given.chosen):
-            of_task[target.task.name].append(measured(target, given.draws))
+    unsaid: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for half in halves(given.data, given.encoder):
+        for name, pairs in said_and_not(half, given.chosen).items() if given.unsaid else ():
+            unsaid[name] += pairs
+        with torch.no_grad():  # not around the next training
+            for one in targets(half, is_measured):
+                of_task[one.task.name].append(measured(one, given.draws))
+    if given.unsaid:
+        means = {name: (np.mean(pairs, axis=0).round(2).tolist(), len(pairs)) for name, pairs in unsaid.items()}
+        print(json.dumps({"said, and not": means}))
     print(json.dumps({"lexicon": {task: summary(cells) for task, cells in of_task.items()}}))
 
 

@@ -16,7 +16,7 @@ LIFT = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def forms(source: Path | dict, task: Task) -> dict[str, list[list[str]]]:
+def forms(source: Path | str | dict, task: Task) -> dict[str, list[list[str]]]:
     return {" ".join(form.words): [sorted(of_word) for of_word in form.allowed] for form in read_lexicon(source, task)}
 
 
@@ -43,6 +43,16 @@ def test_formats(name: str, text: str, expected: dict[str, list[str]], tmp_path:
     assert forms(tmp_path / name, POS) == {form: [labels] for form, labels in expected.items()}
 
 
+def test_a_text_is_read_as_a_file_is_and_its_labels_are_written_again():
+    assert forms("dem\tVERB\nxale\tNOUN\n", POS) == {"dem": [["VERB"]], "xale": [["NOUN"]]}
+    for text, task in (("dem\tVERB\nbank\tVERB/NOUN\n", POS), ("Saint Louis\tPER,loc\nmooy\tO\n", NER)):
+        once = read_lexicon(text, task)
+        assert read_lexicon({" ".join(form.words): form.labels for form in once}, task) == once
+    assert forms(LIFT.replace('"v"', '"VERB"'), POS) == {"dem": [["NOUN", "VERB"]]}
+    with pytest.raises(DataError, match="the word list:2: unknown label 'X'"):
+        read_lexicon("dem\tVERB\nxale\tX\n", POS)
+
+
 def test_names_of_several_words_and_a_mapping():
     given = {"Dakar": "LOC", "Aminata Sall": ["PER"], "Saint Louis": "loc,PER", "mooy": "O"}
     assert forms(given, NER) == {
@@ -63,7 +73,7 @@ def test_names_of_several_words_and_a_mapping():
         ("\n# nothing\n", POS, "a.tsv: expected from 1 to 20,000 forms with their labels, got 0"),
         ("a b\tX\n", Task("chunk", ("B-X", "O")), "a.tsv:1: expected a name of one word"),
         ("a\tX\n", Task("topic", ("X",), Unit.SENTENCE), "expected a task that labels words"),
-        ("<lift><entry/></lift>", POS, "a.tsv:1: expected a form"),
+        ("<lift><entry/></lift>", POS, "a.tsv: expected from 1 to 20,000 forms with their labels, got 0"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(text: str, task: Task, message: str, tmp_path: Path):

@@ -116,6 +116,15 @@ def test_tags_are_learned_and_other_words_stay_open():
     assert both[1].labels == ("NOUN", "_", "_")
 
 
+def test_words_outside_of_partial_annotations_are_unknown():
+    text = "Awa Diop dem na Dakar. Mu ngi ci."
+    (found,) = labelled_sentences(document(text, [(0, 8, "PER")]), LAYER, NER, partial=True)
+    assert found.labels == ("B-PER", "I-PER", "", "", "", "")
+    places = [(0, 3, "NOUN")]
+    (found,) = labelled_sentences(document(text, places, POS_LAYER), POS_LAYER, Task("pos", ("_", *TAGS.labels)), True)
+    assert found.labels == ("NOUN", "", "", "", "", "")
+
+
 CODE = 'x=__import__("os").system("true"), y'
 
 

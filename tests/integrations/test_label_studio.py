@@ -123,6 +123,21 @@ def region(start: int, end: int, label: str = "place", **more) -> dict:
     return {"from_name": "label", "to_name": "text", "type": "labels", "value": value} | more
 
 
+@pytest.mark.parametrize("text", TEXTS)
+def test_words_outside_of_partial_regions_are_unknown(text: str):
+    labelling = LabelConfig.parse(CONFIG.replace('toName="text">', 'toName="text" partial="True">', 1))
+    whole = LabelConfig.parse(CONFIG.replace('toName="text">', 'toName="text" partial="false">', 1))
+    taggings = places_found(text)
+    result = prediction(taggings, labelling, text, "")["result"]
+    found = labelled_sentences(text, result, labelling, "wol", NER)
+    expected = labelled_sentences(text, result, whole, "wol", NER)
+    assert [(s.words, s.labels) for s in found] == [
+        (s.words, tuple("" if label == "O" else label for label in s.labels)) for s in expected if {*s.labels} != {"O"}
+    ]
+    with pytest.raises(DataError, match=r'the labelling configuration: expected <Labels … partial="true">.*"some"'):
+        LabelConfig.parse(CONFIG.replace('toName="text">', 'toName="text" partial="some">', 1))
+
+
 def test_regions_may_cut_words_and_have_spaces_at_their_ends():
     labelling, text = LabelConfig.parse(CONFIG), f"🦁 Dakarois {ADLAM}!"
     length = len(ADLAM.encode("utf-16-le")) // 2

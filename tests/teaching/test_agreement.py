@@ -151,7 +151,7 @@ def test_data_folders_have_a_person_each(tmp_path: Path):
         write(tmp_path / name, {"ner/wol/train.bio": bio(*tagged)})
     (found,) = agreements([tmp_path / "a", tmp_path / "b"])
     assert (found.names, found.sentences, len(found.differences)) == (("a", "b"), 2, 1)
-    with pytest.raises(DataError, match=r"expected sentences that two people have labelled, got none, of a; name"):
+    with pytest.raises(DataError, match=r"expected sentences that two people have labelled, got none, of a; tick"):
         agreements([tmp_path / "a"])
     taught = journal(tmp_path / "taught", accepted("anna", "Dakar/B-LOC"))
     (taught / "ner-wol.bio").write_text("# accepted\tnonsense\t0\n")

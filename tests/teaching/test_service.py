@@ -1,5 +1,6 @@
 """Teaching a cell: it learns what was accepted and nothing else, while it is used, and again after a restart."""
 
+import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -43,6 +44,52 @@ def test_it_learns_exactly_what_adapt_makes_of_the_active_sentences(
     assert (found["sentences"], found["unlearned"], found["busy"], found["problem"]) == (5, 0, False, None)
     assert found["estimate"] is not None
     assert found["states"][1]["score"] == found["estimate"].score
+
+
+def test_a_word_list_is_learned_replaced_removed_and_returned_to(
+    folder: Path, tmp_path: Path, tagger: Tagger, taught: tuple[Cell, Corpus]
+):
+    (cell, corpus), model = taught, shutil.copytree(folder, tmp_path / "model")
+    listed = {word: label for s in corpus[6:9] for word, label in zip(s.words, s.labels, strict=True)}
+    teacher = Teacher(load(model), tmp_path / "taught", 0, model)
+    loaded = beliefs(tagger, cell, corpus)
+    teacher.list_words(cell, "".join(f"{word}\t{label}\n" for word, label in listed.items()), "anna")
+    assert teacher.learn(cell)
+    teacher.wait(cell, 60)
+    tagger.adapt((), cell, listed)
+    alone = beliefs(tagger, cell, corpus)
+    np.testing.assert_array_equal(beliefs(teacher.tagger, cell, corpus), alone)
+    assert (teacher.progress(cell)["listed"], teacher.progress(cell)["estimate"]) == (len(listed), None)
+    teacher.accept(cell, list(corpus[:3]))
+    teacher.learn(cell)
+    teacher.wait(cell, 60)
+    tagger.adapt(corpus[:3], cell)
+    np.testing.assert_array_equal(beliefs(teacher.tagger, cell, corpus), both := beliefs(tagger, cell, corpus))
+    teacher.save_model(cell)
+    with pytest.raises(DataError, match=r"the word list:2: unknown label 'NUON'"):
+        teacher.list_words(cell, f"a\t{corpus.labels[0]}\nb\tNUON\n")
+    teacher.close()
+    again = Teacher(
+        load(model), tmp_path / "taught", 0, model
+    )  # the model folder has the list, too, and the journal's takes its place
+    again.wait(cell, 60)
+    np.testing.assert_array_equal(beliefs(again.tagger, cell, corpus), both)
+    again.list_words(cell, {})
+    again.learn(cell)
+    again.wait(cell, 60)
+    tagger.forget(cell)
+    tagger.adapt(corpus[:3], cell)
+    np.testing.assert_array_equal(beliefs(again.tagger, cell, corpus), beliefs(tagger, cell, corpus))
+    again.go_back(cell, 1)
+    again.wait(cell, 60)
+    np.testing.assert_array_equal(beliefs(again.tagger, cell, corpus), alone)
+    assert again.progress(cell)["listed"] == len(listed)
+    again.go_back(cell, 0)
+    again.wait(cell, 60)
+    assert again.progress(cell)["listed"] is None
+    again.close()
+    assert loaded.shape == alone.shape
+    assert not np.array_equal(loaded, alone)
 
 
 def test_it_learns_by_itself_every_few_sentences(teach: Begin, taught: tuple[Cell, Corpus]):
@@ -103,8 +150,6 @@ def test_one_goes_back_to_a_state_and_forward_again(teach: Begin, folder: Path, 
 def test_the_model_folder_changes_only_when_asked_and_then_a_sentence_can_still_be_taken_back(
     folder: Path, tmp_path: Path, taught: tuple[Cell, Corpus]
 ):
-    import shutil
-
     cell, corpus = taught
     model = Path(shutil.copytree(folder, tmp_path / "model"))
     before = {path: path.read_bytes() for path in model.rglob("*") if path.is_file()}

@@ -109,6 +109,14 @@ def test_training_keeps_what_is_new_and_waits_its_turn(taught: TestClient, clien
     assert other.status_code == 403
 
 
+def test_an_address_says_that_annotations_are_partial(taught: TestClient, teacher: Teacher):
+    for shown in EXCHANGES:
+        answer = taught.post(shown.path.replace("/wol/", "/wol/partial/"), json=written(shown.body))
+        assert answer.status_code == shown.status, answer.text
+    (entry,) = teacher.active("ner/wol")
+    assert (entry.sentence.words, entry.sentence.labels) == (("Ndar", "la", "dëkk", "."), ("B-LOC", "", "", ""))
+
+
 @pytest.mark.parametrize(
     ("cell", "layer", "feature"), [("ner/wol", NAMED_ENTITY, "value"), ("pos/wol", POS, "PosValue")]
 )

@@ -131,7 +131,7 @@ def test_the_document_names_every_status_and_calls_no_other_site(address: str):
     cell = "/{task}/{language}"
     tools = {f"/label-studio{cell}/{name}" for name in ("health", "setup", "predict", "webhook")}
     tools |= {f"/inception{cell}/{name}" for name in ("predict", "train")}
-    taught = {"text", "next", "clear", "accept", "withdraw", "learn", "back", "save", "progress", "sentences"}
+    taught = {"text", "next", "clear", "accept", "withdraw", "list", "learn", "back", "save", "progress", "sentences"}
     paths = {"/api/health", "/api/grid", "/api/tag"} | {f"/api/teach/{name}" for name in taught}
     assert set(document["paths"]) == paths | tools
     changes = document["paths"]["/api/teach/accept"]["post"]

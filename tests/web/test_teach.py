@@ -12,9 +12,10 @@ from crossfill.data.readers import read_corpus
 from crossfill.data.reading import NO_HINTS
 from crossfill.data.segmentation import Segmenter
 from crossfill.errors import ConfigError
-from crossfill.grid.sentence import Sentence
+from crossfill.grid.sentence import UNLABELLED, Sentence
 from crossfill.tagger.annotation import candidates, choose
 from crossfill.tagger.tagger import Tagger, as_sentence, load
+from crossfill.teaching.agreement import agreements
 from crossfill.teaching.sentence_queue import let_wait
 from crossfill.teaching.service import Teacher
 from crossfill.web.app import build_app
@@ -262,6 +263,53 @@ def test_damaged_files_do_not_keep_a_server_from_starting_and_are_named(teacher:
     assert [problem.partition(": ")[0] for problem in again.damage] == [f"{journal}:14"]
     assert again.progress(CELL)["problem"] == again.damage[0]
     again.close()
+
+
+def test_a_word_list_is_kept_and_learned_from(taught: TestClient, teacher: Teacher):
+    assert post(taught, "list", text="Dakar\tNUON\nmooy\tVERB,AUX\n", who="anna", status=422)["message"].startswith(
+        "the word list:1: unknown label 'NUON'"
+    )
+    label = teacher.tagger.model.inventory.task("pos").labels[0]
+    assert post(taught, "list", text=f"Dakar\t{label}\nmooy\t{label}\n", who="anna")["forms"] == 2
+    assert progress(taught)["changed"]
+    assert post(taught, "learn")["begun"]
+    teacher.wait(CELL, 60)
+    assert (progress(taught)["listed"], progress(taught)["state"]) == (2, "1")
+    assert '"forms": {"Dakar"' in (teacher.folder / "pos-wol.bio").read_text()
+    assert post(taught, "list", text=" ")["forms"] == 0
+    assert progress(taught)["listed"] == 0
+    large = "".join(f"word{i}\t{label}\n" for i in range(3000))  # longer than a text may be
+    assert post(taught, "list", text=large)["forms"] == 3000
+
+
+def test_a_second_person_is_offered_what_others_did_without_their_labels(taught: TestClient, teacher: Teacher):
+    post(taught, "text", text="\n".join(LINES[:2]))
+    for line in LINES[:3]:  # the last one never waited
+        accept(taught, line, who="anna")
+    assert post(taught, "next", who="ben")["sentence"] is None
+    assert post(taught, "next", who="anna", each=True)["sentence"] is None
+    found = set()
+    for n in range(3):
+        answer = post(taught, "next", who="ben", each=True)
+        tagging = teacher.tagger.tag(answer["sentence"]["words"], CELL)
+        assert answer["sentence"]["labels"] == list(tagging.labels)
+        found.add(" ".join(answer["sentence"]["words"]))
+        accept(taught, " ".join(answer["sentence"]["words"]), "VERB" if n else "NOUN", who="ben")
+    assert found == set(LINES[:3])
+    assert post(taught, "next", who="ben", each=True)["sentence"] is None
+    assert taught.get("/api/teach/progress", params={"cell": CELL, "who": "cem"}).json()["waiting"] == 3
+    (compared,) = agreements([teacher.folder])
+    assert (compared.names, compared.sentences) == (("anna", "ben"), 3)
+
+
+def test_words_without_a_label_are_shown_open(model, tmp_path):
+    tagger, folder = load(model), tmp_path / "taught"
+    label = tagger.model.inventory.task("pos").labels[0]
+    let_wait(folder, tagger.cell(CELL), [Sentence(("Ndar", "la"), (label, UNLABELLED))])
+    teacher = Teacher(tagger, folder, 0, model)
+    with TestClient(build_app(tagger, SETTINGS, "tiny", {}, teacher), base_url="http://localhost") as client:
+        shown = post(client, "next")["sentence"]
+    assert (shown["labels"], shown["confidence"][1]) == ([label, UNLABELLED], None)
 
 
 def test_sentences_that_wait_with_labels_come_first_and_show_them(model, tmp_path):

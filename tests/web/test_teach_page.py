@@ -359,12 +359,17 @@ def test_nothing_is_wider_than_the_window_at_any_width_after_twenty_sentences(
     expect(page.locator(".recent li")).to_have_count(20)
     for details in page.locator("details").all():
         details.evaluate("element => { element.open = true; }")
-    for width in (360, 768, 1000, 1200, 1440):
+    for width in (320, 360, 768, 1000, 1200, 1440):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         wide = """all => all.filter(one => one.offsetHeight && one.getBoundingClientRect().right > innerWidth + 1)
             .map(one => one.outerHTML.slice(0, 80))"""
-        assert page.locator("main button, main select, main input, main h2, main h3, #learn").evaluate_all(wide) == []
+        assert (
+            page.locator("main button, main select, main input, main textarea, main h2, main h3, #learn").evaluate_all(
+                wide
+            )
+            == []
+        )
 
 
 def test_undo_takes_back_what_was_accepted_before_the_page_was_loaded(
@@ -466,6 +471,29 @@ def test_names_of_labels_are_text_and_nothing_else(visit: Callable[..., Page], h
             expect(page.locator("body")).to_contain_text(hostile.name)
             assert page.evaluate("window.hit ?? document.querySelectorAll('img[src=x], script:not([src])').length") == 0
     teacher.close()
+
+
+def test_a_word_list_is_given_and_removed_and_others_are_done_again(
+    visit: Callable[..., Page], address: str, teacher: Teacher
+):
+    cell, training, _ = gold_of("pos")
+    teacher.accept(cell, [training[0]], "Awa")
+    page = visit(address, cell)
+    page.get_by_text("Word list").click()
+    page.get_by_label("A form, a tab").fill(f"Dakar\t{training[0].labels[0]}\n")
+    page.get_by_role("button", name="Use this list").click()
+    expect(page.locator("#listed")).to_have_text("1 form; sentences that say something else win.")
+    expect(page.locator("#states li")).to_have_count(2, timeout=60_000)
+    page.get_by_label("A form, a tab").fill("Dakar")
+    page.get_by_role("button", name="Use this list").click()
+    expect(page.locator("#problem")).to_contain_text("the word list:1: expected a form, a tab and its labels")
+    page.get_by_role("button", name="Remove the list").click()
+    expect(page.locator("#listed")).to_have_text("None.")
+    page.get_by_label("Your name").fill("Ben")
+    page.get_by_label("Again what others did").check()
+    expect(page.locator("#words [role=option]")).to_have_count(len(training[0].words))
+    page.get_by_role("button", name="Accept").click()
+    expect(page.locator("#told")).to_contain_text("Awa had accepted this sentence, too")
 
 
 def test_files_come_in_and_go_out(visit: Callable[..., Page], address: str, tmp_path: Path):

@@ -28,6 +28,11 @@ class ListedForm(NamedTuple):
     words: tuple[str, ...]
     allowed: tuple[frozenset[str], ...]
 
+    @property
+    def labels(self) -> str:
+        """The labels, or the types of spans, with commas between."""
+        return ",".join(sorted({tag[1] if (tag := split_tag(label)) else label for label in self.allowed[0]}))
+
 
 class _Row(NamedTuple):
     where: str
@@ -35,18 +40,20 @@ class _Row(NamedTuple):
     labels: str
 
 
-def read_lexicon(source: Path | Mapping[str, str | Iterable[str]], task: Task) -> list[ListedForm]:
-    """Read the forms of a file, or of a mapping from forms to labels; labels of a form that comes twice are joined."""
+def read_lexicon(source: Path | str | Mapping[str, str | Iterable[str]], task: Task) -> list[ListedForm]:
+    """Read the forms of a file, of a text, or of a mapping from forms to labels; labels of a form twice are joined."""
     if task.unit is not Unit.WORD:
         raise DataError(f"{task.name}: expected a task that labels words for a lexicon, got one of {task.unit}s")
     if isinstance(source, Mapping):
         place, names = "the lexicon", {}
         rows = [_Row(f"'{form}'", form, v if isinstance(v, str) else ",".join(v)) for form, v in source.items()]
     else:
-        place = str(source)
-        data = unpacked(read_bytes(source), place)
-        rows = list(_lift(data, place) if source.suffix.lower() == ".lift" else _lines(decode(data, place), place))
-        names = dict(find_hints(source.absolute(), source.absolute().parent, task.name).names)
+        place, names = "the word list", {}
+        if isinstance(source, Path):
+            place, names = str(source), dict(find_hints(source.absolute(), source.absolute().parent, task.name).names)
+        data = source.encode() if isinstance(source, str) else unpacked(read_bytes(source), place)
+        is_lift = data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<")
+        rows = list(_lift(data, place) if is_lift else _lines(decode(data, place), place))
     if not 0 < len(rows) <= MOST_FORMS:
         raise DataError(f"{place}: expected from 1 to {MOST_FORMS:,} forms with their labels, got {len(rows):,}")
     forms: dict[tuple[str, ...], ListedForm] = {}

@@ -49,16 +49,21 @@ def regions(tagging: Tagging, single_words: bool = False) -> Iterator[Region]:
             yield Region(word.start_char, word.end_char, label, word.confidence, range(i, i + 1))
 
 
-def labelled_sentence(text: str, bounds: Sequence[Bounds], spans: Sequence[TextSpan], task: Task) -> Sentence | None:
+def labelled_sentence(
+    text: str, bounds: Sequence[Bounds], spans: Sequence[TextSpan], task: Task, partial: bool = False
+) -> Sentence | None:
     """Label the words of a sentence by the spans that annotators marked in its text.
 
-    A word in which a span begins or ends is cut there. Where each word needs a label, one without a mark stays open;
-    none if all do. DataError if spans overlap or have no word.
+    A word in which a span begins or ends is cut there. Where each word needs a label, or if marks are `partial`, a word
+    without a mark stays open; none if all do. DataError if spans overlap or have no word.
     """
     tagged = cut_with_spans(text, cut_at_spans(bounds, spans), spans)
     if task.kind is TaskKind.SPANS:
-        return tagged
-    labels = tuple(tag[2:] or task.absent or UNLABELLED for tag in tagged.labels)
+        if not partial:
+            return tagged
+        labels = tuple(UNLABELLED if label == "O" else label for label in tagged.labels)
+    else:
+        labels = tuple(tag[2:] or ("" if partial else task.absent) or UNLABELLED for tag in tagged.labels)
     return replace(tagged, labels=labels) if any(labels) else None
 
 

@@ -88,12 +88,12 @@ class Document:
         return str(self.cas.to_xmi())
 
 
-def labelled_sentences(document: Document, layer: Layer, task: Task) -> list[Sentence]:
+def labelled_sentences(document: Document, layer: Layer, task: Task, partial: bool = False) -> list[Sentence]:
     """Read the sentences of a document that are annotated, with the labels of a layer.
 
     A sentence without annotations may be one that nobody has looked at, so it is left out. So are sentences with labels
     that the task does not have, with annotations that overlap, or with one that goes on in the next sentence. In tasks
-    that label every word, those without an annotation stay open.
+    that label every word, and where annotations are `partial`, those without one stay open.
     """
     types = set(types_of(task.labels))
     annotations = document.annotations(layer)
@@ -104,7 +104,7 @@ def labelled_sentences(document: Document, layer: Layer, task: Task) -> list[Sen
         inside = spans.between(start, end)
         if inside and all(s.label in types and start <= s.start and s.end <= end for s in inside):
             with suppress(DataError):  # overlapping, or without a word
-                labelled.append(labelled_sentence(document.text, sentence.offsets, inside, task))
+                labelled.append(labelled_sentence(document.text, sentence.offsets, inside, task, partial))
     return [sentence for sentence in labelled if sentence is not None]
 
 

@@ -26,6 +26,8 @@ class LabelConfig:
     """Where a task's data has the text."""
     names: Mapping[str, str]
     """The project's name for each label, by all its spellings in lower case; empty if it takes any."""
+    partial: bool = False
+    """Whether only some of what there is to mark is marked: `partial="true"` in the labels' tag."""
 
     @classmethod
     def parse(cls, config: str) -> "LabelConfig":
@@ -37,7 +39,8 @@ class LabelConfig:
             for target in map(str.strip, labels.get("toName", "").split(",")):
                 if target in texts:
                     inside = [element.attrib for element in labels.iter() if element.tag.lower() == "label"]
-                    return cls(labels.get("name", ""), target, _key(texts[target].attrib), _spellings(inside))
+                    key, partial = _key(texts[target].attrib), _is_partial(labels.get("partial", "false"))
+                    return cls(labels.get("name", ""), target, key, _spellings(inside), partial)
         raise DataError(
             f'{_WHAT}: expected <Labels name="label" toName="text"> with <Text name="text" value="$text"/>, got '
             f"{len(all_labels)} <Labels> and {len(texts)} <Text>, none for the other"
@@ -88,7 +91,8 @@ def labelled_sentences(
 ) -> list[Sentence]:
     """Read the sentences of an annotated task, with the labels of its regions; sentences that a region joins are one.
 
-    In tasks that label every word, a word without a region stays open, and sentences of such words are left out.
+    In tasks that label every word, and in projects whose regions are partial, a word without a region stays open, and
+    sentences of such words are left out.
     """
     places = Utf16Places(text)
     types = {name: label for label in types_of(task.labels) if (name := labelling.named(label))}
@@ -97,7 +101,7 @@ def labelled_sentences(
     sentences = []
     for bounds in cut_into_sentences(text, language, spans):
         inside = spans.between(bounds[0][0], bounds[-1][1])
-        sentences.append(labelled_sentence(text, bounds, inside, task))
+        sentences.append(labelled_sentence(text, bounds, inside, task, labelling.partial))
     return [sentence for sentence in sentences if sentence is not None]
 
 
@@ -111,6 +115,12 @@ def _key(text: Mapping[str, str]) -> str:
     if not value.startswith("$") or not value[1:]:
         raise DataError(f'{_WHAT}: expected <Text value="$text"/> with the key of the tasks\' text, got "{value[:60]}"')
     return value[1:]
+
+
+def _is_partial(written: str) -> bool:
+    if written.lower() not in ("true", "false"):
+        raise DataError(f'{_WHAT}: expected <Labels … partial="true"> or "false", got "{written[:20]}"')
+    return written.lower() == "true"
 
 
 def _spellings(labels: Iterable[Mapping[str, str]]) -> dict[str, str]:

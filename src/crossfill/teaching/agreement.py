@@ -84,7 +84,7 @@ def agreements(folders: Sequence[Path]) -> list[Agreement]:
         names = sorted({name for versions in found.values() for one in versions.values() for name in one})
         raise DataError(
             f"{', '.join(map(str, folders))}: expected sentences that two people have labelled, got none, of "
-            f"{listed(names) or 'nobody'}; name a folder of each"
+            f"{listed(names) or 'nobody'}; tick 'again what others did' in the Teach page, or name a folder of each"
         )
     return [agreement_of(cell, versions) for cell, versions in shared.items() if versions]
 

@@ -8,6 +8,7 @@ block is a comment: a word for what happened, a tab, a JSON object with its deta
     !	O
 
     # withdrawn	{"id": "3f9a2c71", "who": "anna", "when": "…"}	…
+    # listed	{"id": "…", "who": "anna", "when": "…", "forms": {"bank": "NOUN,VERB"}}	…
     # learned	{"number": 1, "when": "…"}	…
     # estimated	{"number": 1, "score": {"value": …, "low": …, "high": …}}	…
     # returned	{"number": 1, "who": "anna", "when": "…"}	…
@@ -63,6 +64,17 @@ class Withdrawn:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """The word list of the cell from here on; an empty one means none."""
+
+    id: str
+    who: str
+    when: str
+    forms: dict[str, str] = field(repr=False)
+    """Labels, with commas between, by form."""
+
+
+@dataclass(frozen=True)
 class Learned:
     """The cell was adapted to the sentences that count: a state that one can return to."""
 
@@ -87,7 +99,7 @@ class Returned:
     when: str
 
 
-Entry = Accepted | Withdrawn | Learned | Estimated | Returned
+Entry = Accepted | Withdrawn | Listed | Learned | Estimated | Returned
 _KINDS = {kind.__name__.lower(): kind for kind in (Accepted, Withdrawn, Learned, Estimated, Returned)}
 MOST_NAME = 80
 """Most characters in the name of who accepts."""
@@ -213,6 +225,8 @@ class CellState:
     ids: tuple[str, ...]
     """The entries that counted."""
     score: Score | None = None
+    listed: Listed | None = None
+    """The word list that counted; none as long as nobody has given one."""
 
 
 class JournalState:
@@ -229,6 +243,8 @@ class JournalState:
         """The active ones by the key of their text, in order of acceptance."""
         self.versions: dict[tuple[str, str], Accepted] = {}
         """What each person last accepted of a text and nobody took back, by name and key: learned from or not."""
+        self.listed: Listed | None = None
+        """The word list that counts."""
         self.states = [CellState(0, "", ())]
         self.current = 0
         """The number of the state that later sentences are added to."""
@@ -242,8 +258,10 @@ class JournalState:
                     self._remove(entry.replaces)
                     self.by_text.pop(text_key(entry.sentence), None)
                     self.by_text[text_key(entry.sentence)] = entry
+                case Listed():
+                    self.listed = entry
                 case Learned():
-                    self.states.append(CellState(entry.number, entry.when, self.active_ids))
+                    self.states.append(CellState(entry.number, entry.when, self.active_ids, listed=self.listed))
                     self.current = entry.number
                 case Estimated():
                     place = self.states.index(self.at(entry.number))
@@ -251,7 +269,7 @@ class JournalState:
                 case Returned():
                     active = [self.accepted[name] for name in self.at(entry.number).ids]
                     self.by_text = {text_key(one.sentence): one for one in active}
-                    self.current = entry.number
+                    self.current, self.listed = entry.number, self.at(entry.number).listed
                 case Withdrawn():
                     self._remove(entry.id)
                     self.versions = {key: one for key, one in self.versions.items() if one.id != entry.id}
@@ -268,8 +286,15 @@ class JournalState:
 
     @property
     def changed(self) -> bool:
-        """Whether the active sentences differ from those of the current state."""
-        return set(self.active_ids) != set(self.at(self.current).ids)
+        """Whether the active sentences or the word list differ from those of the current state."""
+        state = self.at(self.current)
+        return set(self.active_ids) != set(state.ids) or self.listed != state.listed
+
+    def done(self, who: str | None = None) -> dict[str, Accepted]:
+        """Return the active sentences by the key of their text; of a name, those that it has accepted."""
+        if who is None:
+            return dict(self.by_text)
+        return {key: entry for (name, key), entry in self.versions.items() if name == who}
 
     def at(self, number: int) -> CellState:
         """Find the state of this number."""

@@ -75,10 +75,10 @@ class SentenceQueue:
                 sentence = Sentence(words, labels, tuple(map(bool, values["spaces"])))
                 self._sentences[text_key(sentence)] = sentence
 
-    def waiting(self, done: Container[str]) -> int:
-        """Number of sentences that are not done."""
+    def waiting(self, done: Container[str], others: Iterable[str] = ()) -> int:
+        """Number of sentences, and of others with these keys, that are not done."""
         with self._changed:
-            return sum(key not in done for key in self._sentences)
+            return sum(key not in done for key in {*self._sentences, *others})
 
     def add(self, sentences: Iterable[Sentence], done: Container[str]) -> int:
         """Let sentences wait that do not yet and are not done; returns how many are new."""

@@ -6,7 +6,7 @@ is a `DataError`. The encoder is used under the lock `encoding`, which whoever t
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +17,9 @@ from typing import Any
 from crossfill.adaptation.cell import AdaptedCell
 from crossfill.adaptation.examples import Examples, joined
 from crossfill.adaptation.heads import without_adapted
+from crossfill.adaptation.lexicon import Lexicon
 from crossfill.adaptation.storage import save_adapted
+from crossfill.data.lexicons import read_lexicon
 from crossfill.errors import CrossfillError, DataError
 from crossfill.files import sync
 from crossfill.grid.cells import Cell
@@ -33,6 +35,7 @@ from crossfill.teaching.journal import (
     Journal,
     JournalState,
     Learned,
+    Listed,
     Returned,
     Withdrawn,
     check_name,
@@ -62,6 +65,8 @@ class TaughtCell:
     """Whether it was asked to learn while it was learning."""
     estimating: Future[None] | None = None
     estimate: Estimate | None = None
+    lexicons: dict[str, Lexicon] = field(default_factory=dict)
+    """Word lists of the journal with their features, by id."""
     problem: str | None = None
 
     def write(self, *entries: Entry) -> None:
@@ -155,8 +160,20 @@ class Teacher:
                 raise DataError(f"{taught.cell}: expected the id of an accepted sentence, got '{wrong[:20]}'")
             taught.write(*(Withdrawn(name, who, _now()) for name in ids if name in state.active_ids))
 
+    def list_words(self, cell: str | Cell, words: str | Mapping[str, str], who: str = "") -> Listed:
+        """Make this the word list of the cell, in place of any other; an empty one removes it."""
+        taught = self._taught_cell(cell)
+        check_name(who)
+        forms = read_lexicon(words, self.tagger.model.inventory.task(taught.cell.task)) if words else []
+        entry = Listed(secrets.token_hex(6), who, _now(), {" ".join(form.words): form.labels for form in forms})
+        with self._lock:
+            taught.write(entry)
+        if self.every:
+            self.learn(taught.cell)
+        return entry
+
     def learn(self, cell: str | Cell) -> bool:
-        """Adapt the cell to the active sentences, in the background.
+        """Adapt the cell to the active sentences and its word list, in the background.
 
         False if nothing is new, or if the cell is busy: then it will learn what is new when it is done.
         """
@@ -180,10 +197,10 @@ class Teacher:
         """Return the number of the state that tags now; 0 for the model as it was loaded."""
         return str(self._taught_cell(cell).serving)
 
-    def by_text(self, cell: str | Cell) -> dict[str, Accepted]:
-        """Find the sentences that count by `text_key` of their words, in order of acceptance."""
+    def by_text(self, cell: str | Cell, who: str | None = None) -> dict[str, Accepted]:
+        """Find the sentences that count, or those that a person did, by `text_key`, in order of acceptance."""
         with self._lock:
-            return dict(self._taught_cell(cell).refresh().by_text)
+            return self._taught_cell(cell).refresh().done(who)
 
     def active(self, cell: str | Cell) -> list[Accepted]:
         """List the sentences that count, in order of acceptance."""
@@ -204,14 +221,15 @@ class Teacher:
             taught.write(Returned(number, who, _now()))
             self._begin(taught, number)
 
-    def progress(self, cell: str | Cell) -> dict[str, Any]:
-        """Report how far the teaching of the cell has come.
+    def progress(self, cell: str | Cell, who: str | None = None) -> dict[str, Any]:
+        """Report how far the teaching of the cell has come; with `who`, what waits for that person.
 
         `unlearned` sentences wait for the next adaptation, which would differ if the cell `changed`; `state` is the
         number of the state that tags now, `current` that of the state whose sentences, and later ones, are active. The
         `estimate` is of the last adaptation, and `problem` says why one failed.
         """
-        taught, waiting = self._taught_cell(cell), self.queue(cell).waiting(self.by_text(cell))
+        taught, others = self._taught_cell(cell), () if who is None else self.by_text(cell)
+        waiting = taught.queue.waiting(self.by_text(cell, who), others)
         with self._lock:
             state = taught.refresh()
             return {
@@ -220,6 +238,7 @@ class Teacher:
                 "unlearned": state.unlearned,
                 "changed": state.changed,
                 "waiting": waiting,
+                "listed": len(state.listed.forms) if state.listed else None,
                 "state": str(taught.serving),
                 "current": state.current,
                 "states": [
@@ -283,30 +302,37 @@ class Teacher:
             if number is None:
                 number = len(state.states)
                 taught.write(Learned(number, _now()))  # from here on, new sentences are for the next state
-            names = state.at(number).ids
+            names, listed = state.at(number).ids, state.at(number).listed
         for name in names:
             if name not in taught.encoded:
                 corpus = corpus_of(state.accepted[name])
                 with self.encoding:
                     taught.encoded[name] = Examples.of(without_adapted(self.tagger.model), taught.cell, corpus)
-        examples, adapted = taught.examples(names), taught.before
-        lexicon = taught.before.lexicon if taught.before else None
+        examples, task = taught.examples(names), self.tagger.model.inventory.task(taught.cell.task)
+        adapted, lexicon = (taught.before, taught.before and taught.before.lexicon) if listed is None else (None, None)
+        if listed is not None and listed.forms:
+            if listed.id not in taught.lexicons:
+                forms, base = read_lexicon(listed.forms, task), without_adapted(self.tagger.model)
+                with self.encoding:
+                    taught.lexicons[listed.id] = Lexicon.of(base, taught.cell, task, forms)
+            lexicon = taught.lexicons[listed.id]
+            examples = examples or Examples.none(self.tagger.model.width(task.name, task.unit))
         if examples is not None:
             adapted = self.tagger.adapted_to(examples, taught.cell, lexicon=lexicon)
         with self.encoding, self._lock:  # features and heads of a model belong together
             self.tagger.replace_adapted(taught.cell, adapted)
             taught.serving, taught.problem = number, None
-            taught.estimating = self._estimator.submit(self._estimate, taught, number, examples)
+            taught.estimating = self._estimator.submit(self._estimate, taught, number, examples, lexicon)
 
-    def _estimate(self, taught: TaughtCell, number: int, examples: Examples | None) -> None:
+    def _estimate(self, taught: TaughtCell, number: int, examples: Examples | None, lexicon: Lexicon | None) -> None:
         def given_up() -> bool:
             return self._closed or taught.serving != number
 
         result = None
-        if examples is not None:
+        if examples is not None and len(examples):
             calibration = self.tagger.calibration and self.tagger.calibration.of(taught.cell.task, 0)
             base, rule = without_adapted(self.tagger.model), rule_for(calibration, "metric")
-            result = estimate(base, taught.cell, examples, rule, given_up, taught.before and taught.before.lexicon)
+            result = estimate(base, taught.cell, examples, rule, given_up, lexicon)
         with self._lock:
             if not given_up():
                 taught.estimate = result

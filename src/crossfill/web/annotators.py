@@ -160,18 +160,21 @@ def inception_routes(queue: RequestQueue, teacher: Teacher | None) -> APIRouter:
     tagger = queue.engine.tagger
     cell_named = Depends(_cell_in_address(tagger))
 
+    @router.post("/partial/predict", include_in_schema=False)
     @router.post("/predict", summary="Predict annotations of a document", response_model=dict[str, str])
     async def predict(request: Request, body: DocumentRequest, cell: Cell = cell_named) -> Response:
         sets = tagger.calibration is not None and tagger.calibration.of(cell.task, queue.engine.samples) is not None
         options = TaggingOptions(alpha=inception.ALPHA if sets else None)
         return await queue.tag(request, lambda: _document(queue.engine, cell, body, options))
 
+    @router.post("/partial/train", status_code=204, response_class=Response, include_in_schema=False)
     @router.post("/train", status_code=204, response_class=Response, summary="Learn from documents")
-    async def train(body: TrainRequest, cell: Cell = cell_named) -> None:
+    async def train(request: Request, body: TrainRequest, cell: Cell = cell_named) -> None:
+        """Learn from annotated sentences; at `…/partial/train`, words outside of annotations are unknown, not none."""
         if teacher is not None and teacher.busy(cell):
             raise ApiError(429, f"{cell} is learning; try again in a moment")
-        task = tagger.model.inventory.task(cell.task)
-        await _learn(queue, teacher, cell, lambda: _trained(body, cell.language, task))
+        task, partial = tagger.model.inventory.task(cell.task), request.url.path.endswith("/partial/train")
+        await _learn(queue, teacher, cell, lambda: _trained(body, cell.language, task, partial))
 
     return router
 
@@ -283,12 +286,12 @@ def _document(engine: Engine, cell: Cell, request: DocumentRequest, options: Tag
     return jobs, lambda taggings: {"document": document.predicted(taggings, layer)}
 
 
-def _trained(request: TrainRequest, language: str, task: Task) -> list[Labelled]:
+def _trained(request: TrainRequest, language: str, task: Task, partial: bool) -> list[Labelled]:
     """Read the labelled sentences of all documents of a request."""
     types, labelled = inception.read_types(request.type_system), []
     for document in request.documents:
         read = inception.Document.parse(document.xmi, types, language)
         user = "".join(filter(str.isprintable, document.user))[:60]
         who = f"INCEpTION user {user}" if user else "INCEpTION"
-        labelled.append((who, inception.labelled_sentences(read, request.layer, task), None))
+        labelled.append((who, inception.labelled_sentences(read, request.layer, task, partial), None))
     return labelled

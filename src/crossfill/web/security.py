@@ -23,7 +23,7 @@ from crossfill import __version__
 from crossfill.web.problems import ApiError, check_size, problem_response
 from crossfill.web.serve_settings import LOOPBACK, ServeSettings
 
-DOCUMENT_PATHS = ("/label-studio/", "/inception/")  # other programs send whole documents there
+DOCUMENT_PATHS = ("/label-studio/", "/inception/", "/api/teach/list")  # whole documents are sent there
 GUARDED_PATHS = ("/api/", *DOCUMENT_PATHS)  # need a token, if the server has one
 CHANGING_PATHS = ("/api/teach/", *DOCUMENT_PATHS)  # no page of another site may send anything there
 OPEN_PATH = "/api/health"  # needs no token

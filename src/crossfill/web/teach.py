@@ -9,7 +9,7 @@ from pydantic import Field
 from crossfill.data.streams import Format, read_items
 from crossfill.data.writers import WRITERS
 from crossfill.errors import DataError
-from crossfill.grid.sentence import Corpus, Sentence
+from crossfill.grid.sentence import UNLABELLED, Corpus, Sentence
 from crossfill.grid.text_keys import text_key
 from crossfill.prediction.tagging import DIGITS, Tagging, TaggingOptions
 from crossfill.tagger.annotation import Cost, Strategy
@@ -19,10 +19,12 @@ from crossfill.web.engine import INTERVAL, RequestBody, Words, sentence_values, 
 from crossfill.web.problems import check_size
 from crossfill.web.request_queue import RequestQueue
 
+MOST_AGAIN = 50  # sentences of others that are offered again at once
 RECENT = 20  # corrected sentences that an answer shows
 
 
 Name = Annotated[str, Field(max_length=MOST_NAME, description="Who corrects, for the journal.")]
+Each = Annotated[bool, Field(description="Also offer what others accepted and this person did not.")]
 Id = Annotated[str, Field(pattern="^[0-9a-f]{12}$", description="Of a sentence that was accepted.")]
 Key = Annotated[str, Field(pattern="^[0-9a-f]{16}$", description="Of a text, however it is cut into words.")]
 
@@ -37,6 +39,8 @@ class TextRequest(CellRequest):
     """Text whose sentences are to be corrected."""
 
     text: str
+    who: Name = ""
+    each: Each = False
     format: Format = Field(default="text", description="Plain text is split by the rules of the cell's language.")
 
 
@@ -45,6 +49,8 @@ class NextRequest(CellRequest):
 
     strategy: Strategy = Field(default="coverage", description="As in `crossfill annotate`.")
     cost: Cost = Field(default="sentences", description="What effort is counted in.")
+    who: Name = ""
+    each: Each = False
     tab: str = Field(default="", max_length=32, description="Any name; what others were given comes last for a while.")
     skip: Key | None = Field(default=None, description="A sentence to offer again only when no other is left.")
 
@@ -59,6 +65,15 @@ class AcceptRequest(CellRequest):
     )
     who: Name = ""
     replaces: Id | None = None
+
+
+class ListRequest(CellRequest):
+    """A word list."""
+
+    text: str = Field(
+        description="A form, a tab and its labels on each line; or LIFT, or Standard Format. Empty: none."
+    )
+    who: Name = ""
 
 
 class WithdrawRequest(CellRequest):
@@ -97,7 +112,7 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
             )
             sentences = [item.sentence for item in items]
             check_size("words in a sentence", limits.max_words, max(map(len, sentences), default=0))
-            done = teacher.by_text(cell)
+            done = teacher.by_text(cell, asked.who if asked.each else None)
             added = teacher.queue(cell).add(sentences, done)
             return {"added": added, "waiting": teacher.queue(cell).waiting(done)}
 
@@ -109,9 +124,13 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         cell = tagger.cell(asked.cell)
 
         def work() -> tuple[tuple[str, Sentence] | None, dict[str, Any]]:
-            sentences, done, version = teacher.queue(cell), teacher.by_text(cell), teacher.version(cell)
+            sentences, version, every = teacher.queue(cell), teacher.version(cell), teacher.by_text(cell)
+            done = teacher.by_text(cell, asked.who) if asked.each else every
             if asked.skip is not None:
                 sentences.skip(asked.skip)
+            if asked.each and not sentences.waiting(done):
+                others = [entry.sentence for key, entry in every.items() if key not in done]
+                sentences.add(others[:MOST_AGAIN], done)
             taken = sentences.take(asked.strategy, asked.cost, version, asked.tab, done)
             return taken, {"state": version, "waiting": sentences.waiting(done), "sentence": None}
 
@@ -158,6 +177,12 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         await queue.call(lambda: teacher.withdraw(asked.cell, [asked.id], asked.who))
         return {}
 
+    @operation("list", "Give a word list")
+    async def list_words(asked: Annotated[ListRequest, example(text="Dakar\tLOC")]) -> dict[str, Any]:
+        """Keep the word list of the cell, in place of any other, and learn from it; answers how many forms it has."""
+        entry = await queue.call(lambda: teacher.list_words(asked.cell, asked.text.strip() and asked.text, asked.who))
+        return {"forms": len(entry.forms)}
+
     @operation("learn", "Learn")
     async def learn(asked: Annotated[CellRequest, example()]) -> dict[str, Any]:
         """Adapt the cell to the sentences that count, in the background; not if it is busy or nothing is new."""
@@ -176,16 +201,17 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
         return {"file": f"{path.parent.name}/{path.name}"}
 
     @app.get("/api/teach/progress", summary="How far a cell has come")
-    async def progress(cell: str) -> dict[str, Any]:
+    async def progress(cell: str, who: Name | None = None) -> dict[str, Any]:
         """Sentences, estimated score, learning curve, and the states one can return to.
 
-        `unlearned` sentences wait for the next adaptation; `state` tags now, and later sentences follow `current`.
+        `unlearned` sentences wait for the next adaptation; `state` tags now, and later sentences follow `current`. With
+        `who`, those are `waiting` that this person has not done; `listed` are the forms of the word list.
         """
         asked = tagger.cell(cell)
 
         def work() -> dict[str, Any]:
             recent = [_shown(entry) for entry in teacher.active(asked)[: -RECENT - 1 : -1]]
-            return {**teacher.progress(asked), "recent": recent}
+            return {**teacher.progress(asked, who), "recent": recent}
 
         return await queue.call(work)
 
@@ -205,11 +231,11 @@ def add_teaching(app: FastAPI, teacher: Teacher, queue: RequestQueue) -> None:
 def _given(tagging: Tagging) -> dict[str, Any]:
     """Show the labels that a sentence came with in place of the model's, and how probable the model finds each."""
     known, labels = tagging.task.labels, tagging.sentence.labels
-    if not labels or not {*known}.issuperset(labels):
+    if not labels or not {*known, UNLABELLED}.issuperset(labels):
         return {}
-    columns = [known.index(label) for label in labels]
-    confidence = tagging.probabilities[range(len(labels)), columns]
-    return {"labels": labels, "confidence": [round(float(value), DIGITS) for value in confidence]}
+    given = enumerate(labels)
+    confidence = [float(tagging.probabilities[i, known.index(y)]) if y != UNLABELLED else None for i, y in given]
+    return {"labels": labels, "confidence": [value and round(value, DIGITS) for value in confidence]}
 
 
 def _shown(entry: Accepted) -> dict[str, Any]:

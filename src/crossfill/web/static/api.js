@@ -26,7 +26,7 @@ export const postTag = (request, signal) => post("api/tag", request, signal);
 /** One of the operations of teaching. */
 export const teach = (operation, request) => post(`api/teach/${operation}`, request);
 
-export const getProgress = cell => call(`api/teach/progress?${new URLSearchParams({ cell })}`);
+export const getProgress = (cell, who) => call(`api/teach/progress?${new URLSearchParams({ cell, ...who })}`);
 
 /** Save the corrected sentences of a cell as a file. */
 export async function download(cell, format) {

@@ -24,6 +24,7 @@ async function start() {
   byId("cell").replaceChildren(...grid.tasks.map(({ name }) => h("optgroup", { label: name },
     ...grid.languages.map(entry => h("option", { value: `${name}/${entry.code}` }, `${name}/${entry.code}${entry.name === entry.code ? "" : ` (${entry.name})`}`)))));
   byId("who").value = kept(localStorage, "who") ?? "";
+  byId("each").checked = kept(localStorage, "each") === "true";
   editor ??= new Editor({ accept, skip, undo, redo, learn }, say, showButtons);
   byId("main").hidden = false;
   byId("help").open = matchMedia("(min-width: 58rem)").matches;
@@ -44,6 +45,8 @@ async function open(cell) {
   await next(false);
 }
 
+const who = () => byId("who").value.trim();
+const forWhom = () => ({ who: who(), each: byId("each").checked });
 const item = () => state.items[state.at] ?? null;
 const asItem = (sentence, id) => {
   const first = { words: sentence.words, spaces: sentence.spaces, labels: sentence.labels, sure: sentence.confidence ?? sentence.words.map(() => null) };
@@ -53,7 +56,7 @@ const asItem = (sentence, id) => {
 /** Show the sentence that comes next; `enter` moves the focus to it. */
 async function next(enter = true, more = {}, first = "") {
   const cell = state.cell;
-  const answer = await attempt(() => teach("next", { cell, strategy: byId("strategy").value, cost: byId("cost").value, tab, ...more }));
+  const answer = await attempt(() => teach("next", { cell, ...forWhom(), strategy: byId("strategy").value, cost: byId("cost").value, tab, ...more }));
   editor.wait(false);
   if (!answer || cell !== state.cell) return;
   const found = answer.sentence;
@@ -96,7 +99,7 @@ async function accept() {
   if (!found || editor.busy) return;
   editor.wait(true);
   const { words, labels, spaces } = found.now;
-  const answer = await attempt(() => teach("accept", { cell: state.cell, words, labels, spaces, who: byId("who").value.trim(), ...(found.id ? { replaces: found.id } : {}) }));
+  const answer = await attempt(() => teach("accept", { cell: state.cell, words, labels, spaces, who: who(), ...(found.id ? { replaces: found.id } : {}) }));
   if (!answer) return editor.wait(false);
   Object.assign(found, { id: answer.id, done: true, takenBack: false });
   refresh();
@@ -134,7 +137,7 @@ async function undo() {
   const { cell } = state;
   editor.wait(true); // nor may anything else happen meanwhile
   const before = state.items[state.at - 1] ?? await acceptedLast();
-  const answer = before?.done ? await attempt(() => teach("withdraw", { cell, id: before.id, who: byId("who").value.trim() })) : before;
+  const answer = before?.done ? await attempt(() => teach("withdraw", { cell, id: before.id, who: who() })) : before;
   editor.wait(false);
   if (cell !== state.cell || (before && !answer)) return;
   if (!before) return say("There is nothing to undo.");
@@ -183,7 +186,7 @@ async function learn() {
 async function refresh() {
   const cell = state.cell;
   clearTimeout(timer);
-  const found = await attempt(() => getProgress(cell), true);
+  const found = await attempt(() => getProgress(cell, byId("each").checked ? { who: who() } : {}), true);
   if (cell !== state.cell) return;
   if (found) {
     const learned = state.progress && found.state !== state.progress.state;
@@ -210,7 +213,7 @@ async function relearned(found) {
 }
 
 async function goBack(number) {
-  const answer = await attempt(() => teach("back", { cell: state.cell, number, who: byId("who").value.trim() }));
+  const answer = await attempt(() => teach("back", { cell: state.cell, number, who: who() }));
   if (answer) await refresh();
 }
 
@@ -230,7 +233,7 @@ async function add(text, name) {
   let added = 0;
   for (const [i, part] of parts.entries()) {
     if (parts.length > 1) tell(`Reading part ${i + 1} of ${parts.length}…`);
-    const answer = await attempt(() => teach("text", { cell: state.cell, text: part, format }));
+    const answer = await attempt(() => teach("text", { cell: state.cell, ...forWhom(), text: part, format }));
     if (!answer) return;
     added += answer.added;
   }
@@ -240,6 +243,17 @@ async function add(text, name) {
   if (!item()) await next();
   say(`${added} sentences added.`);
   if (!added) tell("All sentences of this text wait already, or are done.");
+}
+
+/** Give the cell a word list, in place of any other; an empty one removes it. */
+async function useList(text) {
+  const answer = await attempt(() => teach("list", { cell: state.cell, text, who: who() }));
+  if (!answer) return;
+  byId("list").value = byId("list-file").value = "";
+  await refresh();
+  if (state.progress?.changed) await learn();
+  tell(answer.forms ? `The word list has ${answer.forms.toLocaleString("en")} forms; the cell learns from it.` : "The word list is removed.");
+  say(byId("told").textContent);
 }
 
 async function attempt(work, quiet = false) {
@@ -295,9 +309,13 @@ byId("login").addEventListener("submit", event => {
 for (const [id, act] of Object.entries({ accept, skip, undo, redo, learn })) byId(id).addEventListener("click", act);
 byId("cell").addEventListener("change", event => open(event.target.value));
 byId("who").addEventListener("change", event => keep(localStorage, "who", event.target.value.trim()));
-for (const id of ["strategy", "cost"]) byId(id).addEventListener("change", () => { state.items.splice(state.at); state.at = state.items.length - 1; next(false); });
+for (const id of ["strategy", "cost", "each"]) byId(id).addEventListener("change", () => { state.items.splice(state.at); state.at = state.items.length - 1; next(false); });
 byId("add").addEventListener("click", () => add(byId("pasted").value, ""));
 byId("file").addEventListener("change", async event => { const [file] = event.target.files; if (file) add(await file.text(), file.name); });
+byId("each").addEventListener("change", () => { keep(localStorage, "each", String(byId("each").checked)); refresh(); });
+byId("use-list").addEventListener("click", () => { const text = byId("list").value; if (text.trim()) useList(text); else tell("Paste a list first, or choose a file."); });
+byId("list-file").addEventListener("change", async event => { const [file] = event.target.files; if (file) useList(await file.text()); });
+byId("remove-list").addEventListener("click", () => useList(""));
 byId("clear").addEventListener("click", async () => {
   if (await attempt(() => teach("clear", { cell: state.cell }))) { state.items.splice(state.at); state.at = state.items.length; await refresh(); showItem(false); }
 });

@@ -27,6 +27,8 @@ export function showProgress(found, actions) {
       estimate.worth.high < 0.001 ? "The curve does not rise yet: no telling what the next 20 are worth." :
         `The next 20 are worth about ${points(estimate.worth.value)} points (${points(estimate.worth.low)} to ${points(estimate.worth.high)}).`;
   }
+  byId("listed").textContent = found.listed ? `${plural(found.listed, "form")}; sentences that say something else win.` : "None.";
+  byId("remove-list").hidden = !found.listed;
   byId("states").replaceChildren(...found.states.toReversed().map(state => stateRow(state, found, actions)));
   byId("recent").replaceChildren(...found.recent.map(sentence => h("li", {},
     h("button", { type: "button", className: "link", on: { click: () => actions.reopen(sentence) }, title: `${sentence.who || "someone"}, ${moment(sentence.when)}` }, textOf(sentence)))));

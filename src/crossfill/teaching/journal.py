@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from zlib import crc32
 
 from crossfill.errors import CrossfillError, DataError, OutputError, unknown
@@ -100,7 +100,7 @@ class Returned:
 
 
 Entry = Accepted | Withdrawn | Listed | Learned | Estimated | Returned
-_KINDS = {kind.__name__.lower(): kind for kind in (Accepted, Withdrawn, Learned, Estimated, Returned)}
+_KINDS = {kind.__name__.lower(): kind for kind in get_args(Entry)}
 MOST_NAME = 80
 """Most characters in the name of who accepts."""
 

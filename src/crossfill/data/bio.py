@@ -128,8 +128,7 @@ class TokenTable:
             if len(rows) > MOST_WORDS:
                 problem = f"expected at most {MOST_WORDS:,} words in a sentence, got {len(rows):,}; put in blank lines"
             for number, row in enumerate(rows, start=start) if not problem else ():
-                is_known = self._fits(row) and row[self.tag] in {*self.tags, ""}
-                if not row or (not words and row[0].startswith("#") and not is_known):  # a comment
+                if not row or (not words and row[0].startswith("#") and self._is_comment(row)):
                     continue
                 if headed:
                     headed = False
@@ -147,6 +146,12 @@ class TokenTable:
             elif words and words[0] != "-DOCSTART-":
                 labels = [self.names[int(tag)] if tag else tag for tag in tags] if self.names else tags
                 yield Sentence(tuple(words), tuple(labels), lines=tuple(lines))
+
+    def _is_comment(self, row: Row) -> bool:
+        """Tell whether a line that begins with #, before the first word of a sentence, is a comment or a header."""
+        if self.word or _is_header(row) or not self._fits(row):
+            return True
+        return row[self.tag] not in self.tags and not (self.tabs and " " not in row[0])
 
     def _fits(self, row: Row) -> bool:
         return len(row) == self.width or (len(row) > self.width and not self.exact)

@@ -104,4 +104,10 @@ def language_tag(code: str) -> str:
     """Return the BCP 47 tag of a language, for libraries and browsers: `wo`, `sr-Latn`; `und` where it has none."""
     base = without_script(code)
     entry = pycountry.languages.get(alpha_3=base)
-    return getattr(entry, "alpha_2", base) + code[len(base) :] if entry else code if code in _GROUPS else "und"
+    return (
+        getattr(entry, "alpha_2", base) + code[len(base) :]
+        if entry
+        else code
+        if code in _GROUPS or _PRIVATE.fullmatch(code)
+        else "und"
+    )

@@ -18,14 +18,14 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "crossfill"
 
 CEILINGS = {
-    "lines": 26300,
-    "files": 180,
+    "lines": 26460,
+    "files": 178,
     "public names defined twice": 0,
-    "module names used twice": 1,
+    "module names used twice": 0,
     "functions over 7 parameters": 1,
     "modules under 60 lines with one importer": 1,
-    "modules behind cli.predict": 68,
-    "options": 116,
+    "modules behind cli.predict": 66,
+    "options": 111,
 }
 """The largest value allowed of each measure."""
 

@@ -1,7 +1,7 @@
 """An adapted cell: the posterior of its head given its own labelled sentences, its temperature, and its decisions.
 
-Temperature and the offset of decisions come from predictions for these sentences, each by a head that was fitted
-without it, and are shrunk to those of the task, so that few sentences change little.
+Temperature and the offset of decisions come from predictions for these sentences, each by the head
+without it (by influence), and are shrunk to those of the task, so that few sentences change little.
 """
 
 import math

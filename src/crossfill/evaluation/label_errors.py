@@ -86,7 +86,7 @@ def find_errors(
 ) -> tuple[list[LabelError], LabelNoise]:
     """Rank at most so many labels of a corpus, and estimate its share of errors.
 
-    logits: Of each word (or sentence, or pair), by a head that was fitted without it.
+    logits: Of each word (or sentence, or pair), by the head without it, as influence says.
     labels: What the columns of the logits stand for; words with any other label are left out.
     """
     all_given = corpus.labels.positions_in({label: i for i, label in enumerate(labels)})

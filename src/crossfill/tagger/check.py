@@ -1,4 +1,4 @@
-"""Check the labels of a grid: each by a head that was fitted to other sentences of its corpus.
+"""Check the labels of a grid: each by the head of its corpus without the sentence, by influence.
 
 A corpus is fitted by itself (`crossfill.adaptation`), from a prior centred on zero; sentences of one text are left out
 together. Heads read the cues of words, and a frozen encoder's features if there is one: no model has to be trained.
